@@ -33,6 +33,7 @@ import understanding
 from understanding import TASKS, Failed
 
 GOAL = 1.3
+PRECISIONS = {"fp32": "fp32", "bf16": "mixed_bf16"}
 TITLES = {"stretto": "Stretto", "torch": "transformers, sorted", "compiled": "transformers, sorted, compiled", "onnx": "ONNX Runtime"}
 
 
@@ -58,8 +59,9 @@ def stretto_answers(output, kind, questions):
     return [row[0] for row in rows], [{name: float(value) for name, value in (part.rsplit("=", 1) for part in row[1:])} for row in rows]
 
 
-def own(options, run, files, texts, answers):
-    command = [options.stretto, "infer", run, "--checkpoint", "last", f"run.threads={options.threads}", *options.key]
+def own(options, run, files, texts, answers, precision):
+    command = [options.stretto, "infer", run, "--checkpoint", "last", f"run.threads={options.threads}", f"eval.precision={PRECISIONS[precision]}",
+               *options.key]
     if files.task.kind == "class":
         command.append("--scores")
     env = understanding.environment(options.threads)
@@ -106,36 +108,41 @@ def score(options, files, answers):
     return understanding.scores_of(options.stretto, whole, answers)
 
 
+def answers_of(options, name, program, precision):
+    return options.work / f"{name}_{program}{'' if precision == 'fp32' else '_' + precision}.{'out' if program == 'stretto' else 'answers'}"
+
+
 def measure(options, cells, name, run):
     files, texts = texts_of(options, name)
     folder, done = options.work / f"exported/{run.name}", True
     if not (folder / "config.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         understanding.call([options.stretto, "export", run, "--checkpoint", "last", "--format", "hf", folder])
-    ours = options.work / f"{name}_stretto.out"
     engines = ["torch"] + ([] if options.no_compile else ["compiled"]) + ([] if options.no_onnx else ["onnx"])
     precisions = ["fp32"] + (["bf16"] if options.bf16 else [])
     for number in range(1, options.rounds + 1):
         for precision in precisions:
-            programs = (["stretto"] if precision == "fp32" else []) + [engine for engine in engines if precision == "fp32" or engine != "onnx"]
+            programs = ["stretto"] + [engine for engine in engines if precision == "fp32" or engine != "onnx"]
             for program in programs if number % 2 else programs[::-1]:
                 key = {"task": name, "program": program, "round": number, "precision": precision, "lines": options.lines}
                 if program == "stretto":
-                    def one():
-                        values = own(options, run, files, texts, ours)
+                    def one(precision=precision):
+                        ours = answers_of(options, name, "stretto", precision)
+                        values = own(options, run, files, texts, ours, precision)
                         return {**values, "texts": count(files), "scores": score(options, files, ours)}
                 else:
                     def one(program=program, precision=precision):
-                        answers = options.work / f"{name}_{program}.answers"
+                        answers = answers_of(options, name, program, precision)
                         known = cells.all(task=name, program=program, precision=precision)
                         trials = [known[0]["threads"]] if known else range(1, options.threads + 1) if program == "onnx" else [options.threads]
                         found = [peer(options, folder, files, program, threads, answers, precision == "bf16") for threads in trials]
                         values = min(found, key=lambda values: values["seconds"])
                         return {**values, "texts": count(files), "scores": score(options, files, answers)}
                 done = cells.measure(key, one) and done
+    ours = answers_of(options, name, "stretto", "fp32")
     for program in engines:
-        answers = options.work / f"{name}_{program}.answers"
-        if ours.exists() and answers.exists() and not options.bf16:
+        answers = answers_of(options, name, program, "fp32")
+        if ours.exists() and answers.exists():
             key = {"task": name, "program": program, "agreement": True, "lines": options.lines}
             done = cells.measure(key, lambda: agreement(files, ours, answers)) and done
     return done
@@ -147,16 +154,17 @@ def count(files):
 
 def section(cells, name, task):
     """Table and words of a data set; whether answers are equal."""
-    own_cells = {cell["key"]["round"]: cell for cell in cells.all(task=name, program="stretto", agreement=None)}
-    rows, fastest, well = [], {}, True
-    for precision in ("fp32", "bf16"):
+    rows, words, well, texts = [], [], True, "?"
+    for precision in PRECISIONS:
+        own_cells = {cell["key"]["round"]: cell for cell in cells.all(task=name, program="stretto", precision=precision, agreement=None)}
+        fastest = {}
         for program, title in TITLES.items():
             found = {cell["key"]["round"]: cell for cell in cells.all(task=name, program=program, precision=precision)}
             if not found:
                 continue
             both = sorted(found.keys() & own_cells.keys())
             ratios = {number: found[number]["seconds"] / own_cells[number]["seconds"] for number in both}
-            if program != "stretto" and precision == "fp32":
+            if program != "stretto":
                 for number, ratio in ratios.items():
                     fastest[number] = min(ratio, fastest.get(number, ratio))
             any_cell = next(iter(found.values()))
@@ -166,16 +174,15 @@ def section(cells, name, task):
                          records.spread(list(ratios.values())) if ratios and program != "stretto" else "",
                          f"{statistics.median(cell['peak_mib'] for cell in found.values()):,.0f}", any_cell.get("batch", ""),
                          any_cell.get("threads", ""), scores])
-    words = []
-    if fastest:
-        words.append(f"Beside the fastest other program of each round: {records.spread(list(fastest.values()))} times as fast; "
-                     f"the goal is {GOAL}.")
+            texts = any_cell["texts"]
+        if fastest:
+            words.append(f"In {precision}, beside the fastest other program of each round: {records.spread(list(fastest.values()))} times as "
+                         f"fast; the goal is {GOAL}.")
     for cell in cells.all(task=name, agreement=True):
         title = TITLES[cell["key"]["program"]]
         words.append(f"{title} gives {cell['equal']:.2%} of the answers that Stretto gives" +
                      (f"; probabilities or numbers differ by {cell['difference']:.1e} at most." if task.kind != "answers" else "."))
         well = well and cell["equal"] >= 0.99 and cell["difference"] <= 1e-3
-    texts = next(iter(own_cells.values()))["texts"] if own_cells else "?"
     table = records.table(["program", "texts/s", "Stretto is faster by", "peak MiB", "batch", "threads", "scores on these texts"], rows)
     return f"## {task.title}, {texts} texts\n\n{table}\n\n{' '.join(words)}", well
 
@@ -195,7 +202,7 @@ def parse():
     parser.add_argument("--batches", default="8,16,32,64", help="batch sizes that the other programs try")
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--no-onnx", action="store_true")
-    parser.add_argument("--bf16", action="store_true", help="PyTorch with autocast too")
+    parser.add_argument("--bf16", action="store_true", help="half precision too: eval.precision = mixed_bf16, and PyTorch with autocast")
     parser.add_argument("--preload", default="")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")

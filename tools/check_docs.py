@@ -116,7 +116,7 @@ def known_keys(reference: str) -> set[str]:
     """All keys of docs/config.md, which a test holds to what `stretto describe` says."""
     keys, section = set(), ""
     for line in reference.splitlines():
-        if head := re.match(r"## `\[\[?([\w.]+)\]", line):
+        if head := re.match(r"##+ `\[\[?([\w.]+)\]", line):
             section = head[1]
         elif section and (row := re.match(r"\| `(\w+)` \|", line)):
             keys.add(f"{section}.{row[1]}")

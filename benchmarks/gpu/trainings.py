@@ -230,6 +230,7 @@ class Trainings:
             self.speed("base", "mixed_bf16", updates, 40, "data.max_tokens=32768", name="base, 32,768 tokens mixed_bf16")
         self.speed("base", "mixed_bf16", updates, 40, "model.attention_dropout=0.1", name="base, dropout of attention mixed_bf16")
         self.chosen_fp16()
+        self.decoding()
 
     def chosen_fp16(self):
         """train.precision = "auto_fp16" is mixed_fp16 where the GPU has tensor cores for it (capability 7.0), with fairseq's scale."""
@@ -245,6 +246,25 @@ class Trainings:
         bad = len(said) != 1 or not scaled or made != updates or (self.options.device == "cuda" and not half)
         verdict = f"{said[0].split('auto_fp16: ', 1)[1] if said else 'says nothing'}; loss scale {events[0]['loss_scale']:g}, {made} updates"
         self.session.note("auto_fp16", ("FAILED: " if bad else "passed: ") + verdict, done.seconds, fail=bad)
+        shutil.rmtree(run, ignore_errors=True)
+
+    def decoding(self):
+        """`infer` by eval.precision, of a model that has hardly begun: its outputs are as long as they may be."""
+        run, lines = self.new_run(), self.work / "decoded.en"
+        if not self.session.dry_run:
+            text = (self.work / "train.en").read_text().splitlines(keepends=True)
+            lines.write_text("".join(text[:8 if self.options.tiny else 256]))
+        done = self.session.run("a model that is decoded", 40, self.command(run, "base", 2), note=False)
+        if not self.session.dry_run and not (done and done.passed):
+            return
+        for precision in PRECISIONS:
+            done = self.session.run(f"infer, {precision}", 60, [
+                self.programs["stretto"], "infer", run, lines, "--checkpoint", "last", "--stats", f"run.device={self.options.device}",
+                f"eval.precision={precision}", "decode.max_len_a=0", "decode.max_len_b=30"])
+            found = re.findall(r"([\d,]+) lines? in .*?([\d,.]+) s\s*$", done.output, re.M) if done else []
+            if found:
+                count, seconds = (float(number.replace(",", "")) for number in found[-1])
+                self.session.row("Decoding, beam of 5", ("eval.precision", "lines/s"), [precision, f"{count / max(seconds, 1e-3):.1f}"])
         shutil.rmtree(run, ignore_errors=True)
 
     # --- several GPUs --------------------------------------------------------------------------------

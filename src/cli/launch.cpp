@@ -39,6 +39,14 @@ int launch(const LaunchRequest& request) {
   return launcher::run_local_job(job);
 }
 
+void require_one_process(const std::string& command) {
+  if (distributed::detect_launch().kind == distributed::Launch::Kind::kSingle) return;
+  throw Error(ExitCode::kUsage, command + " is one process, and was started as several",
+              "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
+              "run.threads=1; a text that is to be scored is cut by `stretto eval RUN --processes "
+              "N`");
+}
+
 void speak_as(int rank, bool quiet) {
   log::set_quiet(quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");

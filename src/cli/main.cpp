@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "base/error.h"
+#include "base/stdout.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "distributed/failure.h"
@@ -186,10 +187,7 @@ int main(int argc, char** argv) {
     // First thing: who starts this process with others must know of it before anything can end it.
     distributed::report_start();
     const int code = dispatch({argv + 1, argv + argc});
-    std::cout.flush();
-    if (!std::cout) {
-      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
-    }
+    flush_stdout();
     distributed::report_end(code, "");
     return distributed::leave(code);
   } catch (const Error& error) {

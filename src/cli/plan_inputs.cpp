@@ -139,6 +139,14 @@ bool writes_tokens(const Experiment& e) {
   return e.task.is<experiment::TranslationOptions>() || e.task.is<experiment::MaskedLmOptions>();
 }
 
+// Of every family that is not planned as one of encoded texts.
+const experiment::TranslationOptions& pairs_of(const Experiment& e) {
+  if (e.task.is<experiment::TranslationOptions>()) return translation_of(e);
+  throw Error(ExitCode::kInternal,
+              "stretto plan does not know task.name = \"" + e.task.name() + "\"",
+              "its families are in planned_text() and tables_of(), cli/plan_inputs.cpp");
+}
+
 PlannedText planned_text(const Experiment& e) {
   PlannedText planned;
   if (const auto text = experiment::find_text_sections(e)) {
@@ -153,7 +161,7 @@ PlannedText planned_text(const Experiment& e) {
                .d_model = models::sizes_of(*text->model).d_model};
     return planned;
   }
-  const auto& own = translation_of(e);
+  const auto& own = pairs_of(e);
   const auto& t = own.tokenizer;
   return {
       .max_tokens = own.data.max_tokens,
@@ -169,7 +177,7 @@ PlannedText planned_text(const Experiment& e) {
 
 plan::TableGradients tables_of(const Experiment& e, const plan::TableRows& rows, bool apart) {
   const auto text = experiment::find_text_sections(e);
-  if (!text) return plan::table_gradients(translation_of(e).model, rows, apart);
+  if (!text) return plan::table_gradients(pairs_of(e).model, rows, apart);
   return plan::text_table_gradients(*text->model, rows.tgt, writes_tokens(e), apart);
 }
 
@@ -234,8 +242,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   const PlannedText text = planned_text(e);
   int64_t rows = options.vocab_rows;
   if (rows == 0) {
-    const int64_t multiple = text.vocab_multiple;
-    rows = (text.vocab_size + multiple - 1) / multiple * multiple;
+    rows = text::table_rows(text.vocab_size, text.vocab_multiple);
     if (text.names_tokenizer) {
       plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
                              " rows, as tokenizer.vocab_size says (--vocab-rows)");

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool may_change(const config::Key& key, Reads reads) {
-  return key.meta.change == config::Change::kFree || key.path.starts_with("data.test_") ||
+  return config::is_free(key.meta.change) || key.path.starts_with("data.test_") ||
          (key.meta.change == config::Change::kReading && reads == Reads::kAnyText);
 }
 

@@ -27,6 +27,7 @@ const char* change_text(Change change) {
     case Change::kFixed:
       return "fixed for a run";
     case Change::kFree:
+    case Change::kScoring:
       return "may change when a run goes on";
     case Change::kReading:
       return "fixed for a run; eval and infer take another value";
@@ -39,6 +40,7 @@ const char* change_mark(Change change) {
     case Change::kFixed:
       return "";
     case Change::kFree:
+    case Change::kScoring:
       return " *(free)*";
     case Change::kReading:
       return " *(free for eval and infer)*";
@@ -346,11 +348,17 @@ std::string markdown_rows(const Schema& schema, const std::string& section) {
   return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
 }
 
-std::string markdown_list(const List& list);
-std::string markdown_sections(const Schema& schema, const std::string& left_out);
+// What stands inside a part stands below its heading.
+std::string heading(size_t level, const std::string& text) {
+  return "\n" + std::string(level, '#') + " " + text + "\n";
+}
 
-std::string markdown_section(const Schema& schema, const Section& section) {
-  std::string text = "\n## `" + schema.header(section) + "`\n\n" + section.help + "\n";
+std::string markdown_list(const List& list, size_t level);
+std::string markdown_sections(const Schema& schema, const std::string& left_out, size_t level);
+
+std::string markdown_section(const Schema& schema, const Section& section, size_t level) {
+  const std::string name = "`" + schema.header(section) + "`";
+  std::string text = heading(level, name) + "\n" + section.help + "\n";
   if (section.is_entry) {
     text += "\nA list of tables: one block for each, at most " + std::to_string(kMostEntries) +
             ", none by default. Overrides name an entry by its number, from 0.\n";
@@ -360,15 +368,17 @@ std::string markdown_section(const Schema& schema, const Section& section) {
   Schema only_name;
   only_name.keys.push_back(*schema.find(parts->name_key()));
   text += markdown_rows(only_name, section.path);
+  const size_t of_part = parts->below.empty() ? level : level + 1, inside = of_part + 1;
   for (const auto& part : parts->alternatives) {
-    text += "\n### `" + schema.header(section) + "` with `name = \"" + part.name + "\"`\n" +
+    text += heading(of_part, name + " with `name = \"" + part.name + "\"`") +
             markdown_rows(*part.schema, section.path);
     if (parts->below.empty()) {
-      text += markdown_sections(*part.schema, section.path);
+      text += markdown_sections(*part.schema, section.path, inside);
       continue;
     }
-    for (const auto& inner : part.schema->sections) text += markdown_section(*part.schema, inner);
-    for (const auto& list : part.schema->lists) text += markdown_list(list);
+    for (const auto& inner : part.schema->sections)
+      text += markdown_section(*part.schema, inner, inside);
+    for (const auto& list : part.schema->lists) text += markdown_list(list, inside);
   }
   return text;
 }
@@ -385,28 +395,28 @@ std::string top(const std::string& path) {
 }
 
 // Sections in their order; lists of tables stand behind the last section of their top one.
-std::string markdown_sections(const Schema& schema, const std::string& left_out) {
+std::string markdown_sections(const Schema& schema, const std::string& left_out, size_t level) {
   std::string text;
   for (size_t i = 0; i < schema.sections.size(); ++i) {
     const std::string& path = schema.sections[i].path;
     if (path != left_out && !is_inside_a_part(schema, path))
-      text += markdown_section(schema, schema.sections[i]);
+      text += markdown_section(schema, schema.sections[i], level);
     const bool is_last =
         i + 1 == schema.sections.size() || top(schema.sections[i + 1].path) != top(path);
     if (!is_last) continue;
     for (const auto& list : schema.lists) {
       const bool is_here = top(list.path) == top(path) && !is_inside_a_part(schema, list.path);
-      if (is_here) text += markdown_list(list);
+      if (is_here) text += markdown_list(list, level);
     }
   }
   for (const auto& list : schema.lists) {
-    if (list.path == top(list.path)) text += markdown_list(list);
+    if (list.path == top(list.path)) text += markdown_list(list, level);
   }
   return text;
 }
 
-std::string markdown_list(const List& list) {
-  return markdown_sections(*list.entry, "");
+std::string markdown_list(const List& list, size_t level) {
+  return markdown_sections(*list.entry, "", level);
 }
 
 // A path that leads through a part: behind "model.encoder.lstm" it is "cell".
@@ -534,8 +544,8 @@ std::string reference_markdown(const Schema& defaults) {
       "key marked\n"
       "*with …* counts only while other keys have these values.\n";
   const Switch* parts = root_switch(defaults);
-  return text +
-         markdown_sections(parts == nullptr ? defaults : with_part(defaults, *parts, nullptr), "");
+  const auto every_file = parts == nullptr ? defaults : with_part(defaults, *parts, nullptr);
+  return text + markdown_sections(every_file, "", 2);
 }
 
 std::string json_schema(const Schema& defaults) {

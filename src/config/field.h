@@ -13,10 +13,18 @@ namespace stretto::config {
 /// May a key differ between the run that wrote a checkpoint and the run that goes on from it?
 enum class Change {
   kFixed,  ///< shapes the result: another value is another experiment
-  kFree,   ///< stops, keeping, logging, evaluation interval, report, threads
+  kFree,   ///< keeping, logging, report, threads
+  /// Free too, but shapes the scores of a run: stops, validation, decoding. Runs whose scores are
+  /// compared have the same value.
+  kScoring,
   /// How files are read: fixed for a run, but not for whoever reads other files with its model.
   kReading,
 };
+
+/// Whether a run may go on with another value.
+inline bool is_free(Change change) {
+  return change == Change::kFree || change == Change::kScoring;
+}
 
 /// Which values a key takes. Numbers: an interval. Strings: a list of choices, or anything.
 struct Range {
@@ -59,6 +67,11 @@ struct Meta {
   Change change = Change::kFixed;
   bool is_path =
       false;  ///< relative values are relative to the config file; `FILE:MEMBER` for .zip
+  /// Each process of a run may have another value: it is its own, or rank 0 alone goes by it.
+  bool per_process = false;
+  /// Models that differ in it may have tensors of the same shapes, and compute other numbers:
+  /// neither takes over weights of the other. What a key means only beside others, a rule compares.
+  bool hidden_in_shapes = false;
 };
 
 /// What else a key or section is called: by other toolkits, or by people.

@@ -292,8 +292,8 @@ class Reader {
     return summaries.size() == 1 ? hint + " (" + *summaries.begin() + ")" : hint;
   }
 
-  // A key that parts of other sections have, `model.decoder.bidirectional`. One whose part has it
-  // at present was meant, where there is one.
+  // A key that parts of other sections have, `model.decoder.bidirectional`, or of the sections
+  // below, `model.bidirectional`. One whose part has it at present was meant, where there is one.
   bool of_another_section(const std::string& path, const Place& place) {
     const auto elsewhere = schema_.owners_elsewhere(path);
     if (elsewhere.empty()) return false;
@@ -311,12 +311,19 @@ class Reader {
     }
     std::string what =
         "`" + printable(path) + "`: `" + leaf + "` is a key of " + join(places, ", and of ");
+    if (const auto below = same_leaf_below(path); !below.empty()) {
+      problem(place, what, did_you_mean(below), path, below);
+      return true;
+    }
     if (present != elsewhere.end()) {
       problem(place, what, key_hint({.path = meant, .note = ""}), path, {meant});
       return true;
     }
-    const std::string chosen = schema_.chosen(section), part = elsewhere.front().parts.front();
-    problem(place, what + ", and " + section.name_key() + " is " + chosen,
+    const std::string name_key = section.name_key(), part = elsewhere.front().parts.front();
+    if (!wrong_names_.contains(name_key)) {
+      what += ", and " + name_key + " is " + schema_.chosen(section);
+    }
+    problem(place, what,
             "leave it out; `stretto describe " + schema_.without_numbers(section.section) + "." +
                 part + "` lists the keys of " + part,
             path);

@@ -10,7 +10,7 @@ namespace stretto::config {
 namespace {
 
 bool is_fixed(const Key& key, const std::vector<std::string>& fixed_as_well) {
-  return key.meta.change != Change::kFree ||
+  return !is_free(key.meta.change) ||
          std::find(fixed_as_well.begin(), fixed_as_well.end(), key.path) != fixed_as_well.end();
 }
 

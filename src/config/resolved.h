@@ -20,7 +20,7 @@ struct DifferenceWords {
   std::string stored = "in the run", now = "now";
 };
 
-/// Fixed keys (all but those of Change::kFree, and those named in `fixed_as_well`) whose values
+/// Fixed keys (all but those that is_free() names, and those named in `fixed_as_well`) whose values
 /// differ, as "optim.lr: 0.0005 in the run, 0.001 now"; of a list of another length this alone,
 /// "model.encoders: 2 tables in the run, 1 table now".
 std::vector<std::string> differences(const Schema& stored, const Schema& now,

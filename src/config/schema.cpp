@@ -185,11 +185,13 @@ std::vector<std::string> Schema::other_owners(const std::string& path, const Swi
 
 std::vector<Owners> Schema::owners_elsewhere(const std::string& path) const {
   const size_t dot = path.rfind('.');
-  if (dot == std::string::npos || find_switch(path.substr(0, dot)) == nullptr) return {};
+  if (dot == std::string::npos) return {};
+  const bool is_beside = find_switch(path.substr(0, dot)) != nullptr;
   std::vector<Owners> found;
   for (const auto& section : switches) {
     const std::string meant = section.below + path.substr(dot);
     if (section.below.empty() || meant == path) continue;
+    if (!is_beside && !section.section.starts_with(path.substr(0, dot + 1))) continue;
     Owners owners{&section, {}};
     for (const auto& part : section.alternatives) {
       if (part.schema->find(meant) != nullptr) owners.parts.push_back(part.name);

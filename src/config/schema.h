@@ -138,7 +138,8 @@ struct Schema {
   std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
   /// Where a key stands in a section that is one of several parts, and none of these has it: the
   /// other such sections whose parts have a key of that name, the chosen one or not. Of
-  /// "model.decoder.bidirectional" it is lstm of "model.encoder".
+  /// "model.decoder.bidirectional" it is lstm of "model.encoder". Where a key stands above such
+  /// sections, it is those of the sections below: of "model.bidirectional" the same.
   std::vector<Owners> owners_elsewhere(const std::string& path) const;
 };
 

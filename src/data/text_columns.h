@@ -26,7 +26,8 @@ inline PackedTokens& segments(Batch& texts) {
   return texts.column<int64_t>(kSegments);
 }
 
-/// A batch that texts can be appended to. @param own_columns  packed integers of a family
+/// A batch that texts can be appended to. @param own_columns  packed integers of a family; it adds
+/// columns of another kind behind them itself
 inline Batch text_batch(size_t own_columns = 0) {
   Batch batch;
   for (size_t i = 0; i < kFirstOwnColumn + own_columns; ++i)

@@ -185,6 +185,17 @@ const train::NonfiniteReport* in_fp32_too(const std::vector<Attempt>& attempts) 
   return is_another && last.found() ? &last : nullptr;
 }
 
+// Two parts are what goes in and what is to come out; any others need their names.
+std::string parts_text(const std::vector<std::pair<std::string, std::string>>& parts) {
+  constexpr size_t kMost = 1000;  // bytes
+  if (parts.size() == 2) {
+    return printable(parts[0].second, kMost) + " -> " + printable(parts[1].second, kMost);
+  }
+  std::vector<std::string> named;
+  for (const auto& [name, text] : parts) named.push_back(name + ": " + printable(text, kMost));
+  return join(named, "; ");
+}
+
 /// All that is said at the end.
 struct Replayed {
   const train::SavedReport& saved;
@@ -204,9 +215,7 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
   for (const auto& attempt : attempts)
     std::cout << attempt.name << ": " << outcome(attempt) << "\n";
   for (const auto& culprit : culprits) {
-    std::vector<std::string> texts;
-    for (const auto& [name, text] : culprit.parts) texts.push_back(printable(text, 1000));
-    std::cout << "sample " << culprit.sample << ": " << join(texts, " -> ") << "\n";
+    std::cout << "sample " << culprit.sample << ": " << parts_text(culprit.parts) << "\n";
   }
   if (!now.found()) {
     std::cout << "not reproduced: the values are finite now"

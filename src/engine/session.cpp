@@ -3,10 +3,6 @@
 #include <malloc.h>
 #include <torch/torch.h>
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -50,11 +46,7 @@ distributed::ProcessGroup join_processes(const experiment::Experiment& experimen
 }
 
 bool may_differ_by_rank(const config::Key& key) {
-  // Threads and the queue of batches are each process's own; names and reports are rank 0's.
-  constexpr std::array<std::string_view, 6> kOwn{"run.threads",        "run.name",
-                                                 "data.prefetch",      "report.html",
-                                                 "report.tensorboard", "report.html_seconds"};
-  return key.meta.is_path || std::find(kOwn.begin(), kOwn.end(), key.path) != kOwn.end();
+  return key.meta.is_path || key.meta.per_process;
 }
 
 void require_same_start(const experiment::Experiment& experiment,
@@ -93,6 +85,16 @@ std::string text_of_fallbacks(const std::vector<std::string>& operators) {
   if (operators.empty()) return "";
   return "operators without a kernel on a GPU, which run as plain libtorch operations there: " +
          join(operators, ", ");
+}
+
+optim::Precision scoring_precision(const experiment::Experiment& experiment, at::Device device,
+                                   const distributed::ProcessGroup& group) {
+  const std::string key = "eval.precision";
+  auto chosen = optim::choose_precision(experiment.eval.precision, device, key);
+  if (group.is_root() && (chosen.remarkable || chosen.compute != kernels::Compute::kFp32)) {
+    log::info(key + ": " + chosen.name + ": " + chosen.why);
+  }
+  return chosen;
 }
 
 void tell_of_fallbacks(at::Device device, const distributed::ProcessGroup& group) {

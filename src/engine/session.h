@@ -10,6 +10,7 @@
 #include "distributed/make_group.h"
 #include "distributed/process_group.h"
 #include "experiment/load_experiment.h"
+#include "optim/precision.h"
 
 namespace stretto::engine {
 
@@ -28,7 +29,7 @@ void require_same_start(const experiment::Experiment& experiment,
                         const distributed::ProcessGroup& group);
 
 /// Whether processes of one run may have different values of a key: paths, since contents are
-/// compared instead, what one process does for itself, and what rank 0 does alone.
+/// compared instead, and keys that say so (config::Meta::per_process).
 bool may_differ_by_rank(const config::Key& key);
 
 /// The GPU on which a process of this group trains: that of the group's collectives, and of one
@@ -41,6 +42,11 @@ at::Device gpu_of(const distributed::ProcessGroup& group);
 /// `run.device = "cuda"` and there is no such device.
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const distributed::ProcessGroup& group = {});
+
+/// The arithmetic of validation and of commands that use a model, by `eval.precision`. Says in the
+/// log, on rank 0, what is not plain fp32.
+optim::Precision scoring_precision(const experiment::Experiment& experiment, at::Device device,
+                                   const distributed::ProcessGroup& group = {});
 
 /// Says in the log, on rank 0 and once a command, which operators have no kernel on `device`. A CPU
 /// has all of them: nothing is said.

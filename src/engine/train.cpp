@@ -233,6 +233,7 @@ void log_facts(const Facts& facts) {
 // What the configuration says; the run itself is the caller's.
 train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
                                   const optim::Precision& precision,
+                                  const optim::Precision& validation_precision,
                                   const tasks::FamilyTask& task) {
   return {.run = experiment.run,
           .train = experiment.train,
@@ -241,6 +242,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
           .schedule = experiment.schedule,
           .dist = experiment.dist,
           .precision = precision,
+          .validation_precision = validation_precision,
           .report = experiment.report,
           .prefetch = task.prefetch(),
           .batch_size = task.update_bound(),
@@ -262,6 +264,7 @@ int run_train(const TrainRequest& request) {
             " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
             precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
+  const auto validation_precision = scoring_precision(experiment, device, group);
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
   tell_of_fallbacks(device, group);
 
@@ -287,7 +290,7 @@ int run_train(const TrainRequest& request) {
   const std::filesystem::path directory =
       folder ? folder->directory() : std::filesystem::path(request.run_directory);
   const std::string& name = experiment.run.name;
-  auto setup = trainer_setup(experiment, precision, *task);
+  auto setup = trainer_setup(experiment, precision, validation_precision, *task);
   setup.run_directory = directory;
   setup.until = request.until;
   setup.identity = {.run_id = group.all_gather_bytes(folder ? folder->run_id() : "").front(),

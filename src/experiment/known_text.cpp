@@ -4,19 +4,15 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "config/schema.h"
+#include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
 
 namespace stretto::experiment {
 namespace {
 
-// Unless the configuration names one.
-bool takes_tokenizer_over(const Experiment& experiment) {
-  return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same";
-}
-
 // What helps depends on where the tokenizers come from.
 std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& experiment) {
-  const bool trained = !takes_tokenizer_over(experiment) &&
+  const bool trained = !takes_tokenizer_of_other_run(experiment) &&
                        !text::names_tokenizer(translation_of(experiment).tokenizer);
   if (trained) {
     return "raise tokenizer.character_coverage (1 gives every character a piece), or look for text "
@@ -33,7 +29,7 @@ std::string remedy(const text::TokenizerPair& tokenizers, const Experiment& expe
 
 std::string remedy_of_one(const Experiment& experiment) {
   const bool named = !text_sections(experiment).tokenizer->model.empty();
-  if (!named && !takes_tokenizer_over(experiment)) {
+  if (!named && !takes_tokenizer_of_other_run(experiment)) {
     return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
   }
   return "give the tokenizer that was made for this text, or leave tokenizer.model and "

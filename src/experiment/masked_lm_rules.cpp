@@ -10,7 +10,7 @@
 #include "data/documents/documents_build.h"
 #include "data/documents/documents_count.h"
 #include "data/documents/masked_batches.h"
-#include "data/pairs/text_lines.h"
+#include "data/text_lines.h"
 #include "experiment/preflight.h"
 #include "experiment/text_rules.h"
 

@@ -126,9 +126,8 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
     experiment.options = without_init(std::move(experiment.options));
   }
   // Text that something else is wrong with is told of already.
-  const TaskRules* task = find_task_rules(e);
-  const bool taken_along = task != nullptr && task->takes_tokenizer_of_other_run(e);
-  const bool text = weights && taken_along && known.empty() && found.stops.empty();
+  const bool text =
+      weights && takes_tokenizer_of_other_run(e) && known.empty() && found.stops.empty();
   return {.experiment = std::move(experiment),
           .machine = machine,
           .weights = weights,

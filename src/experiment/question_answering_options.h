@@ -68,7 +68,7 @@ struct QuestionDataOptions {
         field(&O::version, "version",
               "of SQuAD: in 2 a paragraph may not answer a question. auto: 2 if the training "
               "or the evaluated data have such a question, else 1",
-              one_of({"auto", "1", "2"}), {.change = Change::kFree})
+              one_of({"auto", "1", "2"}), {.change = Change::kScoring})
             .also_called({"squad_version"})
             .also_called({"version_2_with_negative"}, "= \"2\"")
             .value_also_called("1", {"1.1", "v1", "v1.1", "squad1"})
@@ -76,13 +76,14 @@ struct QuestionDataOptions {
         field(&O::answer_split, "answer_split",
               "how scores split an answer into words: space as the scripts of SQuAD, mlqa-zh "
               "as MLQA's for Chinese, cjk with kana too",
-              one_of({"space", "mlqa-zh", "cjk"}), {.change = Change::kFree})
+              one_of({"space", "mlqa-zh", "cjk"}), {.change = Change::kScoring})
             .also_called({"split"}),
         field(&O::max_unknown, "max_unknown",
               "training refuses text of which more than this share of tokens is unknown",
               between(0, 1), {.change = Change::kFree}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
+              between(1, 1024),
+              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor"}),
     };
   }

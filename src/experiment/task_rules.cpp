@@ -7,6 +7,7 @@
 #include "experiment/question_answering_rules.h"
 #include "experiment/text_classification_rules.h"
 #include "experiment/translation_rules.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -56,6 +57,15 @@ const TaskRules* find_task_rules(const Experiment& experiment) {
     if (experiment.task.name() == name) return &rules();
   }
   return nullptr;
+}
+
+bool takes_tokenizer_of_other_run(const Experiment& experiment) {
+  const auto& train = experiment.train;
+  if (train.init_from.empty() || train.init_vocabulary != "same") return false;
+  const TaskRules* task = find_task_rules(experiment);
+  if (task == nullptr) return false;
+  const auto options = task->tokenizer_options(experiment);
+  return options && !text::names_tokenizer(*options);
 }
 
 ModelWidth model_width(const Experiment& experiment) {

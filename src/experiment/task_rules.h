@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "experiment/rule_check.h"
 #include "nn/adapter_options.h"
 #include "nn/lora_options.h"
+#include "text/tokenizer_options.h"
 
 namespace stretto::experiment {
 
@@ -91,9 +93,10 @@ class TaskRules {
   virtual const nn::AdapterOptions* adapter(const Experiment& /*experiment*/) const {
     return nullptr;
   }
-  /// Whether training reads its text with the tokenizers of the run that `train.init_from` names.
-  virtual bool takes_tokenizer_of_other_run(const Experiment& /*experiment*/) const {
-    return false;
+  /// `[tokenizer]` as text/tokenizer.h takes it; nothing where the family has no tokenizer.
+  virtual std::optional<text::TokenizerOptions> tokenizer_options(
+      const Experiment& /*experiment*/) const {
+    return std::nullopt;
   }
   /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
@@ -112,6 +115,11 @@ class TaskRules {
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its
 /// own.
 const TaskRules* find_task_rules(const Experiment& experiment);
+
+/// Whether training reads its text with the tokenizers of the run that `train.init_from` names: the
+/// configuration names none, and rows of pieces are not matched. Not for a family that is not
+/// known, or has no tokenizer.
+bool takes_tokenizer_of_other_run(const Experiment& experiment);
 
 /// The width of the experiment's model; none for a family that is not known.
 ModelWidth model_width(const Experiment& experiment);

@@ -13,10 +13,14 @@
 namespace stretto::experiment {
 namespace {
 
-constexpr const char* kReadKeys[] = {
-    "data.format",          "data.header",        "data.encoding",   "data.text",
-    "data.text2",           "data.label",         "data.label_kind", "data.label_until",
-    "data.label_separator", "data.skipped_label", "data.labels"};
+// Whether nobody can rely on a key that says how rows are read.
+bool is_reading_in_doubt(const std::vector<config::Problem>& known) {
+  bool in_doubt = false;
+  data::LabelledOptions::reading_fields().for_each([&](const auto& field) {
+    in_doubt = in_doubt || config::is_unreliable(known, "data." + field.name);
+  });
+  return in_doubt;
+}
 
 class LabelledLook {
  public:
@@ -29,9 +33,7 @@ class LabelledLook {
         time_(how) {}
 
   Preflight run() {
-    for (const char* key : kReadKeys) {
-      if (config::is_unreliable(known_, key)) return {};
-    }
+    if (is_reading_in_doubt(known_)) return {};
     read_training();
     read_validation();
     return std::move(found_);

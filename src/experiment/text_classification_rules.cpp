@@ -109,6 +109,8 @@ class TextClassificationRules final : public TextRules {
     return !sections(experiment).data.text2.empty();
   }
 
+  bool reads_pooled_rows() const override { return true; }
+
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return data::open_labelled_texts(sections(experiment).data);
   }

@@ -16,11 +16,11 @@ struct TextEvalOptions {
     using O = TextEvalOptions;
     return Fields{
         field(&O::max_tokens, "max_tokens", "bound of one validation batch; 0 = as fits the device",
-              at_least(0), {.unit = "tokens", .change = Change::kFree})
+              at_least(0), {.unit = "tokens", .change = Change::kScoring})
             .also_called({"max_tokens_valid"}),
         field(&O::max_samples, "max_samples",
               "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples", .change = Change::kFree})
+              {.unit = "samples", .change = Change::kScoring})
             .also_called({"valid_mini_batch", "max_sentences_valid"})
             .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
                           "batch_size_valid"},

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/length_batches.h"
-#include "data/pairs/text_lines.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
 #include "models/misfits.h"
@@ -40,12 +40,12 @@ void check_text_lengths(RuleCheck& c, const TextSections& text) {
   }
 }
 
-// Labels alone are read from pooled rows; an encoder without a head may bring its pooler along.
+// An encoder without a head may bring its pooler along.
 bool takes_pooling(const Experiment& theirs, const Experiment& own) {
-  if (!own.task.is<TextClassificationOptions>()) return false;
+  if (!text_rules_of(own).reads_pooled_rows()) return false;
   const auto &other = *text_sections(theirs).model, &model = *text_sections(own).model;
   if (other.head == "none") return models::has_pooler(other) && models::has_pooler(model);
-  return theirs.task.is<TextClassificationOptions>();
+  return text_rules_of(theirs).reads_pooled_rows();
 }
 
 // Loads the tokenizer that is named, or trains one. Empty where training would stop.
@@ -53,9 +53,9 @@ text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, b
                                   Preflight& found) {
   text::TokenizerPair tokenizers;
   note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
-    const auto lines = named ? nullptr : rules.training_text(e), none = data::open_lines({});
+    const auto lines = named ? nullptr : rules.training_text(e);
     tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
-                                       static_cast<uint64_t>(e.run.seed), lines.get(), none.get());
+                                       static_cast<uint64_t>(e.run.seed), lines.get(), nullptr);
   });
   return tokenizers;
 }
@@ -202,9 +202,9 @@ const nn::AdapterOptions* TextRules::adapter(const Experiment& experiment) const
   return &text_sections(experiment).model->adapter;
 }
 
-bool TextRules::takes_tokenizer_of_other_run(const Experiment& experiment) const {
-  return !experiment.train.init_from.empty() && experiment.train.init_vocabulary == "same" &&
-         text_sections(experiment).tokenizer->model.empty();
+std::optional<text::TokenizerOptions> TextRules::tokenizer_options(
+    const Experiment& experiment) const {
+  return text_sections(experiment).tokenizer->tokenizer_options();
 }
 
 std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& theirs,
@@ -212,22 +212,29 @@ std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& the
   const auto other = find_text_sections(theirs);
   if (!other) return {};
   const auto &before = *other->model, &now = *text_sections(own).model;
+  const bool adapters = before.adapter.is_on() && now.adapter.is_on();
+  Experiment stored = theirs, present = own;
+  const auto stored_schema = experiment_schema(stored), own_schema = experiment_schema(present);
   std::vector<ModelDifference> found;
-  const auto compare = [&](const char* key, const auto& a, const auto& b, const auto& text) {
-    if (a != b) found.push_back({std::string("model.") + key, text(a), text(b)});
+  const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
+    if (a != b) found.push_back({key, a, b});
   };
-  const auto quoted = [](const std::string& value) { return '"' + value + '"'; };
-  const auto count = [](int64_t value) { return std::to_string(value); };
-  compare("num_heads", models::sizes_of(before).num_heads, models::sizes_of(now).num_heads, count);
-  compare("activation", before.activation, now.activation, quoted);
-  compare("norm", before.norm, now.norm, quoted);
-  compare("norm_layer", before.norm_layer, now.norm_layer, quoted);
-  compare("norm_epsilon", before.norm_epsilon, now.norm_epsilon, config::number_text);
-  compare("positions", before.positions, now.positions, quoted);
-  if (before.adapter.is_on() && now.adapter.is_on()) {
-    compare("adapter.activation", before.adapter.activation, now.adapter.activation, quoted);
+  const auto compare_values = [&](const std::string& key) {
+    const auto *there = stored_schema.find(key), *here = own_schema.find(key);
+    if (there == nullptr) return;
+    compare(key, config::value_text(there->value), config::value_text(here->value));
+  };
+  for (const auto& key : own_schema.keys) {
+    if (!key.meta.hidden_in_shapes) continue;
+    if (key.path.starts_with("model.adapter.") && !adapters) continue;
+    if (key.path == "model.num_heads") {  // which a preset may give
+      compare(key.path, std::to_string(models::sizes_of(before).num_heads),
+              std::to_string(models::sizes_of(now).num_heads));
+    } else {
+      compare_values(key.path);
+    }
   }
-  if (takes_pooling(theirs, own)) compare("pooling", before.pooling, now.pooling, quoted);
+  if (takes_pooling(theirs, own)) compare_values("model.pooling");
   return found;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ class TextRules : public TaskRules {
                                   const text::Tokenizer& tokenizer, const LookTime& time) const = 0;
   /// Whether a sample is a pair of texts.
   virtual bool reads_pairs(const Experiment& /*experiment*/) const { return false; }
+  /// Whether the head reads one row of each text, as `model.pooling` says.
+  virtual bool reads_pooled_rows() const { return false; }
   /// What training calls the samples of its text, behind "training" and "validation".
   virtual std::string name_of_samples() const { return "text"; }
   /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).
@@ -70,8 +73,8 @@ class TextRules : public TaskRules {
   std::vector<std::string> init_rules(const Experiment& experiment) const override;
   const nn::LoraOptions* lora(const Experiment& experiment) const override;
   const nn::AdapterOptions* adapter(const Experiment& experiment) const override;
-  /// Where the configuration names no tokenizer, and rows of pieces are not matched.
-  bool takes_tokenizer_of_other_run(const Experiment& experiment) const override;
+  std::optional<text::TokenizerOptions> tokenizer_options(
+      const Experiment& experiment) const override;
   std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
                                                   const Experiment& own) const override;
   ModelWidth model_width(const Experiment& experiment) const override;

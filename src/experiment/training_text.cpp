@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "data/pairs/parallel_input.h"
-#include "data/pairs/text_lines.h"
+#include "data/pairs/tsv_lines.h"
+#include "data/text_lines.h"
 #include "experiment/heads.h"
 
 namespace stretto::experiment {

@@ -43,17 +43,17 @@ struct TranslationScoreOptions {
     using O = TranslationScoreOptions;
     return Fields{
         field(&O::bleu, "bleu", "translate the validation set and score it with BLEU", any(),
-              {.change = Change::kFree})
+              {.change = Change::kScoring})
             .also_called({"eval_bleu", "predict_with_generate"}),
         field(&O::bleu_sentences, "bleu_sentences",
               "translate only the first N validation sentences while training; 0 = all",
-              at_least(0), {.unit = "sentences", .change = Change::kFree}),
+              at_least(0), {.unit = "sentences", .change = Change::kScoring}),
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
-              {.unit = "tokens", .change = Change::kFree})
+              {.unit = "tokens", .change = Change::kScoring})
             .also_called({"max_tokens_valid"}),
         field(&O::max_samples, "max_samples",
               "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples", .change = Change::kFree})
+              {.unit = "samples", .change = Change::kScoring})
             .also_called({"valid_mini_batch", "max_sentences_valid"})
             .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
                           "batch_size_valid"},

@@ -13,6 +13,7 @@
 #include "experiment/heads.h"
 #include "experiment/known_text.h"
 #include "experiment/preflight_child.h"
+#include "experiment/task_rules.h"
 #include "experiment/training_text.h"
 
 namespace stretto::experiment {
@@ -160,10 +161,7 @@ class Look {
   bool names_tokenizer() const { return text::names_tokenizer(translation_of(e_).tokenizer); }
 
   /// Else it is named, or that of the run that `train.init_from` names.
-  bool trains_tokenizer() const {
-    if (names_tokenizer()) return false;
-    return e_.train.init_from.empty() || e_.train.init_vocabulary == "match";
-  }
+  bool trains_tokenizer() const { return !names_tokenizer() && !takes_tokenizer_of_other_run(e_); }
 
   bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
 

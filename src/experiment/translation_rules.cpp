@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/text.h"
@@ -13,7 +14,6 @@
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
-#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -38,16 +38,10 @@ void check_zero_gamma(RuleCheck& c) {
           "set model.norm = \"res_post\", or leave zero_gamma out");
 }
 
-// The run that train.init_from names brings a tokenizer along, unless the configuration names one.
-bool takes_tokenizer_of_another_run(const Experiment& e) {
-  return !e.train.init_from.empty() && e.train.init_vocabulary == "same" &&
-         !text::names_tokenizer(translation_of(e).tokenizer);
-}
-
 void check_tokenizer_files(RuleCheck& c) {
   const auto& t = translation_of(c.e).tokenizer;
   if (t.type == "vocab") {
-    if (t.src_vocab.empty() && !takes_tokenizer_of_another_run(c.e)) {
+    if (t.src_vocab.empty() && !takes_tokenizer_of_other_run(c.e)) {
       c.wrong({"tokenizer.type", "tokenizer.src_vocab"}, "\"vocab\" needs tokenizer.src_vocab",
               "name a vocabulary file");
     }
@@ -78,7 +72,7 @@ void check_tokenizer_files(RuleCheck& c) {
 
 void check_subword_sampling(RuleCheck& c) {
   const std::string& type = translation_of(c.e).tokenizer.type;
-  if (type == "sentencepiece" || takes_tokenizer_of_another_run(c.e)) return;
+  if (type == "sentencepiece" || takes_tokenizer_of_other_run(c.e)) return;
   const auto refuse = [&](double strength, const char* key) {
     if (strength <= 0) return;
     c.wrong({key, "tokenizer.type"},
@@ -97,7 +91,7 @@ void check_ties(RuleCheck& c) {
   if (!t.src_model.empty() && !t.tgt_model.empty()) joint = t.src_model == t.tgt_model;
   if (t.type == "vocab") joint = t.tgt_vocab.empty() || t.tgt_vocab == t.src_vocab;
   if (translation_of(c.e).model.tie_embeddings != "all" || joint ||
-      takes_tokenizer_of_another_run(c.e))
+      takes_tokenizer_of_other_run(c.e))
     return;
   c.wrong({"model.tie_embeddings", "tokenizer.joint", "tokenizer.type"},
           "\"all\" needs one vocabulary for both sides",
@@ -264,33 +258,21 @@ std::string residual_from(const config::Schema& schema, const std::string& path)
 
 // Keys of a part count where both models have the part, those of `[model]` where both have a
 // Transformer that reads them. Lists of encoders and of decoders take the place of the one.
-bool is_hidden_in_shapes(const std::string& path, const models::Seq2SeqOptions& other,
+bool is_hidden_in_shapes(const config::Key& key, const models::Seq2SeqOptions& other,
                          const models::Seq2SeqOptions& own) {
-  constexpr std::string_view kModel = "model.";
-  if (!path.starts_with(kModel)) return false;
+  if (!key.meta.hidden_in_shapes) return false;
+  const std::string& path = key.path;
   const bool decoders = !other.heads.empty() || !own.heads.empty();
   const bool encoders = !other.encoders.empty() || !own.encoders.empty();
   if (decoders && path.starts_with("model.decoder.")) return false;
   if (encoders && path.starts_with("model.encoder.")) return false;
-  const bool transformers = models::has_transformer(other) && models::has_transformer(own);
-  const std::string leaf = path.substr(path.rfind('.') + 1);
-  const bool of_part = path.size() > kModel.size() + leaf.size();
-  const auto is_one_of = [&](std::initializer_list<std::string_view> leaves) {
-    return std::find(leaves.begin(), leaves.end(), leaf) != leaves.end();
-  };
-  if (path.starts_with("model.adapter.")) {
-    return leaf == "activation" && other.adapter.is_on() && own.adapter.is_on();
-  }
+  if (path.starts_with("model.adapter.")) return other.adapter.is_on() && own.adapter.is_on();
   // A single layer has none above it that could read the context.
   if (path == "model.decoder.context_to" && other.decoder.is<models::LstmDecoderOptions>()) {
     return other.decoder.as<models::LstmDecoderOptions>().num_layers > 1;
   }
-  if (of_part) {
-    return is_one_of({"num_heads", "activation", "norm", "positions", "residual_from", "context_to",
-                      "initial_state"});
-  }
-  return transformers &&
-         is_one_of({"activation", "norm", "norm_layer", "parallel_residual", "positions"});
+  const bool of_part = path.find('.') != path.rfind('.');
+  return of_part || (models::has_transformer(other) && models::has_transformer(own));
 }
 
 class TranslationRules final : public TaskRules {
@@ -373,8 +355,8 @@ class TranslationRules final : public TaskRules {
     return &translation_of(e).model.adapter;
   }
 
-  bool takes_tokenizer_of_other_run(const Experiment& e) const override {
-    return takes_tokenizer_of_another_run(e);
+  std::optional<text::TokenizerOptions> tokenizer_options(const Experiment& e) const override {
+    return translation_of(e).tokenizer;
   }
 
   bool has_batch_norm(const Experiment& e) const override {
@@ -393,7 +375,7 @@ class TranslationRules final : public TaskRules {
     };
     for (const auto& key : own_schema.keys) {
       const auto* there = stored.find(key.path);
-      if (there == nullptr || !is_hidden_in_shapes(key.path, other, model)) continue;
+      if (there == nullptr || !is_hidden_in_shapes(key, other, model)) continue;
       if (key.path.ends_with(".residual_from")) {
         compare(key.path, residual_from(stored, key.path), residual_from(own_schema, key.path));
       } else {

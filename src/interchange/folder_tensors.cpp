@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "text/tokenizer_options.h"
 
 namespace stretto::interchange {
 namespace {
@@ -115,7 +116,7 @@ int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
         "without an id");
   }
   const size_t row = table.bytes.size() / static_cast<size_t>(rows);
-  table.shape[0] = (size.ids + size.multiple - 1) / size.multiple * size.multiple;
+  table.shape[0] = text::table_rows(size.ids, size.multiple);
   std::string bytes(table.bytes.substr(0, row * static_cast<size_t>(size.ids)));
   bytes.resize(row * static_cast<size_t>(table.shape[0]), '\0');
   table.bytes = own.bytes.emplace_back(std::move(bytes));

@@ -71,9 +71,9 @@ void scaled_too_far(const Subject& s, Remarks& out) {
   if (s.scaling != "linear" || s.ratio <= kProvenRatio) return;
   out.push_back({"optim.reference_batch",
                  "the batch is " + times(s.ratio) + " that of optim.reference_batch (" +
-                     tokens_text(s.reference) +
-                     " tokens); the linear rule was shown to hold up to " +
-                     number_text(kProvenRatio) + " times, and to lose accuracy beyond",
+                     tokens_text(s.reference) + " " + s.micro_batch.unit +
+                     "); the linear rule was shown to hold up to " + number_text(kProvenRatio) +
+                     " times, and to lose accuracy beyond",
                  "tune optim.lr at a batch nearer to this one and name that batch, or lower "
                  "train.update_freq"});
 }
@@ -87,10 +87,10 @@ void high_rate_without_reference(const Subject& s, Remarks& out) {
     return;  // high_rate() says the latter
   out.push_back({"optim.lr",
                  number_text(s.e.optim.lr) + " for a batch of about " + tokens_text(s.batch) +
-                     " tokens: a rate scaled by hand does not follow when train.update_freq or "
-                     "data.max_tokens changes",
-                 "give the rate of a small batch, with optim.reference_batch = its "
-                 "data.max_tokens * train.update_freq, and optim.lr_scaling"});
+                     " tokens: a rate scaled by hand does not follow when train.update_freq or " +
+                     s.micro_batch.key + " changes",
+                 "give the rate of a small batch, with optim.reference_batch = its " +
+                     s.micro_batch.key + " * train.update_freq, and optim.lr_scaling"});
 }
 
 void linear_scaling_of_adaptive(const Subject& s, Remarks& out) {
@@ -142,7 +142,7 @@ void few_updates_per_epoch(const Subject& s, Remarks& out) {
   const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
   const double updates = tokens / s.batch;
   if (updates >= kFewUpdates) return;
-  out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : "data.max_tokens",
+  out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : s.micro_batch.key,
                  "one update takes a good part of the training text: about " + fixed(updates, 1) +
                      " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
                      tokens_text(s.batch) + " an update)",

@@ -39,9 +39,9 @@ void few_rows_to_normalise(const Subject& s, Remarks& out) {
 void scaling_of_synchronised(const Subject& s, Remarks& out) {
   if (!has_batch_norm(s) || s.e.dist.batch_norm != "all" || s.scaling != "linear") return;
   out.push_back({"dist.batch_norm",
-                 "\"all\" normalises over as many sentences as there are processes times a "
-                 "micro-batch: with another number of them another loss is minimised, for which "
-                 "the linear rule says nothing",
+                 "\"all\" normalises over the micro-batches of all processes together: with "
+                 "another number of processes another loss is minimised, for which the linear rule "
+                 "says nothing",
                  "dist.batch_norm = \"worker\", or one number of processes and a rate that was "
                  "searched for it (optim.lr_scaling = \"none\")"});
 }

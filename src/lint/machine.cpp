@@ -73,6 +73,9 @@ void idle_processes(const Subject& s, Remarks& out) {
       1 - static_cast<double>(work) /
               (data::rounds_of_update(work, processes, cut) * static_cast<double>(processes));
   if (idle <= kIdleShare) return;
+  const std::string& bound = s.micro_batch.key;
+  const std::string kept =
+      bound.empty() ? "" : " (and lower " + bound + " in proportion to keep the batch)";
   out.push_back({"train.update_freq",
                  with_thousands(processes) + " processes cannot share " +
                      counted(work, "micro-batch") + " evenly: they stand idle " +
@@ -80,8 +83,7 @@ void idle_processes(const Subject& s, Remarks& out) {
                      (cut                      ? ""
                       : s.e.dist.deterministic ? " (dist.deterministic cuts no micro-batch)"
                                                : " (with batch norm no micro-batch is cut)"),
-                 "make it a multiple of the number of processes (and lower data.max_tokens in "
-                 "proportion to keep the batch)"});
+                 "make it a multiple of the number of processes" + kept});
 }
 
 }  // namespace stretto::lint::rules

@@ -65,6 +65,7 @@ struct BertOptions {
   static auto fields() {
     using namespace config;
     using O = BertOptions;
+    const Meta hidden{.hidden_in_shapes = true};
     return Fields{
         field(&O::preset, "preset",
               "sizes as published, layers / d_model / heads: tiny 2/128/2, mini 4/256/4, small "
@@ -90,7 +91,7 @@ struct BertOptions {
             .also_called({"hidden_size", "dim", "width", "embed_dim", "encoder_embed_dim",
                           "model_dim", "embedding_size"}),
         field(&O::num_heads, "num_heads", "attention heads; divides d_model; 0 = as the preset",
-              between(0, 1024))
+              between(0, 1024), hidden)
             .also_called({"heads", "num_attention_heads", "n_heads", "attention_heads",
                           "encoder_attention_heads"}),
         field(&O::ffn_dim, "ffn_dim", "inner width of the feed-forward part; 0 = 4 d_model",
@@ -100,7 +101,7 @@ struct BertOptions {
         field(&O::activation, "activation",
               "of the feed-forward part: gelu is exact, gelu_tanh its approximation; geglu and "
               "swiglu have a third matrix and no biases",
-              one_of({"gelu", "gelu_tanh", "relu", "geglu", "swiglu"}))
+              one_of({"gelu", "gelu_tanh", "relu", "geglu", "swiglu"}), hidden)
             .also_called(
                 {"hidden_act", "hidden_activation", "activation_fn", "activation_function"})
             .value_also_called("gelu", {"gelu_exact", "gelu_erf"})
@@ -112,25 +113,25 @@ struct BertOptions {
         field(&O::norm, "norm",
               "where each part is normalised: after the residual sum (BERT), or before the part, "
               "with one more norm behind the last layer",
-              one_of({"post", "pre"}))
+              one_of({"post", "pre"}), hidden)
             .also_called({"norm_first", "pre_norm", "normalize_before", "encoder_normalize_before"},
                          "= \"pre\"")
             .also_called({"norm_position"})
             .value_also_called("post", {"postnorm", "post_norm", "post_ln", "after"})
             .value_also_called("pre", {"prenorm", "pre_norm", "pre_ln", "before"}),
         field(&O::norm_layer, "norm_layer", "rms_norm: without a mean and without a bias",
-              one_of({"layer_norm", "rms_norm"}))
+              one_of({"layer_norm", "rms_norm"}), hidden)
             .also_called({"norm_type", "layer_norm_type", "normalization"})
             .value_also_called("layer_norm", {"ln", "standard", "layer"})
             .value_also_called("rms_norm", {"rms", "rmsnorm", "t5_layer_norm"}),
         field(&O::norm_epsilon, "norm_epsilon",
               "added to each variance; 1e-12 is BERT's, 1e-5 RoBERTa's",
-              {.min = 0, .max = 0.1, .min_open = true, .choices = {}})
+              {.min = 0, .max = 0.1, .min_open = true, .choices = {}}, hidden)
             .also_called({"layer_norm_eps", "norm_eps", "layer_norm_epsilon", "rms_norm_eps"}),
         field(&O::positions, "positions",
               "how a token knows its place: vectors added to embeddings (learned, sinusoidal), or "
               "queries and keys turned (rotary)",
-              one_of({"learned", "rotary", "sinusoidal"}))
+              one_of({"learned", "rotary", "sinusoidal"}), hidden)
             .also_called({"position_embedding_type", "position_encoding", "position_embeddings",
                           "positional_encoding"})
             .also_called({"rope"}, "= \"rotary\"")

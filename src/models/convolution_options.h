@@ -66,7 +66,7 @@ auto conv_fields() {
                         "encoder_emb_dropout_keep_prob", "decoder_emb_dropout_keep_prob"},
                        "= 1 - what is kept; one number for all places"),
       field(&O::positions, "positions", "how a token knows its place",
-            one_of({"learned", "sinusoidal", "none"}))
+            one_of({"learned", "sinusoidal", "none"}), {.hidden_in_shapes = true})
           .also_called({"position_encoding", "positional_embeddings", "position_embeddings"})
           .value_also_called("none", {"no_token_positional_embeddings", "false"}),
       field(&O::max_positions, "max_positions", "longest sequence of learned positions",

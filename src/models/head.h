@@ -27,6 +27,8 @@ struct HeadTargets {
 /// of a search. Single-device code, as all of a model.
 ///
 /// To write one, derive from this class in models/heads/NAME.{h,cpp}; heads/token.h is the example.
+/// A head behind an encoder alone need not: heads of labels, spans and hidden tokens are modules
+/// with functions of their own, which TextModel hands to their family of tasks (heads/label.h).
 ///
 /// - **Parameters.** A model registers its head under a name such as "output", so that a layer
 ///   `dense` of the head becomes `output.dense.weight`. Names decide first weights and are in every
@@ -43,7 +45,7 @@ struct HeadTargets {
 ///   whole update.
 /// - **Two passes.** R-Drop belongs to the head: if it learns_from_pairs(), training computes two
 ///   passes of each row, with other dropout, and hands it both.
-/// - **No search.** A head that no search uses (labels, spans) still has log_probs(): inference
+/// - **No search.** A head behind a decoder that no search uses still has log_probs(): inference
 ///   reads its answers there.
 ///
 /// An entry of `[[model.heads]]` is a decoder with such a head behind it.

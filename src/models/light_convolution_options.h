@@ -21,13 +21,14 @@ namespace stretto::models {
 template <class O>
 auto light_fields() {
   using namespace config;
+  const Meta hidden{.hidden_in_shapes = true};
   return Fields{
       field(&O::num_layers, "num_layers", "layers of the stack", between(1, 1000))
           .also_called({"layers", "depth", "encoder_layers", "decoder_layers", "n_layers"}),
       field(&O::num_heads, "num_heads",
             "filters of a convolution, each shared by model.d_model / num_heads channels; heads "
             "of attention too",
-            between(1, 1024))
+            between(1, 1024), hidden)
           .also_called({"heads", "encoder_attention_heads", "decoder_attention_heads",
                         "attention_heads", "n_heads"}),
       field(&O::kernels, "kernels",
@@ -42,20 +43,20 @@ auto light_fields() {
                         "ffn_size", "d_ff", "inner_dim"}),
       field(&O::norm, "norm",
             "where each part is normalised: after the residual sum, or before the part",
-            one_of({"post", "pre"}))
+            one_of({"post", "pre"}), hidden)
           .also_called({"encoder_normalize_before", "decoder_normalize_before", "normalize_before",
                         "norm_first", "pre_norm"},
                        "= \"pre\""),
       field(&O::activation, "activation",
             "of the feed-forward part: gelu_tanh is GELU's approximation by tanh, silu is also "
             "called swish; swiglu has a third matrix",
-            one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}))
+            one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}), hidden)
           .also_called({"activation_fn", "activation_function"})
           .value_also_called("gelu_tanh", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"})
           .value_also_called("silu", {"swish"})
           .value_also_called("swiglu", {"silu_gated", "gated_silu", "swish_gated"}),
       field(&O::positions, "positions", "how a token knows its place",
-            one_of({"sinusoidal", "learned", "none"}))
+            one_of({"sinusoidal", "learned", "none"}), hidden)
           .also_called({"position_encoding", "positional_encoding"})
           .also_called({"encoder_learned_pos", "decoder_learned_pos"}, "= \"learned\"")
           .also_called({"no_token_positional_embeddings"}, "= \"none\""),

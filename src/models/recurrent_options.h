@@ -39,7 +39,7 @@ auto recurrent_fields() {
       field(&O::residual_from, "residual_from",
             "first layer, counted from 0, whose input is added to its output; GNMT: 2, the third. "
             "num_layers or more: no layer",
-            between(0, 1000))
+            between(0, 1000), {.hidden_in_shapes = true})
           .also_called({"encoder_use_skip_connections", "decoder_use_skip_connections", "skip",
                         "rnn_residual", "num_residual_layers"},
                        "a layer's number, counted from 0"),
@@ -157,6 +157,7 @@ struct LstmDecoderOptions {
   static auto attention_fields() {
     using namespace config;
     using O = LstmDecoderOptions;
+    const Meta hidden{.hidden_in_shapes = true};
     return Fields{
         field(&O::attention, "attention",
               "score of a query q (the first layer's state) and a key k (a row of the "
@@ -179,7 +180,7 @@ struct LstmDecoderOptions {
               "layers that read the context (what was attended to). first: the first alone, "
               "one step later. gnmt: the others too, one step later. gnmt_v2: the others too, "
               "in the same step",
-              one_of({"first", "gnmt", "gnmt_v2"}))
+              one_of({"first", "gnmt", "gnmt_v2"}), hidden)
             .also_called({"attention_architecture", "use_new_attention"})
             .also_called({"input_feed", "input_feeding"}, "always on")
             .value_also_called("first", {"standard", "bottom", "input_feed"}),
@@ -193,7 +194,7 @@ struct LstmDecoderOptions {
               "zero: zeroes, as OpenSeq2Seq. mean: c = W (mean of the encoder's rows) + b and "
               "h = tanh(c), from any encoder. last: a recurrent encoder's last states, layer "
               "by layer",
-              one_of({"zero", "mean", "last"}))
+              one_of({"zero", "mean", "last"}), hidden)
             .also_called({"bridge", "pass_hidden_state", "decoder_init", "copy_encoder_state"})
             .value_also_called("zero", {"zeros", "none", "false"})
             .value_also_called("last", {"copy", "encoder", "true"}),

@@ -96,6 +96,7 @@ struct Seq2SeqOptions {
   static auto fields() {
     using namespace config;
     using O = Seq2SeqOptions;
+    const Meta hidden{.hidden_in_shapes = true};
     return Fields{
         field(&O::name, "name", "how its parts are joined", one_of({"encoder_decoder"}))
             .also_called({"arch", "architecture", "type", "model_type"})
@@ -128,7 +129,7 @@ struct Seq2SeqOptions {
         field(&O::norm, "norm",
               "where each part is normalised: after the residual sum (Vaswani 2017), before the "
               "part, or its output before the sum (Swin v2)",
-              one_of({"post", "pre", "res_post"}))
+              one_of({"post", "pre", "res_post"}), hidden)
             .also_called({"encoder_normalize_before", "decoder_normalize_before",
                           "normalize_before", "norm_first", "pre_norm"},
                          "= \"pre\"")
@@ -142,7 +143,7 @@ struct Seq2SeqOptions {
         field(&O::norm_layer, "norm_layer",
               "over the width of each token (rms_norm: without a mean and without a bias), or each "
               "channel over all tokens of a micro-batch (see dist.batch_norm)",
-              one_of({"layer_norm", "rms_norm", "batch_norm"}))
+              one_of({"layer_norm", "rms_norm", "batch_norm"}), hidden)
             .also_called({"norm_type", "layer_norm_type", "normalization"})
             .value_also_called("layer_norm", {"ln", "standard", "layer"})
             .value_also_called("rms_norm", {"rms", "rmsnorm", "t5_layer_norm"})
@@ -152,7 +153,7 @@ struct Seq2SeqOptions {
         field(&O::parallel_residual, "parallel_residual",
               "all parts of a layer read the same normed rows and are added at once (GPT-J, PaLM); "
               "for norm = \"pre\"",
-              any())
+              any(), hidden)
             .also_called(
                 {"use_parallel_residual", "parallel_attn", "parallel_block", "parallel_layers"})
             .read_with("encoder.name", {"transformer"})
@@ -167,7 +168,7 @@ struct Seq2SeqOptions {
         field(&O::activation, "activation",
               "of the feed-forward part: gelu_tanh is GELU's approximation by tanh, silu is also "
               "called swish; swiglu has a third matrix",
-              one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}))
+              one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}), hidden)
             .also_called({"activation_fn", "activation_function", "pos_ffn_activation_fn",
                           "hidden_act", "transformer_ffn_activation"})
             .value_also_called("gelu_tanh", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"})
@@ -181,7 +182,7 @@ struct Seq2SeqOptions {
               "table), marian (Marian's table of sinusoids), learned. Queries and keys turned: "
               "rotary. A bias of distances in self-attention: alibi, t5. Vectors of distances "
               "added to its keys: shaw",
-              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw", "marian"}))
+              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw", "marian"}), hidden)
             .also_called({"position_encoding", "positional_encoding", "position_embeddings",
                           "position_embedding_type"})
             .also_called(

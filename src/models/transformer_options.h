@@ -25,7 +25,8 @@ struct StackOptions {
         field(&O::num_layers, "num_layers", "layers of the stack", between(1, 1000))
             .also_called({"layers", "depth", "num_hidden_layers", "enc_depth", "dec_depth",
                           "n_layers", "nlayers"}),
-        field(&O::num_heads, "num_heads", "attention heads; divides d_model", between(1, 1024))
+        field(&O::num_heads, "num_heads", "attention heads; divides d_model", between(1, 1024),
+              {.hidden_in_shapes = true})
             .also_called({"heads", "attention_heads", "nhead", "n_heads", "num_attention_heads",
                           "transformer_heads"}),
         field(&O::ffn_dim, "ffn_dim", "inner width of the feed-forward part", between(1, 1000000))

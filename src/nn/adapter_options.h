@@ -45,7 +45,7 @@ struct AdapterOptions {
               between(0, 65536))
             .also_called({"adapter_size", "adapter_dim", "bottleneck_size", "bottleneck_dim"}),
         field(&O::activation, "activation", "of the inner rows",
-              one_of({"gelu", "gelu_tanh", "relu", "silu"}))
+              one_of({"gelu", "gelu_tanh", "relu", "silu"}), {.hidden_in_shapes = true})
             .also_called({"non_linearity", "adapter_act", "adapter_activation"})
             .value_also_called("silu", {"swish"})
             .read_unless_zero("dim"),

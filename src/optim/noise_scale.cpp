@@ -24,18 +24,18 @@ GradientNorms norms_of_parts(std::span<const GradientPart> parts, const Gradient
                              double loss_scale) {
   GradientNorms norms;
   const double unscale = 1 / (loss_scale * loss_scale);
-  double tokens = 0, num_parts = 0, weighted = 0;
+  double weight = 0, num_parts = 0, weighted = 0;
   for (const GradientPart& part : parts) {
-    if (!(part.tokens > 0)) continue;
-    tokens += part.tokens;
+    if (!(part.weight > 0)) continue;
+    weight += part.weight;
     num_parts += 1;
-    weighted += part.sum_norm_sq / part.tokens;  // b |sum / b|^2
+    weighted += part.sum_norm_sq / part.weight;  // b |sum / b|^2
   }
-  if (num_parts == 0 || !(whole.tokens > 0)) return norms;
-  norms.small_batch = tokens / num_parts;
-  norms.small_norm_sq = weighted / tokens * unscale;
-  norms.big_batch = whole.tokens;
-  norms.big_norm_sq = whole.sum_norm_sq / (whole.tokens * whole.tokens) * unscale;
+  if (num_parts == 0 || !(whole.weight > 0)) return norms;
+  norms.small_batch = weight / num_parts;
+  norms.small_norm_sq = weighted / weight * unscale;
+  norms.big_batch = whole.weight;
+  norms.big_norm_sq = whole.sum_norm_sq / (whole.weight * whole.weight) * unscale;
   return norms;
 }
 

@@ -10,37 +10,37 @@ namespace stretto::optim {
 
 /// Norms of one update's gradient at two batch sizes; both are means over their batch.
 struct GradientNorms {
-  double small_batch = 0, small_norm_sq = 0;  ///< tokens, and |gradient|^2 of the part
-  double big_batch = 0, big_norm_sq = 0;      ///< tokens, and |gradient|^2 of the whole
+  double small_batch = 0, small_norm_sq = 0;  ///< weight, and |gradient|^2 of the part
+  double big_batch = 0, big_norm_sq = 0;      ///< weight, and |gradient|^2 of the whole
 };
 
 /// One part of an update, a micro-batch or a process, before gradients are added up.
 struct GradientPart {
-  double tokens = 0;
-  double sum_norm_sq = 0;  ///< |sum of the tokens' gradients|^2, as backward left them
+  double weight = 0;       ///< what its loss is divided by: its tokens, its images
+  double sum_norm_sq = 0;  ///< |gradient|^2 as backward left it: of the sum, not divided
 };
 
-/// The two norms of an update from its parts and from its whole, whose gradients are sums over
-/// tokens. Parts count by their tokens, so that unequal ones leave the estimates unbiased:
+/// The two norms of an update from its parts and from its whole, whose gradients are sums. Parts
+/// count by their weights, so that unequal ones leave the estimates unbiased:
 /// small_norm_sq = sum_i b_i |G_i|^2 / sum_i b_i has the expectation of one part with the mean
-/// number of tokens. Some of the parts do, even one; parts without tokens are left out.
+/// weight. Some of the parts do, even one; parts without weight are left out.
 ///
 /// @param loss_scale  by which all gradients were multiplied
 GradientNorms norms_of_parts(std::span<const GradientPart> parts, const GradientPart& whole,
                              double loss_scale = 1);
 
-/// The simple gradient noise scale B = tr(Sigma) / |G|^2, in tokens (McCandlish et al. 2018,
-/// arXiv:1812.06162, appendix A.1), from norms that accumulation or all-reduce have at hand:
+/// The simple gradient noise scale B = tr(Sigma) / |G|^2, in the unit of weights (McCandlish et al.
+/// 2018, arXiv:1812.06162, appendix A.1), from norms that accumulation or all-reduce have at hand:
 ///
 ///     |G|^2    = (B_big |G_big|^2 - B_small |G_small|^2) / (B_big - B_small)
 ///     tr Sigma = (|G_small|^2 - |G_big|^2) / (1 / B_small - 1 / B_big)
 ///
-/// both averaged exponentially before they are divided. Batches well below B waste no token; well
+/// both averaged exponentially before they are divided. Batches well below B waste nothing; well
 /// above it they save no update.
 ///
 /// Both estimates are unbiased at any two sizes, but their spread is not the same: the wider apart
-/// the sizes, the better. Tokens of a sentence, and sentences of a batch that was cut by length,
-/// are not independent; B is that of the batches as they are cut.
+/// the sizes, the better. Parts of one sample, and samples of a batch that was cut by length, are
+/// not independent; B is that of the batches as they are cut.
 class NoiseScale {
  public:
   /// @param decay  of the averages, per update

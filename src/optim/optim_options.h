@@ -76,8 +76,8 @@ struct OptimOptions {
               greater(0))
             .also_called({"learning_rate", "learn_rate", "base_lr", "peak_lr", "step_size"}),
         field(&O::reference_batch, "reference_batch",
-              "batch that lr was chosen for, counted as data.max_tokens * train.update_freq",
-              at_least(0), {.unit = "tokens"})
+              "batch that lr was chosen for: train.update_freq times the bound of a micro-batch",
+              at_least(0))
             .read_with("lr_scaling", {"linear", "sqrt"})
             .also_called({"mini_batch_words_ref", "reference_batch_size", "base_batch_size"}),
         field(&O::lr_scaling, "lr_scaling",

@@ -56,10 +56,11 @@ Hardware hardware_of(c10::Device device) {
           .fast_fp16 = kernels::cuda::has_fast_fp16(device)};
 }
 
-Precision choose_precision(const std::string& option, const Hardware& hardware) {
+Precision choose_precision(const std::string& option, const Hardware& hardware,
+                           const std::string& key) {
   if (option == "auto") return automatic(hardware);
   if (option == "auto_fp16") return automatic_fp16(hardware);
-  if (option == "fp32") return {Compute::kFp32, "fp32", "as train.precision says"};
+  if (option == "fp32") return {Compute::kFp32, "fp32", "as " + key + " says"};
   if (option == "tf32") {
     if (hardware.gpu)
       return {Compute::kTf32, "tf32", "fp32 products round their operands to 10 bits of fraction"};
@@ -67,12 +68,12 @@ Precision choose_precision(const std::string& option, const Hardware& hardware) 
   }
   if (option == "mixed_bf16") return mixed(Compute::kBf16, option, hardware);
   if (option == "mixed_fp16") return mixed(Compute::kFp16, option, hardware);
-  throw Error(ExitCode::kUsage, "train.precision: unknown precision `" + option + "`",
+  throw Error(ExitCode::kUsage, key + ": unknown precision `" + option + "`",
               "known: auto, auto_fp16, fp32, tf32, mixed_bf16, mixed_fp16");
 }
 
-Precision choose_precision(const std::string& option, c10::Device device) {
-  return choose_precision(option, hardware_of(device));
+Precision choose_precision(const std::string& option, c10::Device device, const std::string& key) {
+  return choose_precision(option, hardware_of(device), key);
 }
 
 std::unique_ptr<LossScaler> loss_scaler_for(const Precision& precision, LossScaleOptions options,

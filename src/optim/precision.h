@@ -11,7 +11,7 @@
 
 namespace stretto::optim {
 
-/// What `train.precision` means on a device.
+/// What `train.precision` or `eval.precision` means on a device.
 ///
 /// The masters are the parameters themselves: they, gradients and optimizer state stay fp32 in the
 /// arena whatever the precision, and products round their operands on the way (while packing them
@@ -39,8 +39,11 @@ Hardware hardware_of(c10::Device device);
 /// throws Error(kUsage) that lists them. "auto" takes mixed_bf16 where the hardware is fast at it
 /// and fp32 elsewhere; "auto_fp16" takes mixed_fp16 on a GPU that is fast at it, as papers of its
 /// time do, and elsewhere what "auto" takes; "tf32" on a CPU is fp32.
-Precision choose_precision(const std::string& option, const Hardware& hardware);
-Precision choose_precision(const std::string& option, c10::Device device);
+/// @param key  that has the value, for messages
+Precision choose_precision(const std::string& option, const Hardware& hardware,
+                           const std::string& key = "train.precision");
+Precision choose_precision(const std::string& option, c10::Device device,
+                           const std::string& key = "train.precision");
 
 /// make_loss_scaler() with "auto" resolved: fairseq for mixed_fp16, none for the others.
 std::unique_ptr<LossScaler> loss_scaler_for(const Precision& precision, LossScaleOptions options,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "config/field.h"
 
@@ -38,6 +39,22 @@ constexpr const LossScaleMethod* find_loss_scale_method(std::string_view name) {
     if (method.name == name) return &method;
   }
   return nullptr;
+}
+
+/// The values of a key that chooses arithmetic: train.precision, eval.precision.
+inline config::Range precision_names() {
+  return config::one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"});
+}
+
+/// What other toolkits call these values.
+template <class Declaration>
+Declaration with_other_precision_names(Declaration key) {
+  return std::move(key)
+      .value_also_called("mixed_bf16", {"bf16", "bfloat16", "bf16_mixed", "amp_bf16"})
+      .value_also_called("mixed_fp16", {"fp16", "float16", "half", "16", "16_mixed", "amp",
+                                        "amp_fp16", "O1", "O2"})
+      .value_also_called("mixed_fp16", {"mixed"}, "or \"mixed_bf16\"")
+      .value_also_called("fp32", {"float32", "float", "32", "full", "single", "O0"});
 }
 
 /// Whether this value of train.precision chooses fp16, here or on another machine.

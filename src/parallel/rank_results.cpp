@@ -17,7 +17,7 @@ void for_numbers(AnyRankResult& result, const Visit& visit) {
   visit(result.can_split);
   visit(result.late);
   visit(result.stop);
-  visit(result.small.tokens);
+  visit(result.small.weight);
   visit(result.small.sum_norm_sq);
   for (auto& micro : result.micros) {
     for (auto& sum : micro) visit(sum);

@@ -58,8 +58,8 @@ Curves::Curves(const Events& events, const Display& display)
       rate(points_of(events, "train", [&](const auto& e) { return e.number(display.rate.key); })),
       grad_norm(points_of(events, "train", [](const auto& e) { return e.grad_norm; })),
       noise_scale(points_of(events, "train", [](const auto& e) { return e.noise_scale; })),
-      batch(
-          points_of(events, "train", [&](const auto& e) { return e.number(display.rate.batch); })),
+      batch(points_of(events, "train",
+                      [&](const auto& e) { return e.number(display.loss_unit.count); })),
       loss_scale(points_of(
           events, "train", [](const auto& e) { return e.loss_scale; }, Skipped::kKeep)),
       comm(points_of(events, "train", [](const auto& e) { return milliseconds(e.comm_seconds); })),
@@ -117,16 +117,14 @@ std::string at_step(const Point& point) {
   return "step " + with_thousands(std::llround(point.x));
 }
 
-std::string best_low(const std::vector<Point>& points) {
+std::string best_text(const std::vector<Point>& points, const NumberStyle& style) {
   if (points.empty()) return "";
-  const Point best = *std::min_element(points.begin(), points.end(), lower);
-  return "best " + short_number(best.y) + " at " + at_step(best);
-}
-
-std::string best_high(const std::vector<Point>& points, int decimals) {
-  if (points.empty()) return "";
-  const Point best = *std::max_element(points.begin(), points.end(), lower);
-  return "best " + fixed(best.y, decimals) + " at " + at_step(best);
+  const Point best = style.higher_is_better
+                         ? *std::max_element(points.begin(), points.end(), lower)
+                         : *std::min_element(points.begin(), points.end(), lower);
+  const bool is_score = style.higher_is_better || style.of_validation;
+  return "best " + (is_score ? fixed(best.y, style.decimals) : short_number(best.y)) + " at " +
+         at_step(best);
 }
 
 }  // namespace stretto::report

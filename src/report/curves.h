@@ -24,7 +24,7 @@ struct Curves {
   std::vector<NumberStyle> styles;              ///< of all numbers that may be shown, in order
   std::map<std::string, NumberCurves> numbers;  ///< by name; one for each style
   std::vector<Point> lr, rate, grad_norm;
-  std::vector<Point> noise_scale, batch;  ///< both in the unit of the rate
+  std::vector<Point> noise_scale, batch;  ///< both in Display::loss_unit
   std::vector<Point> loss_scale;
   std::vector<Point> comm, comm_wait;  ///< milliseconds of an update
   int64_t last_step = 0;
@@ -47,9 +47,8 @@ double sum(const std::vector<Point>& points);
 double median(const std::vector<Point>& points);
 
 std::string short_number(double value);
-std::string at_step(const Point& point);                 ///< "step 1,200"
-std::string best_low(const std::vector<Point>& points);  ///< "best 1.234 at step 100"
-/// The same of a number whose higher values are better: "best 38.2 at …".
-std::string best_high(const std::vector<Point>& points, int decimals);
+std::string at_step(const Point& point);  ///< "step 1,200"
+/// "best 38.2 at step 100": a score with its decimals, a loss in few digits. Empty of no points.
+std::string best_text(const std::vector<Point>& points, const NumberStyle& style);
 
 }  // namespace stretto::report

@@ -39,6 +39,12 @@ struct RateStyle {
   std::string short_title() const;  ///< "Tokens/s"
 };
 
+/// What the loss is divided by: the gradient noise scale is in it, and a batch beside that.
+struct LossUnit {
+  std::string name = "samples";  ///< "frames": titles are made of it
+  std::string count = {};        ///< key of how many an update has; empty = no event tells
+};
+
 /// The headings of a TextPairSample and of a MarkedTextSample (report/sample.h).
 struct TextPairWords {
   std::string input = "Input", output = "Output", reference = "Reference";
@@ -49,8 +55,9 @@ struct TextPairWords {
 struct Display {
   std::vector<NumberStyle> numbers = {};  ///< in the order in which they are shown
   RateStyle rate = {};
+  LossUnit loss_unit = {};
   std::string note = {};            ///< a remark under the key numbers; empty = none
-  std::string best_by = "loss";     ///< marks a row of the table of validations; else by the loss
+  std::string best_by = "loss";     ///< the number that `best` means: marks a row of validations
   std::string samples = "Samples";  ///< their heading
   TextPairWords text_pair = {};
 

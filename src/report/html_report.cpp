@@ -55,10 +55,7 @@ int64_t last_step_of(const ReportContent& content, const Curves& curves) {
 std::string number_tile(const NumberStyle& style, const Curves& curves) {
   const char* title = style.tile.c_str();
   const NumberCurves& points = curves.of(style);
-  const auto best = [&] {
-    return style.higher_is_better ? best_high(points.valid, style.decimals)
-                                  : best_low(points.valid);
-  };
+  const auto best = [&] { return best_text(points.valid, style); };
   if (style.of_validation) {
     if (points.valid.empty()) return tile(title, "–", "not measured yet");
     return tile(title, fixed(points.valid.back().y, style.decimals), best());
@@ -230,17 +227,17 @@ std::string cell(const std::optional<double>& value, int decimals) {
 
 using Validations = std::vector<const MetricsEvent*>;
 
-/// By Display::best_by, and what lacks that by its loss; training may rank by another number.
+/// As training marks `best`, by Display::best_by: the earlier of two equal ones, and never the
+/// weights before the first update. Null where no validation has that number.
 const MetricsEvent* best_of(const Validations& validations, const NumberStyle& by) {
   const auto quality = [&](const MetricsEvent& event) {
-    const auto value = event.number(by.name);
-    if (by.higher_is_better) return value ? -*value : NAN;
-    return value ? *value : event.loss.value_or(NAN);
+    const double value = event.number(by.name).value_or(NAN);
+    return by.higher_is_better ? value : -value;
   };
   const MetricsEvent* best = nullptr;
   for (const MetricsEvent* event : validations) {
-    const bool better = best == nullptr || quality(*event) < quality(*best);
-    if (std::isfinite(quality(*event)) && better) best = event;
+    if (event->step == 0 || !std::isfinite(quality(*event))) continue;
+    if (best == nullptr || quality(*event) > quality(*best)) best = event;
   }
   return best;
 }
@@ -274,7 +271,7 @@ std::string render_validations(const ReportContent& content, const Curves& curve
   const NumberStyle by = content.display.style(content.display.best_by);
   const MetricsEvent* best = best_of(validations, by);
   const std::string title =
-      by.higher_is_better ? "highest " + escape_html(by.label, kMaxTitle) : "lowest loss";
+      (by.higher_is_better ? "highest " : "lowest ") + escape_html(by.label, kMaxTitle);
   const std::string mark = " class=\"best\" title=\"" + title + "\"";
   // The newest first; the best one stays even when it is old.
   for (size_t i = 0; i < validations.size(); ++i) {
@@ -352,7 +349,7 @@ std::string render_head(const ReportContent& content) {
 std::string render_html(const ReportContent& content) {
   const Curves curves(content.events, content.display);
   return render_head(content) + "<body>\n<main>\n" + render_header(content, curves) +
-         render_charts(curves, content.display.rate) + render_notes(content.events) +
+         render_charts(curves, content.display) + render_notes(content.events) +
          render_samples(content) + render_tables(content) + render_validations(content, curves) +
          render_config(content.config_toml) +
          "<footer>Written by Stretto into the run folder. Everything on this page is in this one "

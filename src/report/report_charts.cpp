@@ -37,7 +37,7 @@ std::string number_summary(const NumberStyle& style, const Curves& curves) {
   const NumberCurves& points = curves.of(style);
   const bool has_valid = style.of_validation || curves.has_validations();
   if (!has_valid) return last_value(points.train);
-  return style.higher_is_better ? best_high(points.valid, style.decimals) : best_low(points.valid);
+  return best_text(points.valid, style);
 }
 
 std::vector<Series> series_of(const NumberStyle& style, const Curves& curves) {
@@ -194,12 +194,13 @@ bool changes(const std::vector<Point>& points) {
 
 }  // namespace
 
-std::string render_charts(const Curves& curves, const RateStyle& rate) {
+std::string render_charts(const Curves& curves, const Display& display) {
+  const std::string& loss_unit = display.loss_unit.name;
   std::vector<Chart> charts = number_charts(curves);
-  charts.push_back(rate_chart(curves, rate));
+  charts.push_back(rate_chart(curves, display.rate));
   charts.push_back(learning_rate_chart(curves));
   charts.push_back(gradient_chart(curves));
-  if (!curves.noise_scale.empty()) charts.push_back(noise_chart(curves, rate.unit));
+  if (!curves.noise_scale.empty()) charts.push_back(noise_chart(curves, loss_unit));
   if (changes(curves.loss_scale)) charts.push_back(loss_scale_chart(curves));
   if (!curves.comm.empty() && curves.processes != 1) charts.push_back(communication_chart(curves));
   std::string out = "<section class=\"charts\" aria-label=\"curves\">\n";
@@ -208,7 +209,7 @@ std::string render_charts(const Curves& curves, const RateStyle& rate) {
     out += render_chart(chart);
   }
   out += "</section>\n";
-  return curves.noise_scale.empty() ? out : out + noise_note(rate.unit);
+  return curves.noise_scale.empty() ? out : out + noise_note(loss_unit);
 }
 
 }  // namespace stretto::report

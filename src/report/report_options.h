@@ -17,19 +17,19 @@ struct ReportOptions {
   static auto fields() {
     using namespace config;
     using O = ReportOptions;
-    const Meta free{.change = Change::kFree};
+    const Meta page{.change = Change::kFree, .per_process = true};
     return Fields{
         field(&O::every, "every", "updates between `train` events of metrics.jsonl", at_least(1),
               {.unit = "updates", .change = Change::kFree})
             .also_called({"log_interval", "log_every", "logging_steps", "report_every", "disp_freq",
                           "log_steps", "print_every", "scheduling_unit"}),
         field(&O::tensorboard, "tensorboard", "write event files that TensorBoard reads", any(),
-              free)
+              page)
             .also_called(
                 {"tensorboard_logdir", "tensorboard_log_dir", "report_to", "use_tensorboard"}),
-        field(&O::html, "html", "write report.html", any(), free),
+        field(&O::html, "html", "write report.html", any(), page),
         field(&O::html_seconds, "html_seconds", "least time between two writings of report.html",
-              at_least(0), {.unit = "seconds", .change = Change::kFree}),
+              at_least(0), {.unit = "seconds", .change = Change::kFree, .per_process = true}),
         field(&O::samples, "samples",
               "validation samples shown with what the model made of them, where validation runs it "
               "for a score",

@@ -152,9 +152,14 @@ void require_tokenizer_of(const InitialRun& run,
                           const std::map<std::string, std::string>& tokenizer) {
   const std::string difference = tokenizer_difference(tokenizer_of(run), tokenizer);
   if (difference.empty()) return;
-  throw Error(ExitCode::kUsage,
-              "train.init_from: " + run.place().string() + " was trained with another tokenizer (" +
-                  difference + "), so its rows stand for other pieces",
+  const std::string what = what_differs(difference);
+  const std::string found = "train.init_from: " + run.place().string() +
+                            " was trained with another " + what + " (" + difference + ")";
+  if (what != "tokenizer") {
+    throw Error(ExitCode::kUsage, found + ", so its weights mean something else",
+                "begin with a run whose " + what + " is that of this run");
+  }
+  throw Error(ExitCode::kUsage, found + ", so its rows stand for other pieces",
               "leave the keys out that name a model or vocabulary, and a new --run folder takes "
               "that run's; or set train.init_vocabulary = \"match\": pieces that both have keep "
               "their rows");

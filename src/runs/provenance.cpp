@@ -69,16 +69,23 @@ std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
   return tokenizer_difference(checkpoint.provenance.tokenizer, hashes);
 }
 
+std::string what_differs(const std::string& difference) {
+  const std::string file = difference.substr(0, difference.find(": "));
+  return text::is_tokenizer_asset(file) ? "tokenizer" : file;
+}
+
 void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,
                             const std::map<std::string, std::string>& hashes,
                             const std::filesystem::path& folder) {
   const std::string difference = tokenizer_difference(checkpoint, hashes);
   if (difference.empty()) return;
+  const std::string what = what_differs(difference);
   throw Error(ExitCode::kBadData,
-              checkpoint.directory.string() +
-                  " belongs to another tokenizer than there is: " + (folder / difference).string(),
-              "put the tokenizer of this run back, from a copy of the run folder; sha256sum shows "
-              "whether it is the right one");
+              checkpoint.directory.string() + " belongs to another " + what +
+                  " than there is: " + (folder / difference).string(),
+              "put the " + what +
+                  " of this run back, from a copy of the run folder; sha256sum shows whether it is "
+                  "the right one");
 }
 
 }  // namespace stretto::runs

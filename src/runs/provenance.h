@@ -33,6 +33,10 @@ std::string tokenizer_difference(const std::map<std::string, std::string>& train
 std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
                                  const std::map<std::string, std::string>& hashes);
 
+/// What differs by such a text, which is not empty: "tokenizer", or the name of a file that a
+/// family of tasks keeps beside those of the tokenizer.
+std::string what_differs(const std::string& difference);
+
 /// Weights mean something with their tokenizer only: another one with as many pieces loads, and
 /// gives nonsense. Throws Error(kBadData) naming file, folder and both hashes when the checkpoint
 /// was trained with others than `hashes`.

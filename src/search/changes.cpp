@@ -13,12 +13,6 @@ namespace {
 
 const config::DifferenceWords kWords{.stored = "in the search", .now = "now"};
 
-// Keys that a run may change, but by which trials are compared.
-bool shapes_scores(const std::string& key) {
-  return key.starts_with("eval.") || key.starts_with("decode.") || key == "train.patience" ||
-         key == "train.max_steps" || key == "train.max_epochs" || key == "train.max_hours";
-}
-
 void compare_recipes(const std::string& stored, const std::string& now,
                      std::vector<std::string>& lines) {
   const auto options_of = [](const std::string& toml) {
@@ -26,9 +20,9 @@ void compare_recipes(const std::string& stored, const std::string& now,
   };
   auto before = options_of(stored), after = options_of(now);
   const auto schema = experiment::experiment_schema(after);
-  std::vector<std::string> as_well;
+  std::vector<std::string> as_well;  // free for a run, but not between trials
   for (const auto& key : schema.keys) {
-    if (shapes_scores(key.path)) as_well.push_back(key.path);
+    if (key.meta.change == config::Change::kScoring) as_well.push_back(key.path);
   }
   for (auto& line :
        config::differences(experiment::experiment_schema(before), schema, as_well, kWords)) {

@@ -29,11 +29,17 @@ bool is_of_configuration(const store::LoadedCheckpoint& checkpoint, const runs::
   return std::find(hashes.begin(), hashes.end(), checkpoint.config_hash) != hashes.end();
 }
 
-[[noreturn]] void throw_other_tokenizer(const fs::path& what, const std::string& difference,
+[[noreturn]] void throw_other_tokenizer(const fs::path& place, const std::string& difference,
                                         const runs::RunFolder& run) {
-  throw Error(ExitCode::kBadData,
-              what.string() + " has another tokenizer than " + run.directory().string() + " (" +
-                  difference + "), so that its ids stand for other pieces",
+  const std::string what = runs::what_differs(difference);
+  const std::string found = place.string() + " has another " + what + " than " +
+                            run.directory().string() + " (" + difference + ")";
+  if (what != "tokenizer") {
+    throw Error(
+        ExitCode::kBadData, found + ", so that its outputs mean something else",
+        "use it with its own run folder; runs that are to predict together need the same " + what);
+  }
+  throw Error(ExitCode::kBadData, found + ", so that its ids stand for other pieces",
               "use it with its own run folder; runs that are to decode together need one tokenizer "
               "(tokenizer.model of one in the configuration of the other)");
 }

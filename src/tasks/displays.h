@@ -9,8 +9,8 @@
 
 namespace stretto::tasks {
 
-/// How the numbers of an experiment's task are told and drawn. No libtorch.
-inline report::Display display_of(const experiment::Experiment& experiment) {
+/// Of its family, whatever `best` means to the experiment.
+inline report::Display display_of_family(const experiment::Experiment& experiment) {
   const auto& task = experiment.task;
   if (task.is<experiment::MaskedLmOptions>()) return masked_lm_display();
   if (task.is<experiment::QuestionAnsweringOptions>()) return question_answering_display();
@@ -18,6 +18,13 @@ inline report::Display display_of(const experiment::Experiment& experiment) {
     return text_classification_display(task.as<experiment::TextClassificationOptions>());
   }
   return translation_display(translation_of(experiment).loss, experiment::head_names(experiment));
+}
+
+/// How the numbers of an experiment's task are told and drawn. No libtorch.
+inline report::Display display_of(const experiment::Experiment& experiment) {
+  report::Display display = display_of_family(experiment);
+  display.best_by = experiment.eval.best_metric;
+  return display;
 }
 
 }  // namespace stretto::tasks

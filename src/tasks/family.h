@@ -24,6 +24,9 @@ namespace stretto::tasks {
 /// Files that later commands need from the run folder, name -> bytes (the tokenizer's models).
 using Assets = std::map<std::string, std::string>;
 
+/// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
+enum class FirstWeights : uint8_t { kDrawn, kUnset };
+
 /// Where a command computes.
 struct CommandContext {
   distributed::ProcessGroup group = {};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "experiment/load_experiment.h"
 #include "models/model_cost.h"
@@ -20,9 +21,9 @@ struct EvalRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
+  std::vector<std::string> data = {};  ///< instead of data.test; translation has files of two sides
   bool json = false;
   TranslationEvalFiles translation = {};
-  MaskedLmEvalFiles masked_lm = {};
   QuestionEvalFiles question_answering = {};
   TextClassificationEvalFiles text_classification = {};
 };
@@ -32,11 +33,14 @@ struct InferRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
+  /// As data::open_bytes() takes them, "-" = stdin; empty = stdin. Of question answering also files
+  /// of its data.
+  std::vector<std::string> files = {};
   bool json = false;
   TranslationInferFiles translation = {};
-  MaskedLmInferFiles masked_lm = {};
-  QuestionInferFiles question_answering = {};
-  TextClassificationInferFiles text_classification = {};
+  MaskedLmInferArguments masked_lm = {};
+  QuestionInferArguments question_answering = {};
+  TextClassificationInferArguments text_classification = {};
 };
 
 /// `stretto plan`

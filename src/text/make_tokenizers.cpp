@@ -130,7 +130,7 @@ Assets read_models(const TokenizerOptions& options) {
 
 Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                     LineSource* train_tgt) {
-  if (train_src == nullptr || train_tgt == nullptr) {
+  if (train_src == nullptr) {
     throw Error(ExitCode::kUsage, "tokenizer: no model is given and there is no training text",
                 "set tokenizer.model, or name training text in [data] to train one");
   }
@@ -138,8 +138,8 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
   std::vector<std::string> lines;
   Assets assets;
   sample_lines(*train_src, 1, sample, lines);
-  if (options.joint) {
-    sample_lines(*train_tgt, 2, sample, lines);
+  if (options.joint || train_tgt == nullptr) {
+    if (train_tgt != nullptr) sample_lines(*train_tgt, 2, sample, lines);
     add_model(assets, Whose::kBoth, train(options, lines));
     return assets;
   }

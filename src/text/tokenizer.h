@@ -85,8 +85,10 @@ bool names_tokenizer(const TokenizerOptions& options);
 
 /// Loads what `options` names, or trains SentencePiece on this text when it names nothing.
 ///
-/// @param train_src, train_tgt  null where there is none; not read when `options` names something
-/// Throws Error(kUsage) for missing files, Error(kBadData) for malformed models or vocabularies.
+/// @param train_src  null where there is no training text; not read when `options` names something
+/// @param train_tgt  null where the text has one side: both get the tokenizer that is trained on it
+/// Throws Error(kUsage) for missing files, and where nothing is named and there is no text;
+/// Error(kBadData) for malformed models or vocabularies.
 TokenizerPair make_tokenizers(const TokenizerOptions& options, uint64_t seed, LineSource* train_src,
                               LineSource* train_tgt);
 

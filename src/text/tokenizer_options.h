@@ -7,6 +7,12 @@
 
 namespace stretto::text {
 
+/// Rows of an embedding table for so many ids, rounded up to a multiple of
+/// tokenizer.vocab_multiple.
+constexpr int64_t table_rows(int64_t num_ids, int64_t vocab_multiple) {
+  return (num_ids + vocab_multiple - 1) / vocab_multiple * vocab_multiple;
+}
+
 /// `[tokenizer]`: from text to ids and back.
 struct TokenizerOptions {
   std::string type = "sentencepiece";

@@ -19,13 +19,13 @@ struct RunOptions {
     using O = RunOptions;
     return Fields{
         field(&O::name, "name", "title in the report; empty = name of the run folder", any(),
-              {.change = Change::kFree})
+              {.change = Change::kFree, .per_process = true})
             .also_called({"run_name", "experiment_name", "job_name", "description"}),
         field(&O::seed, "seed", "root of every random stream: weights, order of data, dropout",
               between(0, 9007199254740992.0))
             .also_called({"random_seed", "data_seed", "manual_seed", "experiment_seed"}),
         field(&O::threads, "threads", "CPU threads; 0 = one per core, at most OMP_NUM_THREADS",
-              between(0, 4096), {.unit = "threads", .change = Change::kFree})
+              between(0, 4096), {.unit = "threads", .change = Change::kFree, .per_process = true})
             .also_called({"num_threads", "cpu_threads", "num_cpus", "omp_num_threads"}),
         field(&O::device, "device", "auto takes a GPU where there is one",
               one_of({"auto", "cpu", "cuda"}), {.change = Change::kFree})

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "data/batch_source.h"
 #include "optim/group_options.h"
 #include "report/sample.h"
@@ -53,13 +54,16 @@ struct Validation {
   std::vector<Score> scores;
   std::map<std::string, int64_t> counts = {};  ///< by a name of Task::counters()
   std::vector<report::Sample> samples = {};
-  double seconds = 0;
 };
 
 /// Where in the run a micro-batch stands: all that randomness may depend on.
 struct StepContext {
   uint64_t seed = 0;
   int64_t update = 0;
+
+  /// For the masks of dropout (models::ForwardContext): one of an update, whatever its
+  /// micro-batches are.
+  uint64_t dropout_key() const { return mix64(seed, static_cast<uint64_t>(update)); }
 };
 
 /// What the training loop sees of a task. It names no model, no loss and no score.
@@ -94,7 +98,8 @@ class Task {
   virtual std::vector<std::string> counters() const = 0;
 
   virtual TaskWords words() const { return {}; }
-  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}.
+  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}. Of two parts
+  /// the first goes in, and the second is to come out.
   /// @param index  in [0, batch.num_sequences())
   virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                                 int64_t index) const {

@@ -51,21 +51,21 @@ struct TrainOptions {
     return Fields{
         field(&O::max_steps, "max_steps",
               "stop after this many updates; those that are skipped do not count; 0 = no limit",
-              at_least(0), {.unit = "updates", .change = Change::kFree})
+              at_least(0), {.unit = "updates", .change = Change::kScoring})
             .also_called({"max_update", "max_updates", "num_steps", "num_updates", "steps",
                           "updates", "train_steps", "max_iterations", "iterations", "after_batches",
                           "max_batches"}),
         field(&O::max_epochs, "max_epochs",
               "stop after this many passes over the data; 0 = no limit", at_least(0),
-              {.unit = "epochs", .change = Change::kFree})
+              {.unit = "epochs", .change = Change::kScoring})
             .also_called({"epochs", "num_epochs", "max_epoch", "num_train_epochs", "after_epochs"}),
         field(&O::max_hours, "max_hours",
               "stop, saved, after this much training time; 0 = no limit", at_least(0),
-              {.unit = "hours", .change = Change::kFree})
+              {.unit = "hours", .change = Change::kScoring})
             .also_called({"stop_time_hours", "max_time"}),
         field(&O::patience, "patience",
               "stop after this many validations without improvement of eval.best_metric; 0 = never",
-              at_least(0), {.unit = "validations", .change = Change::kFree})
+              at_least(0), {.unit = "validations", .change = Change::kScoring})
             .also_called({"early_stopping", "early_stopping_patience", "early_stop"}),
         field(&O::update_freq, "update_freq",
               "micro-batches per update, summed over all processes (gradient accumulation)",
@@ -74,20 +74,16 @@ struct TrainOptions {
                           "accumulate_grad_batches", "optimizer_delay", "aggregation_frequency",
                           "gradient_accumulation", "grad_accum"},
                          "micro-batches of all processes together"),
-        field(&O::precision, "precision",
-              "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. "
-              "auto: mixed_bf16 where the hardware is fast at it, else fp32. auto_fp16: "
-              "mixed_fp16 on a GPU that is fast at it, else as auto. tf32 is fp32 on a CPU",
-              one_of({"auto", "auto_fp16", "fp32", "tf32", "mixed_bf16", "mixed_fp16"}))
-            .also_called({"fp16", "amp"}, "= \"mixed_fp16\"")
-            .also_called({"bf16"}, "= \"mixed_bf16\"")
-            .also_called({"tf32"}, "= \"tf32\"")
-            .also_called({"mixed_precision", "model_dtype", "dtype", "half_precision"})
-            .value_also_called("mixed_bf16", {"bf16", "bfloat16", "bf16_mixed", "amp_bf16"})
-            .value_also_called("mixed_fp16", {"fp16", "float16", "half", "16", "16_mixed", "amp",
-                                              "amp_fp16", "O1", "O2"})
-            .value_also_called("mixed_fp16", {"mixed"}, "or \"mixed_bf16\"")
-            .value_also_called("fp32", {"float32", "float", "32", "full", "single", "O0"}),
+        optim::with_other_precision_names(
+            field(&O::precision, "precision",
+                  "arithmetic of matrix products; weights, norms, softmax and losses stay fp32. "
+                  "auto: mixed_bf16 where the hardware is fast at it, else fp32. auto_fp16: "
+                  "mixed_fp16 on a GPU that is fast at it, else as auto. tf32 is fp32 on a CPU",
+                  optim::precision_names())
+                .also_called({"fp16", "amp"}, "= \"mixed_fp16\"")
+                .also_called({"bf16"}, "= \"mixed_bf16\"")
+                .also_called({"tf32"}, "= \"tf32\"")
+                .also_called({"mixed_precision", "model_dtype", "dtype", "half_precision"})),
         field(&O::loss_scale, "loss_scale",
               "what the loss is multiplied by before backward, in half precision")
             .also_called({"loss_scaling", "grad_scaler", "cost_scaling"}),

@@ -447,6 +447,7 @@ void Trainer::validate() {
   const Validation result = [&] {
     const auto trained = updater_.use_average();
     task_.model().eval();
+    const kernels::ComputeScope arithmetic(setup_.validation_precision.compute);
     return task_.validate();
   }();
   const bool improved = judge(result);

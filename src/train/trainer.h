@@ -34,6 +34,7 @@ struct TrainerSetup {
   optim::ScheduleOptions schedule;
   distributed::DistOptions dist;
   optim::Precision precision;
+  optim::Precision validation_precision = {};
   report::ReportOptions report;
   int64_t prefetch = 8;
   int64_t batch_size = 0;   ///< of an update, for optim.lr_scaling: the bound of its micro-batches

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/random_streams.h"
 #include "base/text.h"
 #include "distributed/numbers.h"
 #include "kernels/compute.h"
@@ -25,9 +26,6 @@ namespace stretto::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// What a key of random numbers is for; dropout has the key of seed and update itself.
-constexpr uint64_t kGradientNoise = 0x6e6f697365, kWeightNoise = 0x776569676874;
 
 constexpr int64_t kMostSplits = 8;  // of an update, for each of its micro-batches
 
@@ -181,7 +179,7 @@ double Updater::divisor(const Totals& totals) const {
 // As a sum over what the first loss is divided by.
 optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) const {
   const double divided_by = sums_.num_losses() == 1 ? 1 : divisors_.front();
-  return {.tokens = weight, .sum_norm_sq = sum_norm_sq * divided_by * divided_by};
+  return {.weight = weight, .sum_norm_sq = sum_norm_sq * divided_by * divided_by};
 }
 
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
@@ -321,13 +319,13 @@ void Updater::add_noise(int64_t update, UpdateResult& result) {
   const double unit = divisor(result.totals) * result.loss_scale;
   const double deviation =
       optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
-  optim::add_gradient_noise(arena_, reducer_.owned(), key_of(update, kGradientNoise),
+  optim::add_gradient_noise(arena_, reducer_.owned(), key_of(update, streams::kGradientNoise),
                             deviation * unit, completed_);
   result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
 }
 
 optim::NoisyWeights Updater::noisy_weights(int64_t update) {
-  return weight_noise_ ? weight_noise_->add(key_of(update, kWeightNoise), completed_)
+  return weight_noise_ ? weight_noise_->add(key_of(update, streams::kWeightNoise), completed_)
                        : optim::NoisyWeights();
 }
 

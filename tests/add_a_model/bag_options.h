@@ -19,7 +19,7 @@ struct BagEncoderOptions {
     using O = BagEncoderOptions;
     return Fields{
         field(&O::window, "window", "how many tokens a row is the mean of, its own in the middle",
-              between(1, 1001), {.unit = "tokens"})
+              between(1, 1001), {.unit = "tokens", .hidden_in_shapes = true})
             .also_called({"window_size", "context_size"}),
         field(&O::dropout, "dropout", "on embeddings", fraction()).also_called({"dropout_rate"}),
     };

@@ -18,7 +18,7 @@ inline report::Display label_display() {
                       .higher_is_better = true}};
   display.rate = {
       .key = "lines_per_second", .unit = "lines", .short_unit = "lines", .batch = "lines"};
-  display.best_by = "accuracy";
+  display.loss_unit = {.name = "lines", .count = "lines"};
   return display;
 }
 

@@ -14,6 +14,7 @@
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "tests/add_a_task/label_experiment.h"
 #include "tests/add_a_task/label_task.h"
 
 namespace stretto::tasks {
@@ -51,7 +52,7 @@ int flushed() {
 class LabelFamily : public Family {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
-    return assets_of(find_labels(translation_of(experiment.options).data.train_tgt));
+    return assets_of(find_labels(labelling_of(experiment.options).data.train));
   }
 
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
@@ -61,15 +62,13 @@ class LabelFamily : public Family {
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
-    const auto& data = translation_of(request.experiment.options).data;
+    const auto& data = labelling_of(request.experiment.options).data;
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoint, context.device);
-    const bool has_test = !data.test_src.empty();
-    const auto lines = read_labelled_lines(has_test ? data.test_src : data.valid_src,
-                                           has_test ? data.test_tgt : data.valid_tgt, run.labels);
+    const auto lines = read_labelled_lines(data.test.empty() ? data.valid : data.test, run.labels);
     if (lines.num_sequences() == 0) {
       throw Error(ExitCode::kBadData, "there is no line to evaluate",
-                  "name text and labels in data.test_src and data.test_tgt");
+                  "name files of labelled lines in data.test");
     }
     const LabelScore score = score_lines(*run.model, lines);
     if (!context.group.is_root()) return 0;  // all have the same result, one says it
@@ -107,7 +106,7 @@ class LabelFamily : public Family {
   }
   models::ModelCost model_cost(const CostRequest& request) const override {
     constexpr double kForwardAndBackward = 3, kMultiplyAndAdd = 2;
-    const auto d = static_cast<double>(translation_of(request.experiment).model.d_model);
+    const auto d = static_cast<double>(labelling_of(request.experiment).model.d_model);
     return {.parameters = models::num_parameters(*described(request.experiment)),
             .training_flops = kForwardAndBackward * kMultiplyAndAdd * d * kAnyLabels};
   }

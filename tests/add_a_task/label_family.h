@@ -4,8 +4,7 @@
 
 namespace stretto::tasks {
 
-/// Labels of lines of text, for the registry. `data.train_src` and the like are the text, the files
-/// of the target side have the label of each line.
+/// Labels of lines of text, for the registry.
 const Family& label_family();
 
 }  // namespace stretto::tasks

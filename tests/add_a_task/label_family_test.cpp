@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
-#include "base/text.h"
-#include "experiment/rules.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tests/add_a_task/label_display.h"
+#include "tests/add_a_task/label_experiment.h"
 #include "tests/add_a_task/label_rules.h"
 #include "tests/add_a_task/label_task.h"
 #include "tests/base/failure.h"
@@ -22,62 +22,110 @@ namespace stretto::tasks {
 namespace {
 
 using stretto::testing::failure;
-using train::test::events;
+using train::test::events, train::test::final_hash;
 
-/// Lines of vowels and lines of consonants, in turn.
+/// The recipe in a folder of its own, with lines of vowels and lines of consonants, in turn.
 class LabelFamilyTest : public ::testing::Test {
  protected:
   LabelFamilyTest() {
-    auto& options = experiment_.options;
-    translation_of(options).model.d_model = 8;
-    translation_of(options).data.max_samples = 16;
-    translation_of(options).data.train_src = {folder_.write("train.txt", text(64))};
-    translation_of(options).data.train_tgt = {folder_.write("train.label", labels(64))};
-    translation_of(options).data.valid_src = {folder_.write("valid.txt", text(10))};
-    translation_of(options).data.valid_tgt = {folder_.write("valid.label", labels(10))};
+    std::filesystem::copy_file(STRETTO_SOURCE_DIR "/tests/add_a_task/labelling.toml", recipe_);
+    folder_.write("train.tsv", lines(64));
+    folder_.write("valid.tsv", lines(10));
+    experiment_ = load({});
   }
 
-  static std::string text(int64_t count) {
-    std::string lines;
-    for (int64_t i = 0; i < count; ++i) {
-      const std::string letters = i % 2 == 0 ? "aeiou" : "bcdfg";
-      for (int64_t k = 0; k < 1 + i % 7; ++k) lines += letters[static_cast<size_t>((i + k) % 5)];
-      lines += "\n";
-    }
-    return lines;
+  static std::string label(int64_t i) { return i % 2 == 0 ? "vowels" : "consonants"; }
+  static std::string text(int64_t i) {
+    const std::string letters = i % 2 == 0 ? "aeiou" : "bcdfg";
+    std::string line;
+    for (int64_t k = 0; k < 1 + i % 7; ++k) line += letters[static_cast<size_t>((i + k) % 5)];
+    return line;
   }
-  static std::string labels(int64_t count) {
-    std::string lines;
-    for (int64_t i = 0; i < count; ++i) lines += i % 2 == 0 ? "vowels\n" : "consonants\n";
-    return lines;
+  static std::string lines(int64_t count) {
+    std::string all;
+    for (int64_t i = 0; i < count; ++i) all += label(i) + "\t" + text(i) + "\n";
+    return all;
+  }
+
+  experiment::LoadedExperiment load(const std::vector<std::string>& overrides) const {
+    return experiment::load_label_experiment(recipe_, overrides);
   }
 
   std::unique_ptr<FamilyTask> make_task() const {
     return family_.make_task(experiment_.options, family_.first_assets(experiment_), {});
   }
 
-  /// What `stretto train` does with a family, for so many updates.
-  train::TrainerSetup train(int64_t updates) const {
-    auto run = runs::RunFolder::open_for_training(folder_ / "run");
-    run.write_config("# of the toy", "hash");
-    run.write_assets(family_.first_assets(experiment_));
-    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
+  /// What `stretto train` does with a family.
+  /// @param until  updates after which the run is saved and left; 0 = it trains to its end
+  train::TrainerSetup train(const std::string& name, int64_t until = 0) const {
+    auto run = runs::RunFolder::open_for_training(folder_ / name);
+    run.write_config(experiment_.resolved_toml, experiment_.config_hash);
+    if (run.read_assets().empty()) run.write_assets(family_.first_assets(experiment_));
+    const auto& options = experiment_.options;
+    const auto task = family_.make_task(options, run.read_assets(), {});
     task->require_known_data(/*warn=*/true);
-    auto setup = train::test::toy_setup(run.directory());
-    setup.train.max_steps = updates;
-    setup.eval = {.every = 20, .best_metric = "accuracy"};
+    train::TrainerSetup setup;
+    setup.run = options.run;
+    setup.train = options.train;
+    setup.eval = options.eval.validation();
+    setup.optim = options.optim;
+    setup.schedule = options.schedule;
+    setup.report = options.report;
+    setup.prefetch = task->prefetch();
+    setup.batch_size = task->update_bound();
+    setup.run_directory = run.directory();
     setup.identity = {.run_id = run.run_id(),
-                      .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
+                      .config_hash = experiment_.config_hash,
+                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+    setup.description.facts = task->facts();
     setup.description.display = label_display();
+    setup.until = until;
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;
   }
 
   const Family& family_ = label_family();
   testing::TempDir folder_;
+  const std::filesystem::path recipe_ = folder_ / "labelling.toml";
   experiment::LoadedExperiment experiment_;
 };
+
+// The recipe, and what `check` says of it.
+
+TEST_F(LabelFamilyTest, TheRecipeHasTheSectionsOfTheFamily) {
+  const auto& [data, model] = labelling_of(experiment_.options);
+  EXPECT_EQ(data.train, std::vector<std::string>{(folder_ / "train.tsv").string()});
+  EXPECT_EQ(data.max_samples, 16);
+  EXPECT_EQ(data.max_bytes, 0);
+  EXPECT_EQ(model.d_model, 8);
+  EXPECT_EQ(experiment_.options.train.max_steps, 60);
+  EXPECT_NE(load({"data.max_bytes=20"}).resolved_toml.find("\nmax_bytes = 20  # default 0 bytes"),
+            std::string::npos);
+}
+
+TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
+  const auto expect_problem = [&](const std::string& override_text, const std::string& what) {
+    const Error error = failure(ExitCode::kUsage, [&] { load({override_text}); });
+    EXPECT_NE(error.message().find(override_text), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find(what), std::string::npos) << error.message();
+  };
+  expect_problem("data.train=[]", "there is no text to learn from");
+  expect_problem("data.valid=" + (folder_ / "train.tsv").string(), "is a file for training too");
+  expect_problem("data.test=/nowhere/test.tsv", "no file /nowhere/test.tsv");
+  expect_problem("data.max_tokens=20",
+                 "is a key of text_classification, and task.name is labelling");
+  expect_problem("eval.best_metric=bleu", "must be one of accuracy, loss");
+}
+
+TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
+  const auto scores = make_task()->validate().scores;
+  for (const auto& name : experiment::label_rules().scores(experiment_.options)) {
+    const auto* score = train::find_score(scores, name.name);
+    ASSERT_NE(score, nullptr) << name.name;
+    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
+    EXPECT_EQ(label_display().style(name.name).higher_is_better, name.higher_is_better);
+  }
+}
 
 // Data.
 
@@ -95,28 +143,26 @@ TEST_F(LabelFamilyTest, TheNetworkOfARunHasARowForEachLabel) {
   EXPECT_TRUE(output.is_meta());
 }
 
-TEST_F(LabelFamilyTest, LinesOutOfStepAndUnknownLabelsAreNamed) {
-  auto& data = translation_of(experiment_.options).data;
-  data.valid_tgt = {folder_.write("other.label", "vowels\nconsonants\nvowles\n")};
-  const Error unknown = failure(ExitCode::kBadData, [&] { make_task(); });
-  EXPECT_NE(std::string(unknown.what()).find("other.label:3: "), std::string::npos);
-  EXPECT_NE(std::string(unknown.what()).find("`vowles`"), std::string::npos);
-  data.valid_tgt = {folder_.write("other.label", labels(9))};
-  const Error too_few = failure(ExitCode::kBadData, [&] { make_task(); });
-  EXPECT_NE(std::string(too_few.what()).find("valid.txt:10: "), std::string::npos);
-  data.valid_tgt = {folder_.write("other.label", labels(11))};
-  const Error too_many = failure(ExitCode::kBadData, [&] { make_task(); });
-  EXPECT_NE(std::string(too_many.what()).find("other.label:11: "), std::string::npos);
+TEST_F(LabelFamilyTest, LinesWithoutALabelAndUnknownLabelsAreNamed) {
+  const auto said_of = [&](const std::string& valid) {
+    labelling_of(experiment_.options).data.valid = {folder_.write("other.tsv", valid)};
+    return failure(ExitCode::kBadData, [&] { make_task(); }).message();
+  };
+  const std::string unknown = said_of("vowels\tae\nconsonants\tbc\nvowles\tou\n");
+  EXPECT_NE(unknown.find("other.tsv:3: the training text has no label `vowles`"), std::string::npos)
+      << unknown;
+  const std::string no_tab = said_of("vowels\tae\nconsonants bc\n");
+  EXPECT_NE(no_tab.find("other.tsv:2: the line has no tab"), std::string::npos) << no_tab;
 }
 
 TEST_F(LabelFamilyTest, TextWithoutALineIsRefused) {
-  auto& data = translation_of(experiment_.options).data;
-  data.train_src = data.train_tgt = {folder_.write("empty", "")};
-  data.valid_src = data.valid_tgt = {};
+  auto& data = labelling_of(experiment_.options).data;
+  data.train = {folder_.write("empty", "")};
+  data.valid.clear();
   const auto task = make_task();
   EXPECT_FALSE(task->can_validate());
   const Error error = failure(ExitCode::kBadData, [&] { task->require_known_data(true); });
-  EXPECT_NE(std::string(error.what()).find("data.train_src"), std::string::npos);
+  EXPECT_NE(std::string(error.what()).find("data.train"), std::string::npos);
 }
 
 TEST_F(LabelFamilyTest, AnEpochHasEachLineOnce) {
@@ -137,26 +183,26 @@ TEST_F(LabelFamilyTest, ALineIsShownWithItsLabel) {
   const auto task = make_task();
   const auto batch = task->train_batches().load(0, 0);
   const int64_t line = batch.sample_ids.at(5);
-  const std::vector<std::pair<std::string, std::string>> expected{
-      {"text", split(text(64), '\n').at(static_cast<size_t>(line))},
-      {"label", split(labels(64), '\n').at(static_cast<size_t>(line))}};
+  const std::vector<std::pair<std::string, std::string>> expected{{"text", text(line)},
+                                                                  {"label", label(line)}};
   EXPECT_EQ(task->show(batch, 5), expected);
 }
 
 TEST_F(LabelFamilyTest, ProcessesWithOtherTextDisagree) {
   const auto mine = make_task()->data_facts();
-  translation_of(experiment_.options).data.valid_tgt = {
-      folder_.write("other.label", std::string("vowels\n") + labels(10).substr(7))};
-  EXPECT_EQ(make_task()->data_facts().at(1).value, mine.at(1).value);
-  translation_of(experiment_.options).data.valid_tgt = {
-      folder_.write("other.label", std::string("consonants\n") + labels(10).substr(7))};
-  EXPECT_EQ(make_task()->data_facts().at(0).value, mine.at(0).value);
-  EXPECT_NE(make_task()->data_facts().at(1).value, mine.at(1).value);
+  const auto facts_with = [&](const std::string& valid) {
+    labelling_of(experiment_.options).data.valid = {folder_.write("other.tsv", valid)};
+    return make_task()->data_facts();
+  };
+  EXPECT_EQ(facts_with(lines(10)).at(1).value, mine.at(1).value);
+  const auto other = facts_with("consonants" + lines(10).substr(label(0).size()));
+  EXPECT_EQ(other.at(0).value, mine.at(0).value);
+  EXPECT_NE(other.at(1).value, mine.at(1).value);
 }
 
 // Batches of lines that are about equally long.
 TEST_F(LabelFamilyTest, ABatchIsBoundedByLinesAndByBytes) {
-  translation_of(experiment_.options).data.max_tokens = 20;
+  labelling_of(experiment_.options).data.max_bytes = 20;
   const auto task = make_task();
   const auto& source = task->train_batches();
   EXPECT_GT(source.num_batches(), 4);
@@ -164,41 +210,6 @@ TEST_F(LabelFamilyTest, ABatchIsBoundedByLinesAndByBytes) {
     const auto batch = source.load(1, i);
     EXPECT_LE(batch.num_sequences(), 16);
     EXPECT_LE(batch.column<int64_t>(kText).num_rows(), 20);
-  }
-}
-
-// Rules.
-
-TEST_F(LabelFamilyTest, CheckAsksForTextAndLabelsAlone) {
-  auto& options = experiment_.options;
-  options.train.max_steps = 20000;
-  translation_of(options).tokenizer.type = "vocab";  // which no label needs
-  options.eval.best_metric = "accuracy";
-  const auto problems = [&] {
-    std::vector<config::Problem> found;
-    experiment::check_rules(options, {}, &label_rules(), found);
-    std::vector<std::string> lines;
-    for (const auto& problem : found) lines.push_back(problem.key + ": " + problem.what);
-    return lines;
-  };
-  using Lines = std::vector<std::string>;
-  EXPECT_EQ(problems(), Lines{});
-  options.eval.best_metric = "bleu";
-  EXPECT_EQ(problems(), Lines{"eval.best_metric: must be one of accuracy, loss, got \"bleu\""});
-  options.eval.best_metric = "loss";
-  translation_of(options).data.train_tgt.clear();
-  EXPECT_EQ(problems(), Lines{"data.train_tgt: each file of text needs one of labels"});
-  translation_of(options).data.train_src.clear();
-  EXPECT_EQ(problems(), Lines{"data.train_src: there is no text to learn from"});
-}
-
-TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
-  const auto scores = make_task()->validate().scores;
-  for (const auto& name : label_rules().scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, name.name);
-    ASSERT_NE(score, nullptr) << name.name;
-    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(label_display().style(name.name).higher_is_better, name.higher_is_better);
   }
 }
 
@@ -261,7 +272,7 @@ TEST_F(LabelFamilyTest, PartsOfABatchAddUpToIt) {
 // Commands.
 
 TEST_F(LabelFamilyTest, ARunLearnsUnderItsOwnNumbers) {
-  const auto setup = train(60);
+  const auto setup = train("run");
   const auto steps = events(setup, "train"), valid = events(setup, "valid");
   ASSERT_EQ(steps.size(), 60U);
   EXPECT_EQ(steps.front().number("lines"), 16);
@@ -271,8 +282,20 @@ TEST_F(LabelFamilyTest, ARunLearnsUnderItsOwnNumbers) {
   EXPECT_EQ(valid.back().number("accuracy"), 1);
 }
 
+TEST_F(LabelFamilyTest, AResumedRunEndsWithTheSameWeights) {
+  const auto whole = train("whole");
+  train("parts", /*until=*/7);
+  const auto before = events(train("parts", /*until=*/33), "train");
+  const auto parts = train("parts");
+  EXPECT_EQ(final_hash(parts), final_hash(whole));
+  const auto after = events(parts, "train");
+  ASSERT_EQ(before.size(), 33U);
+  ASSERT_EQ(after.size(), 60U);
+  EXPECT_EQ(after.at(32).seconds, before.back().seconds) << "it began anew";
+}
+
 TEST_F(LabelFamilyTest, AFinishedRunIsEvaluatedAndLabelsLines) {
-  train(60);
+  train("run");
   const std::string run = (folder_ / "run").string();
   ::testing::internal::CaptureStdout();
   const int evaluated =

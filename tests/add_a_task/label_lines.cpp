@@ -15,41 +15,36 @@ std::string place_of(const data::LineReader& lines) {
   return lines.name() + ":" + std::to_string(lines.line_number());
 }
 
-int64_t number_of(std::string_view label, const Labels& labels, const data::LineReader& names) {
+int64_t number_of(std::string_view label, const Labels& labels, const data::LineReader& lines) {
   const auto found = std::ranges::find(labels, label);
   if (found == labels.end()) {
     throw Error(ExitCode::kBadData,
-                place_of(names) + ": the training text has no label `" + printable(label) + "`",
+                place_of(lines) + ": the training text has no label `" + printable(label) + "`",
                 "it has " + join(labels, ", "));
   }
   return found - labels.begin();
 }
 
-[[noreturn]] void throw_out_of_step(const data::LineReader& longer,
-                                    const data::LineReader& shorter) {
-  throw Error(ExitCode::kBadData, place_of(longer) + ": " + shorter.name() + " has no such line",
-              "give each line of text one line with its label");
-}
+struct LabelledLine {
+  std::string_view label, text;
+};
 
-void add_file(data::LineReader text, data::LineReader names, const Labels& labels,
-              data::Batch& all) {
-  std::string_view line, name;
-  while (text.next(line)) {
-    if (!names.next(name)) throw_out_of_step(text, names);
-    all.column<int64_t>(kLabel).append({number_of(name, labels, names)});
-    all.sample_ids.push_back(all.num_sequences());
-    add_line(line, all.column<int64_t>(kText));
+LabelledLine cut(std::string_view line, const data::LineReader& lines) {
+  const size_t tab = line.find('\t');
+  if (tab == std::string_view::npos) {
+    throw Error(ExitCode::kBadData, place_of(lines) + ": the line has no tab",
+                "write a label, a tab and a text on each line");
   }
-  if (names.next(name)) throw_out_of_step(names, text);
+  return {line.substr(0, tab), line.substr(tab + 1)};
 }
 
 }  // namespace
 
-Labels find_labels(const std::vector<std::string>& label_files) {
+Labels find_labels(const std::vector<std::string>& files) {
   std::set<std::string> labels;
-  for (const auto& file : label_files) {
-    data::LineReader names(file);
-    for (std::string_view name; names.next(name);) labels.emplace(name);
+  for (const auto& file : files) {
+    data::LineReader lines(file);
+    for (std::string_view line; lines.next(line);) labels.emplace(cut(line, lines).label);
   }
   return {labels.begin(), labels.end()};
 }
@@ -60,11 +55,16 @@ void add_line(std::string_view line, data::PackedTokens& lines) {
   lines.close_sequence();
 }
 
-data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
-                                const std::vector<std::string>& label_files, const Labels& labels) {
+data::Batch read_labelled_lines(const std::vector<std::string>& files, const Labels& labels) {
   data::Batch all{.sample_ids = {}, .columns = {data::PackedTokens{}, data::PackedTokens{}}};
-  for (size_t i = 0; i < text_files.size(); ++i) {
-    add_file(data::LineReader(text_files[i]), data::LineReader(label_files.at(i)), labels, all);
+  for (const auto& file : files) {
+    data::LineReader lines(file);
+    for (std::string_view line; lines.next(line);) {
+      const auto [label, text] = cut(line, lines);
+      all.column<int64_t>(kLabel).append({number_of(label, labels, lines)});
+      all.sample_ids.push_back(all.num_sequences());
+      add_line(text, all.column<int64_t>(kText));
+    }
   }
   return all;
 }

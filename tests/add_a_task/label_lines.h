@@ -13,8 +13,8 @@ namespace stretto::tasks {
 /// In alphabetical order; the place of a label is its number.
 using Labels = std::vector<std::string>;
 
-/// The labels that stand in these files, one on each line.
-Labels find_labels(const std::vector<std::string>& label_files);
+/// The labels of the lines of these files.
+Labels find_labels(const std::vector<std::string>& files);
 
 /// The columns of a batch of labelled lines: the bytes of each line, and the number of its label.
 enum LabelColumn : size_t { kText = 0, kLabel = 1 };
@@ -22,13 +22,11 @@ enum LabelColumn : size_t { kText = 0, kLabel = 1 };
 /// Adds a line of text as one more sequence: its bytes and a line end.
 void add_line(std::string_view line, data::PackedTokens& lines);
 
-/// Lines of text with their labels. The whole text is in memory.
+/// All lines of these files. Each is a label, a tab and a text.
 ///
-/// @param text_files, label_files  equally many, in step line by line
-/// Throws Error(kBadData), with file and line, for a line without a label, a label without a line,
-/// and a label that is not one of `labels`.
-data::Batch read_labelled_lines(const std::vector<std::string>& text_files,
-                                const std::vector<std::string>& label_files, const Labels& labels);
+/// Throws Error(kBadData), with file and line, for a line without a tab, and for a label that is
+/// not one of `labels`.
+data::Batch read_labelled_lines(const std::vector<std::string>& files, const Labels& labels);
 
 /// Lines in the order of their lengths, of which micro-batches are cut.
 class LinesByLength : public data::LengthSamples {

@@ -1,56 +1,56 @@
 #include "tests/add_a_task/label_rules.h"
 
-namespace stretto::tasks {
+#include <algorithm>
+
+#include "base/text.h"
+#include "tests/add_a_task/label_experiment.h"
+
+namespace stretto::experiment {
 namespace {
 
-using experiment::Experiment;
-
-constexpr int64_t kLines = 32;  // of a micro-batch, where data.max_samples sets no bound
-
-class LabelRules final : public experiment::TaskRules {
+class LabelRules final : public TaskRules {
  public:
   // Every width fits, and bytes need no tokenizer.
-  void check_model(experiment::RuleCheck& /*check*/) const override {}
+  void check_model(RuleCheck& /*check*/) const override {}
 
-  void check_data(experiment::RuleCheck& check) const override {
-    const auto& data = translation_of(check.e).data;
-    if (data.train_src.empty()) {
-      check.wrong({"data.train_src"}, "there is no text to learn from", "name files of text");
-    }
-    if (data.train_tgt.size() != data.train_src.size()) {
-      check.wrong({"data.train_tgt", "data.train_src"}, "each file of text needs one of labels",
-                  "name them in the order of data.train_src");
+  void check_data(RuleCheck& check) const override {
+    const auto& data = labelling_of(check.e).data;
+    for (const auto& file : data.valid) {
+      if (std::ranges::find(data.train, file) == data.train.end()) continue;
+      check.wrong({"data.valid", "data.train"}, printable(file) + " is a file for training too",
+                  "validate on lines that training does not see");
     }
   }
 
-  std::vector<experiment::ScoreName> scores(const Experiment& /*experiment*/) const override {
+  void check_training(RuleCheck& check) const override {
+    if (!labelling_of(check.e).data.train.empty()) return;
+    check.wrong({"data.train"}, "there is no text to learn from", "name files of labelled lines");
+  }
+
+  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
     return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc"}},
             {.name = "loss"}};
   }
 
-  experiment::ValidationData validation_data(const Experiment& experiment) const override {
-    return {.there = !translation_of(experiment).data.valid_src.empty(),
+  ValidationData validation_data(const Experiment& experiment) const override {
+    return {.there = !labelling_of(experiment).data.valid.empty(),
             .name = "labelled lines for validation",
-            .keys = {"data.valid_src"},
-            .remedy = "set data.valid_src and data.valid_tgt"};
+            .keys = {"data.valid"},
+            .remedy = "set data.valid"};
   }
 
-  experiment::BatchBound micro_batch(const Experiment& experiment) const override {
-    return {.key = "data.max_samples", .value = lines_of_batch(experiment), .unit = "lines"};
+  BatchBound micro_batch(const Experiment& experiment) const override {
+    return {.key = "data.max_samples",
+            .value = labelling_of(experiment).data.max_samples,
+            .unit = "lines"};
   }
 };
 
 }  // namespace
 
-const experiment::TaskRules& label_rules() {
+const TaskRules& label_rules() {
   static const LabelRules rules;
   return rules;
 }
 
-int64_t lines_of_batch(const Experiment& experiment) {
-  return translation_of(experiment).data.max_samples > 0
-             ? translation_of(experiment).data.max_samples
-             : kLines;
-}
-
-}  // namespace stretto::tasks
+}  // namespace stretto::experiment

@@ -2,12 +2,9 @@
 
 #include "experiment/task_rules.h"
 
-namespace stretto::tasks {
+namespace stretto::experiment {
 
-/// What `check` asks of labelled lines. No libtorch.
-const experiment::TaskRules& label_rules();
+/// What `check` asks of an experiment with `task.name = "labelling"`. No libtorch.
+const TaskRules& label_rules();
 
-/// Of a micro-batch, at most.
-int64_t lines_of_batch(const experiment::Experiment& experiment);
-
-}  // namespace stretto::tasks
+}  // namespace stretto::experiment

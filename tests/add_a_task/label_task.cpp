@@ -10,7 +10,7 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "nn/watch.h"
-#include "tests/add_a_task/label_rules.h"
+#include "tests/add_a_task/label_experiment.h"
 
 namespace stretto::tasks {
 namespace {
@@ -59,7 +59,7 @@ at::Tensor LabelModel::forward(const data::PackedTokens& lines) const {
 std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& experiment,
                                              const Labels& labels, at::Device device) {
   return std::make_shared<LabelModel>(nn::Init(static_cast<uint64_t>(experiment.run.seed), device),
-                                      translation_of(experiment).model.d_model,
+                                      labelling_of(experiment).model.d_model,
                                       static_cast<int64_t>(labels.size()));
 }
 
@@ -84,21 +84,16 @@ std::vector<int64_t> best_labels(const LabelModel& model, const data::PackedToke
 
 LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& labels,
                      at::Device device)
-    : labels_(labels),
+    : options_(labelling_of(experiment)),
+      labels_(labels),
       num_samples_(experiment.report.samples),
-      prefetch_(translation_of(experiment).data.prefetch),
-      update_bound_(lines_of_batch(experiment) * experiment.train.update_freq),
+      update_bound_(options_.data.max_samples * experiment.train.update_freq),
       model_(make_label_model(experiment, labels, device)),
-      lines_(std::make_shared<LinesByLength>(
-          read_labelled_lines(translation_of(experiment).data.train_src,
-                              translation_of(experiment).data.train_tgt, labels))),
-      train_(data::make_length_batches(lines_,
-                                       {.max_rows = {translation_of(experiment).data.max_tokens},
-                                        .max_samples = lines_of_batch(experiment)},
-                                       data::Shuffle::kEachEpoch,
-                                       static_cast<uint64_t>(experiment.run.seed))),
-      valid_(read_labelled_lines(translation_of(experiment).data.valid_src,
-                                 translation_of(experiment).data.valid_tgt, labels)) {}
+      lines_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.train, labels))),
+      train_(data::make_length_batches(
+          lines_, {.max_rows = {options_.data.max_bytes}, .max_samples = options_.data.max_samples},
+          data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
+      valid_(read_labelled_lines(options_.data.valid, labels)) {}
 
 train::TaskWords LabelTask::words() const {
   return {.sample = "line",
@@ -164,8 +159,8 @@ std::vector<distributed::Fact> LabelTask::data_facts() const {
 // Every byte is known, and a label that is not stops the reading.
 void LabelTask::require_known_data(bool /*warn*/) const {
   if (train_->num_batches() > 0) return;
-  throw Error(ExitCode::kBadData, "data.train_src: the files have no line",
-              "give text with a label for each line");
+  throw Error(ExitCode::kBadData, "data.train: the files have no line",
+              "give lines of a label, a tab and a text");
 }
 
 std::vector<std::pair<std::string, std::string>> LabelTask::facts() const {

@@ -9,6 +9,7 @@
 #include "nn/linear.h"
 #include "tasks/family.h"
 #include "tests/add_a_task/label_lines.h"
+#include "tests/add_a_task/labelling_options.h"
 
 namespace stretto::tasks {
 
@@ -63,7 +64,7 @@ class LabelTask : public FamilyTask {
   std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
-  int64_t prefetch() const override { return prefetch_; }
+  int64_t prefetch() const override { return options_.data.prefetch; }
   int64_t update_bound() const override { return update_bound_; }
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
     return {};
@@ -72,8 +73,9 @@ class LabelTask : public FamilyTask {
  private:
   std::vector<report::Sample> samples() const;
 
+  const experiment::LabellingOptions options_;
   const Labels labels_;
-  const int64_t num_samples_, prefetch_, update_bound_;
+  const int64_t num_samples_, update_bound_;
   std::shared_ptr<LabelModel> model_;
   std::shared_ptr<const LinesByLength> lines_;
   std::unique_ptr<data::BatchSource> train_;

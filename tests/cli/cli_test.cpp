@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "data/pairs/text_lines.h"
+#include "data/text_lines.h"
 #include "report/report_data.h"
 #include "tests/cli/program.h"
 #include "text/tokenizer.h"

@@ -164,7 +164,7 @@ TEST(Choice, IsDescribedPartByPart) {
   EXPECT_EQ(part.find("pressure"), std::string::npos) << part;
   const auto page = reference_markdown(schema);
   for (const char* words : {"### `[stove.heat]` with `name = \"electric\"`", "| `pressure` |",
-                            "## `[stove.heat.plate]`", "| `watts` |", "| `count` |"}) {
+                            "\n#### `[stove.heat.plate]`\n", "| `watts` |", "| `count` |"}) {
     EXPECT_NE(page.find(words), std::string::npos) << words << "\n" << page;
   }
 }

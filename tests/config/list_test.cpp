@@ -384,13 +384,13 @@ TEST(ConfigList, StandsInTheReferenceOnce) {
     for (size_t at = 0; (at = page.find(words, at)) != std::string::npos; ++at) ++found;
     return found;
   };
-  EXPECT_EQ(count("## `[[road.lanes]]`\n"), 1u) << page;
-  EXPECT_EQ(count("## `[road.lanes.surface]`\n"), 1u) << page;
-  EXPECT_EQ(count("## `[[road.bridges]]`\n"), 1u) << page;
-  EXPECT_EQ(count("### `[[road.bridges]]` with `name = \"stone\"`\n"), 1u) << page;
+  EXPECT_EQ(count("\n## `[[road.lanes]]`\n"), 1u) << page;
+  EXPECT_EQ(count("\n## `[road.lanes.surface]`\n"), 1u) << page;
+  EXPECT_EQ(count("\n## `[[road.bridges]]`\n"), 1u) << page;
+  EXPECT_EQ(count("\n### `[[road.bridges]]` with `name = \"stone\"`\n"), 1u) << page;
   EXPECT_EQ(count("| `width` |"), 1u) << page;
   EXPECT_EQ(count("| `arch` |"), 1u) << page;
-  EXPECT_EQ(count("## `[[road.bridges.piers]]`\n"), 1u) << page;
+  EXPECT_EQ(count("\n#### `[[road.bridges.piers]]`\n"), 1u) << page;
 }
 
 TEST(ConfigList, TheJsonSchemaHasAnArrayOfTables) {

@@ -142,7 +142,45 @@ TEST(KeysElsewhere, ThatTheSectionsOwnPartsHaveAreTheirs) {
             0u);
   EXPECT_EQ(message("[ship.stern]\nzebra = 3\n").find("a.toml:2:1: unknown key `ship.stern.zebra`"),
             0u);
-  EXPECT_EQ(message("[ship]\nboilers = 3\n").find("a.toml:2:1: unknown key `ship.boilers`"), 0u);
+}
+
+TEST(KeysElsewhere, OneLevelTooHighAreNamedWithTheSectionBelow) {
+  EXPECT_EQ(message("[ship]\nboilers = 3\n"),
+            "a.toml:2:1: `ship.boilers`: `boilers` is a key of steam in [ship.bow], and "
+            "ship.bow.name is sail\n"
+            "  leave it out; `stretto describe ship.bow.steam` lists the keys of steam");
+  EXPECT_EQ(message("", {"ship.rowers=3"}),
+            "command line, `ship.rowers=3`: `ship.rowers`: `rowers` is a key of oars in "
+            "[ship.stern], and ship.stern.name is sail\n"
+            "  leave it out; `stretto describe ship.stern.oars` lists the keys of oars");
+  EXPECT_EQ(message("[[ship.boats]]\nrowers = 3\n"),
+            "a.toml:2:1: `ship.boats.0.rowers`: `rowers` is a key of oars in [ship.boats.stern], "
+            "and ship.boats.0.stern.name is sail\n"
+            "  leave it out; `stretto describe ship.boats.stern.oars` lists the keys of oars");
+}
+
+TEST(KeysElsewhere, OneLevelTooHighThatTheSectionsBelowHaveWereMeant) {
+  EXPECT_EQ(message("[ship]\nboilers = 3\n[ship.bow]\nname = \"steam\"\n"),
+            "a.toml:2:1: `ship.boilers`: `boilers` is a key of steam in [ship.bow]\n"
+            "  did you mean `ship.bow.boilers`? (integer, default 1)");
+  EXPECT_EQ(message("[ship]\nmasts = 3\n"),
+            "a.toml:2:1: `ship.masts`: `masts` is a key of sail in [ship.bow], and of sail in "
+            "[ship.stern]\n"
+            "  did you mean `ship.bow.masts` or `ship.stern.masts`? (integer, default 2)");
+}
+
+TEST(KeysElsewhere, OfSectionsThatAreNotBelowAreUnknownThere) {
+  EXPECT_EQ(message("[ship]\nzebra = 3\n").find("a.toml:2:1: unknown key `ship.zebra`"), 0u);
+  const std::string boat = message("[[ship.boats]]\nboilers = 3\n");
+  EXPECT_EQ(boat.find("a.toml:2:1: unknown key `ship.boats.0.boilers`"), 0u) << boat;
+}
+
+TEST(KeysElsewhere, SayNothingOfANameThatThereIsNot) {
+  const std::string text = message("[ship]\nboilers = 3\n[ship.bow]\nname = \"zebra\"\n");
+  EXPECT_EQ(text.find("a.toml:2:1: `ship.boilers`: `boilers` is a key of steam in [ship.bow]\n"
+                      "  leave it out; "),
+            0u)
+      << text;
 }
 
 }  // namespace

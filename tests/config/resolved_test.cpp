@@ -106,6 +106,31 @@ TEST(ConfigResolved, HowFilesAreReadMakesAnotherExperimentToo) {
             std::string::npos);
 }
 
+/// A key that runs may change, and whose value their scores depend on.
+struct Judge {
+  int64_t seconds = 1;
+  static auto fields() {
+    return Fields{field(&Judge::seconds, "seconds", "for each answer", at_least(1),
+                        {.change = Change::kScoring})};
+  }
+};
+struct Contest {
+  Judge judge;
+  static auto fields() { return Fields{field(&Contest::judge, "judge", "who decides")}; }
+};
+
+TEST(ConfigResolved, WhatShapesScoresAloneMakesNoOtherExperiment) {
+  Contest a, b;
+  b.judge.seconds = 4;
+  EXPECT_EQ(fixed_hash(schema_of(a), {}), fixed_hash(schema_of(b), {}));
+  EXPECT_TRUE(differences(schema_of(a), schema_of(b), {}).empty());
+  EXPECT_EQ(differences(schema_of(a), schema_of(b), {"judge.seconds"}),
+            std::vector<std::string>{"judge.seconds: 1 in the run, 4 now"});
+  EXPECT_NE(describe(schema_of(a), "judge.seconds").find("may change when a run goes on"),
+            std::string::npos);
+  EXPECT_NE(reference_markdown(schema_of(a)).find("for each answer *(free)* |"), std::string::npos);
+}
+
 TEST(ConfigResolved, DifferencesNameTheTwoSidesAsTheyAreTold) {
   House a, b;
   b.oven.heat = 200;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "config/choice.h"
 #include "config/describe.h"
 #include "config/load.h"
@@ -195,6 +196,26 @@ TEST(RootChoice, TheReferenceHasEachKeyOnce) {
   for (const std::string key : {"changes", "window", "flag", "miles", "litres", "count", "most"}) {
     EXPECT_EQ(times(text, "| `" + key + "` |"), 1U) << key << "\n" << text;
   }
+}
+
+TEST(RootChoice, TheReferenceHasSectionsBelowTheHeadingOfTheirPart) {
+  const std::string text = reference_markdown(schema_with("train"));
+  std::string headings;
+  for (const auto& line : split(text, '\n')) {
+    if (line.starts_with("#")) headings += line + "\n";
+  }
+  EXPECT_EQ(headings,
+            "# Configuration reference\n"
+            "## `[trip]`\n"
+            "## `[trip]` with `name = \"train\"`\n"
+            "### `[route]`\n"
+            "### `[cost]`\n"
+            "## `[trip]` with `name = \"ship\"`\n"
+            "### `[route]`\n"
+            "### `[route.power]`\n"
+            "#### `[route.power]` with `name = \"diesel\"`\n"
+            "#### `[route.power]` with `name = \"sails\"`\n"
+            "## `[cost]`\n");
 }
 
 TEST(RootChoice, TheJsonSchemaHasAFileForEachPart) {

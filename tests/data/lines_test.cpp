@@ -7,7 +7,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "data/pairs/text_lines.h"
+#include "data/text_lines.h"
 #include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {

@@ -3,6 +3,9 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include "tests/base/failure.h"
+#include "tests/distributed/thread_group.h"
+
 namespace stretto::engine {
 namespace {
 
@@ -29,6 +32,38 @@ TEST(Session, TrainsOnTheGpuThatTheGroupJoinedWith) {
   EXPECT_EQ(gpu_of(distributed::ProcessGroup(std::make_shared<BetweenGpus>())),
             at::Device(at::kCUDA, 1));
   EXPECT_EQ(gpu_of({}), at::Device(at::kCUDA));
+}
+
+TEST(Session, ProcessesMayDifferInPathsAndInWhatIsTheirOwn) {
+  stretto::test::run_ranks(2, [](const distributed::ProcessGroup& group) {
+    experiment::Experiment own;
+    if (group.rank() == 1) {
+      own.run.threads = 3;
+      own.run.name = "second";
+      own.report.tensorboard = false;
+      own.report.html = false;
+      own.report.html_seconds = 5;
+      experiment::translation_of(own).data.prefetch = 2;
+      experiment::translation_of(own).data.train_src = {"/of/this/machine/train.src"};
+    }
+    EXPECT_NO_THROW(require_same_start(own, group)) << "rank " << group.rank();
+  });
+}
+
+TEST(Session, ProcessesDifferInNothingElse) {
+  const auto start = [] {
+    stretto::test::run_ranks(2, [](const distributed::ProcessGroup& group) {
+      experiment::Experiment own;
+      own.run.threads = 1 + group.rank();
+      own.eval.every = 10 + group.rank();
+      own.report.every = 20 + group.rank();
+      require_same_start(own, group);
+    });
+  };
+  const auto error = stretto::testing::failure(ExitCode::kUsage, start);
+  EXPECT_EQ(std::string(error.what()),
+            "the processes were not started alike: eval.every: 10 on rank 0; 11 on rank 1\n"
+            "report.every: 20 on rank 0; 21 on rank 1");
 }
 
 TEST(Session, OperatorsWithoutAKernelAreNamedInOneLineOrNotAtAll) {

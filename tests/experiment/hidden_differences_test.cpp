@@ -78,6 +78,21 @@ TEST(HiddenDifferences, PoolingCountsWhereItsRowsAreRead) {
   EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), Lines{});
 }
 
+TEST(HiddenDifferences, OfTextAreToldInTheirOrderAndPoolingLast) {
+  auto other = kBase, own = kBase;
+  own.adapter.dim = 8;
+  other.adapter = nn::AdapterOptions{.dim = 8, .activation = "relu"};
+  other.pooling = "cls_relu";
+  other.norm_layer = "rms_norm";
+  other.norm = "pre";
+  EXPECT_EQ(
+      differences(of_text<TextClassificationOptions>(other),
+                  of_text<TextClassificationOptions>(own)),
+      (Lines{"model.norm: \"pre\", \"post\"", "model.norm_layer: \"rms_norm\", \"layer_norm\"",
+             "model.adapter.activation: \"relu\", \"gelu\"",
+             "model.pooling: \"cls_relu\", \"cls_tanh\""}));
+}
+
 TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
   Experiment theirs, own;
   EXPECT_EQ(differences(theirs, own), Lines{});
@@ -116,6 +131,25 @@ TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
   // Of two layers none has a connection with either number.
   EXPECT_EQ(differences(recurrent({.num_layers = 4}, {.num_layers = 2, .residual_from = 7}), own),
             Lines{});
+}
+
+TEST(HiddenDifferences, OfConvolutionsAreThoseThatTheirOwnKeysName) {
+  const auto convolutional = [](models::LightEncoderOptions encoder,
+                                models::ConvDecoderOptions decoder) {
+    Experiment experiment;
+    translation_of(experiment).model.encoder = std::move(encoder);
+    translation_of(experiment).model.decoder = std::move(decoder);
+    return experiment;
+  };
+  Experiment theirs = convolutional(
+      {.num_heads = 4, .norm = "pre", .activation = "gelu", .positions = "none", .dropout = 0.3},
+      {.positions = "sinusoidal"});
+  translation_of(theirs).model.norm = "pre";  // of Transformers, which neither has
+  EXPECT_EQ(differences(theirs, convolutional({}, {})),
+            (Lines{"model.encoder.num_heads: 4, 8", "model.encoder.norm: \"pre\", \"post\"",
+                   "model.encoder.activation: \"gelu\", \"relu\"",
+                   "model.encoder.positions: \"none\", \"sinusoidal\"",
+                   "model.decoder.positions: \"sinusoidal\", \"learned\""}));
 }
 
 TEST(HiddenDifferences, APartThatAListReplacesIsNotCompared) {

@@ -96,6 +96,64 @@ TEST_F(Parts, KeyOfTheOtherSidesPartIsAnsweredWithThatSide) {
   EXPECT_NE(head.find("`model.heads.0.decoder.bidirectional`: " + what), std::string::npos) << head;
 }
 
+/// `[model]` with one key and these parts on both sides.
+std::string with_key_too_high(const std::string& key, const std::string& part) {
+  return "[model]\nd_model = 64\n" + key + " = 1\n[model.encoder]\nname = \"" + part +
+         "\"\n[model.decoder]\nname = \"" + part + "\"\n";
+}
+
+/// What is said of it when neither side has it: the parts that do, and where.
+std::string told_of_key_too_high(const std::string& key, const std::string& owners,
+                                 const std::string& chosen, const std::string& part) {
+  return ": `model." + key + "`: `" + key + "` is a key of " + owners + ", and " + chosen +
+         "\n  leave it out; `stretto describe model." + part + "` lists the keys of ";
+}
+
+TEST_F(Parts, KeyOneLevelTooHighIsAnsweredWithThePartsThatHaveIt) {
+  const std::string filters = "light_conv and dynamic_conv in ";
+  const std::string both_filters =
+      filters + "[model.encoder], and of " + filters + "[model.decoder]";
+  const std::string any = "conv, light_conv and dynamic_conv in ";
+  const std::string both_any = any + "[model.encoder], and of " + any + "[model.decoder]";
+  const std::string both_conv = "conv in [model.encoder], and of conv in [model.decoder]";
+  const std::string both_lstm = "lstm in [model.encoder], and of lstm in [model.decoder]";
+  const std::string encoder = "model.encoder.name is ", decoder = "model.decoder.name is ";
+  struct Case {
+    std::string parts, key, owners, chosen, described;
+  };
+  for (const Case& one : {
+           Case{"lstm", "glu", both_filters, encoder, "encoder.light_conv"},
+           Case{"lstm", "weight_norm", both_conv, encoder, "encoder.conv"},
+           Case{"lstm", "kernels", both_any, encoder, "encoder.conv"},
+           Case{"transformer", "hidden_dim", both_lstm, encoder, "encoder.lstm"},
+           Case{"transformer", "zoneout_hidden", both_lstm, encoder, "encoder.lstm"},
+           Case{"transformer", "cell", both_lstm, encoder, "encoder.lstm"},
+           Case{"transformer", "bidirectional", "lstm in [model.encoder]", encoder, "encoder.lstm"},
+           Case{"transformer", "attention", "lstm in [model.decoder]", decoder, "decoder.lstm"},
+       }) {
+    const std::string text = message(with_key_too_high(one.key, one.parts));
+    const std::string told =
+        told_of_key_too_high(one.key, one.owners, one.chosen + one.parts, one.described);
+    EXPECT_NE(text.find(told), std::string::npos) << text << "\n" << told;
+    EXPECT_EQ(text.find("did you mean"), std::string::npos) << text;
+  }
+}
+
+TEST_F(Parts, KeyOneLevelTooHighThatAPartHasIsSuggestedWithItsPath) {
+  for (const auto& [key, hint] :
+       {std::pair{"bidirectional", "`model.encoder.bidirectional`? (true or false, default true)"},
+        {"attention", "`model.decoder.attention`? (string, default \"bahdanau_normed\")"},
+        {"cell", "`model.encoder.cell` or `model.decoder.cell`? (string, default \"lstm\")"}}) {
+    const std::string text = message(with_key_too_high(key, "lstm"));
+    EXPECT_NE(text.find(std::string("\n  did you mean ") + hint), std::string::npos) << text;
+  }
+  const std::string head = message("[[model.heads]]\ncell = \"gru\"\n");
+  EXPECT_NE(head.find("`model.heads.0.cell`: `cell` is a key of lstm in [model.heads.decoder], and "
+                      "model.heads.0.decoder.name is transformer\n"),
+            std::string::npos)
+      << head;
+}
+
 TEST_F(Parts, NameThatThereIsNotIsAnsweredWithThoseThereAre) {
   const std::string text = message("[model.encoder]\nname = \"lstn\"\n");
   EXPECT_NE(text.find("lstm"), std::string::npos) << text;

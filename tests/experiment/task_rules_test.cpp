@@ -274,6 +274,31 @@ TEST(TaskRules, LookAtTheirDataBeforeTrainingDoes) {
   EXPECT_EQ(preflight(e, {}, {.full = true}).stops.size(), 0U);
 }
 
+TEST(TaskRules, SayWhoseTokenizerTrainingReadsWith) {
+  Experiment e;
+  EXPECT_FALSE(takes_tokenizer_of_other_run(e));
+  e.train.init_from = "/other/run";
+  for (const char* task : {"translation", "masked_lm", "question_answering"}) {
+    e.task.select(task);
+    EXPECT_TRUE(takes_tokenizer_of_other_run(e)) << task;
+    e.train.init_vocabulary = "match";
+    EXPECT_FALSE(takes_tokenizer_of_other_run(e)) << task << ": rows of pieces are matched";
+    e.train.init_vocabulary = "same";
+  }
+  questions_of(e).tokenizer.model = "own.json";
+  EXPECT_FALSE(takes_tokenizer_of_other_run(e));
+  EXPECT_EQ(find_task_rules(e)->tokenizer_options(e).value().model, "own.json");
+  e.task.select("translation");
+  translation_of(e).tokenizer.type = "vocab";
+  EXPECT_TRUE(takes_tokenizer_of_other_run(e));
+  translation_of(e).tokenizer.src_vocab = "own.vocab";
+  EXPECT_FALSE(takes_tokenizer_of_other_run(e));
+  EXPECT_FALSE(PictureRules().tokenizer_options(e)) << "a family without one";
+  translation_of(e).tokenizer.src_vocab.clear();
+  e.task.name_to_bind() = "origami";
+  EXPECT_FALSE(takes_tokenizer_of_other_run(e)) << "a family that is not known";
+}
+
 // Its name is refused already, and nobody knows what it needs.
 TEST(TaskRules, OfAnUnknownFamilyAreNotGuessed) {
   Experiment e = with_pictures();

@@ -164,6 +164,24 @@ TEST_F(TextClassificationRulesTest, CheckFindsAMissingColumnAnUnknownLabelAndABa
   EXPECT_EQ(found[0].stage, Stage::kValidation);
 }
 
+TEST_F(TextClassificationRulesTest, CheckReadsNoFilesByAKeyThatIsWrong) {
+  own().data.label = "lable";
+  const auto stops_beside = [&](const std::string& wrong) {
+    std::vector<config::Problem> known(1);
+    known.front().key = wrong;
+    return preflight(e_, known, {}).stops.size();
+  };
+  for (const char* key : {"data.format", "data.header", "data.encoding", "data.text", "data.text2",
+                          "data.label", "data.label_kind", "data.label_until",
+                          "data.label_separator", "data.skipped_label", "data.labels"}) {
+    EXPECT_EQ(stops_beside(key), 0U) << key;
+  }
+  for (const char* key : {"data.max_tokens", "data.max_text_tokens", "data.truncation",
+                          "data.max_unknown", "data.prefetch", "optim.lr"}) {
+    EXPECT_EQ(stops_beside(key), 2U) << key;
+  }
+}
+
 TEST_F(TextClassificationRulesTest, WithoutTimeCheckSaysWhatItHasNotRead) {
   const auto found = preflight(e_, {}, {.limit = std::chrono::milliseconds(0)});
   EXPECT_EQ(found.stops.size(), 0U);

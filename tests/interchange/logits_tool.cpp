@@ -156,7 +156,7 @@ void run_text(const fs::path& run_directory, const store::SafetensorsFile& file,
   const auto tokenizer = tasks::load_tokenizer(loaded.options, assets);
   const auto model =
       tasks::make_run_model(loaded.options, *tokenizer.tokenizer, head_of(loaded.options, assets),
-                            at::kCPU, tasks::FirstTextWeights::kUnset);
+                            at::kCPU, tasks::FirstWeights::kUnset);
   runs::load_weights(runs::open_checkpoint(run_directory, ""), *model);
   model->eval();
   const at::NoGradGuard no_grad;

@@ -41,7 +41,7 @@ class Quadratic {
       }
       for (size_t i = 0; i < part.size(); ++i) sum[i] += part[i];
       parts.push_back({static_cast<double>(size), square(part)});
-      whole.tokens += size;
+      whole.weight += size;
     }
     whole.sum_norm_sq = square(sum);
     return norms_of_parts(parts, whole);

@@ -118,10 +118,10 @@ TEST(RankResults, TheSmallBatchIsThatOfRankZero) {
   on_ranks(
       3, 3,
       [](int64_t rank, RankResult& mine) {
-        mine.small = {.tokens = 10.0 + static_cast<double>(rank), .sum_norm_sq = 0.5};
+        mine.small = {.weight = 10.0 + static_cast<double>(rank), .sum_norm_sq = 0.5};
       },
       [](const RankResults& all) {
-        EXPECT_EQ(all.small_batch().tokens, 10);
+        EXPECT_EQ(all.small_batch().weight, 10);
         EXPECT_EQ(all.small_batch().sum_norm_sq, 0.5);
       });
 }

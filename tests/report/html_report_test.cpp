@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "report/curves.h"
 #include "report/html_text.h"
+#include "tasks/masked_lm/masked_lm_display.h"
+#include "tasks/question_answering/question_answering_display.h"
 #include "tasks/translation/translation_display.h"
 
 namespace stretto::report {
@@ -177,6 +179,48 @@ TEST(HtmlReport, ShowsTheBestValidationAndTheKeyNumbers) {
   EXPECT_NE(page.find("best 21.0 at step 2"), std::string::npos);
   EXPECT_NE(page.find("<tr class=\"best\" title=\"lowest loss\"><td>2</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>3.49</td>"), std::string::npos);  // exp(1.25)
+}
+
+TEST(HtmlReport, MarksTheValidationThatTrainingCallsTheBest) {
+  struct Case {
+    const char* by;
+    const char* mark;  // of the row; empty = there is none
+  };
+  const Case cases[] = {{"loss", "title=\"lowest loss\"><td>2</td>"},
+                        {"nll", "title=\"lowest nll\"><td>4</td>"},
+                        {"bleu", "title=\"highest BLEU\"><td>6</td>"},
+                        {"de.nll", ""}};
+  for (const Case& c : cases) {
+    ReportContent content = content_with(8, 2);
+    content.display.best_by = c.by;
+    for (MetricsEvent& event : content.events) {
+      if (event.event != "valid") continue;
+      event.loss = event.step == 2 ? 1.0 : 1.5;
+      event.measures = {{"nll", event.step == 4 ? 2.0 : 2.5}};
+      if (event.step == 8) event.measures.clear();               // a loss of 1.5 is no nll
+      event.scores = {{"bleu", event.step >= 6 ? 30.0 : 20.0}};  // the earlier of two equal ones
+    }
+    MetricsEvent start{.step = 0, .epoch = 1, .event = "valid"};
+    start.loss = 0.5;
+    start.measures = {{"nll", 0.5}};
+    start.scores = {{"bleu", 90.0}};
+    content.events.insert(content.events.begin(), start);
+    const std::string page = render_html(content);
+    EXPECT_EQ(count(page, "<tr class=\"best\""), *c.mark == 0 ? 0U : 1U) << c.by;
+    EXPECT_NE(page.find(c.mark), std::string::npos) << c.by;
+  }
+}
+
+TEST(HtmlReport, AScoreThatIsBetterLowerHasItsDecimals) {
+  ReportContent content = content_with(4, 2);
+  content.display.numbers = {
+      {.name = "wer", .label = "WER", .decimals = 2, .tile = "WER", .of_validation = true}};
+  for (MetricsEvent& event : content.events) event.scores = {{"wer", 12.3456}};
+  const std::string page = render_html(content);
+  EXPECT_NE(page.find("<dd>12.35<small>best 12.35 at step 2</small>"), std::string::npos);
+  content.display.numbers[0].decimals = 1;
+  EXPECT_NE(render_html(content).find("<dd>12.3<small>best 12.3 at step 2</small>"),
+            std::string::npos);
 }
 
 TEST(HtmlReport, DrawsAValidationBeforeTheFirstUpdateAtStepZero) {
@@ -416,7 +460,7 @@ TEST(HtmlReport, ChartsOfScaleAreThereOnlyWithTheirData) {
   ReportContent content = content_with(40, 20);
   for (MetricsEvent& event : content.events) event.loss_scale = 1;
   std::string page = render_html(content);
-  for (const char* title : {"Noise scale, tokens", "Loss scale", "Communication"})
+  for (const char* title : {"Noise scale, target tokens", "Loss scale", "Communication"})
     EXPECT_EQ(figure(page, title), "") << title;
   EXPECT_EQ(page.find("What happened"), std::string::npos);
   content.events[5].processes = 1;
@@ -439,12 +483,35 @@ TEST(HtmlReport, SaysWhereTheBatchStandsAgainstTheNoiseScale) {
       event.noise_scale = 12'345;
       event.counts = {{"target_tokens", c.batch}};
     }
-    const std::string chart = figure(render_html(content), "Noise scale, tokens");
+    const std::string chart = figure(render_html(content), "Noise scale, target tokens");
     EXPECT_NE(chart.find(c.summary), std::string::npos) << chart.substr(0, 600);
     EXPECT_NE(chart.find("class=\"band ink1\""), std::string::npos);
     EXPECT_NE(chart.find("class=\"line ink2\""), std::string::npos) << "the batch is a line";
     EXPECT_EQ(markup_error(render_html(content)), "");
   }
+}
+
+TEST(HtmlReport, JudgesTheNoiseScaleInWhatTheLossIsDividedBy) {
+  ReportContent content = content_with(40, 20);
+  content.display = tasks::question_answering_display();
+  for (MetricsEvent& event : content.events) {
+    event.noise_scale = 60;
+    event.counts = {{"tokens", int64_t{4000}}, {"windows", int64_t{50}}};
+  }
+  std::string page = render_html(content);
+  const std::string chart = figure(page, "Noise scale, windows");
+  EXPECT_NE(chart.find("about 60; batch in the band"), std::string::npos) << chart.substr(0, 600);
+  EXPECT_NE(page.find("Above it, more windows in an update"), std::string::npos);
+  // Masked tokens were not always counted.
+  content.display = tasks::masked_lm_display();
+  page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  const std::string alone = figure(page, "Noise scale, masked tokens");
+  EXPECT_NE(alone.find("<b>about 60</b>"), std::string::npos) << alone.substr(0, 600);
+  EXPECT_EQ(alone.find("ink2"), std::string::npos) << "a batch in another unit";
+  for (MetricsEvent& event : content.events) event.counts = {{"masked_tokens", int64_t{600}}};
+  EXPECT_NE(figure(render_html(content), "Noise scale, masked tokens").find("above the band"),
+            std::string::npos);
 }
 
 TEST(HtmlReport, SaysUnderTheChartsWhatTheShadedBandIs) {
@@ -456,7 +523,7 @@ TEST(HtmlReport, SaysUnderTheChartsWhatTheShadedBandIs) {
   ASSERT_NE(note, std::string::npos);
   // A text in one card alone would make its neighbour as tall, with nothing in it.
   EXPECT_GT(note, page.rfind("</figure>"));
-  EXPECT_EQ(figure(page, "Noise scale, tokens").find("class=\"note\""), std::string::npos);
+  EXPECT_EQ(figure(page, "Noise scale, target tokens").find("class=\"note\""), std::string::npos);
 }
 
 TEST(HtmlReport, DrawsTheLossScaleWhenItChangesSkippedUpdatesToo) {

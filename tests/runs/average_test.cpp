@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "runs/provenance.h"
 #include "store/manifest.h"
+#include "tests/base/failure.h"
 #include "tests/store/checkpoint_fixture.h"
 
 namespace stretto::runs {
@@ -218,8 +219,25 @@ TEST(RequireSameTokenizer, NamesFileAndBothHashes) {
     EXPECT_NE(swapped.find(word), std::string::npos) << swapped;
   }
   EXPECT_NE(objection({{"src.model", "1111"}}).find("no such file"), std::string::npos);
+  EXPECT_NE(swapped.find("belongs to another tokenizer than there is"), std::string::npos);
   EXPECT_NE(objection({{"src.model", "1111"}, {"tgt.model", "2222"}, {"more", "4"}}).find("more"),
             std::string::npos);
+}
+
+TEST(RequireSameTokenizer, NamesAFileThatIsNoTokenizer) {
+  store::LoadedCheckpoint checkpoint;
+  checkpoint.directory = "run/checkpoints/step_00000001";
+  checkpoint.provenance.tokenizer = {{"names.json", "2222"}, {"tokenizer.json", "1111"}};
+  const Error error = testing::failure(ExitCode::kBadData, [&] {
+    require_same_tokenizer(checkpoint, {{"names.json", "3333"}, {"tokenizer.json", "1111"}},
+                           "run/tokenizer");
+  });
+  const std::string said = error.message();
+  for (const char* part : {"belongs to another names.json than there is: run/tokenizer/names.json",
+                           "put the names.json of this run back"}) {
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  }
+  EXPECT_EQ(said.find("another tokenizer"), std::string::npos) << said;
 }
 
 }  // namespace

@@ -103,6 +103,18 @@ def vectors_depend_on_their_line_alone(stretto):
             check(far([value / length for value in vectors[0]], unit[0]) < 1e-5, f"{task}: another direction")
 
 
+def vectors_in_half_precision_are_near(stretto):
+    with lab_with(stretto, "masked_lm") as lab:
+        exact, said = embed(lab, LINES)
+        check("eval.precision" not in said, said)
+        rounded, said = embed(lab, LINES, "eval.precision=mixed_bf16")
+        check("eval.precision: mixed_bf16" in said, said)
+        apart = [far(a, b) for a, b in zip(exact, rounded, strict=True)]
+        check(0 < max(apart) < 0.1, f"vectors differ by {apart}")
+        again, _ = embed(lab, LINES, "eval.precision=mixed_bf16", "run.threads=3")
+        check(max(far(a, b) for a, b in zip(rounded, again, strict=True)) < 0.05, "other vectors with other threads")
+
+
 def vectors_are_of_the_side_that_texts_of_the_run_keep(stretto):
     long = "two old men " * 30
     pairs = {"end": ("a dog " + long, "the red house " + long), "start": (long + "a dog", long + "the red house")}

@@ -347,6 +347,18 @@ def per_line_is_right_for_a_run_in_half_precision(stretto):
         agree(told, lines)
 
 
+def half_precision_changes_scores_a_little(stretto):
+    exact = evaluate(stretto)
+    rounded = evaluate(stretto, "eval.precision=mixed_bf16")
+    check(exact["nll"] != rounded["nll"] and abs(exact["nll"] - rounded["nll"]) < 0.02 * exact["nll"], f"{exact} and {rounded}")
+    plain, near = (objects(infer(stretto, "--json", *words, data=source(8))) for words in ((), ("eval.precision=mixed_bf16",)))
+    best = [[told["hypotheses"][0] for told in lines] for lines in (plain, near)]
+    check(best[0] != best[1], "nothing was rounded")
+    same = [(a["log_prob"], b["log_prob"]) for a, b in zip(*best, strict=True) if a["text"] == b["text"]]
+    check(len(same) >= 2, f"of 8 translations {len(same)} are the same")  # the model has hardly learned: many are close
+    check(all(abs(a - b) < 0.05 * abs(a) for a, b in same), f"log-probabilities of the same text: {same}")
+
+
 # --- text that was split beforehand
 
 def split_beforehand(line, kind):

@@ -424,6 +424,22 @@ TEST_F(InitialWeights, WhatAFamilyKeepsBesideTheTokenizerIsNoPartOfIt) {
   EXPECT_TRUE(tokenizer_hashes(files, tokenizer_hashes(kFiles)).contains("tokenizer.json"));
 }
 
+TEST_F(InitialWeights, TrainedWithAnotherOfTheFilesBesideTheTokenizerAreRefusedByItsName) {
+  auto run = open_initial_run(dir_.path());
+  auto hashes = tokenizer_hashes(kFiles);
+  hashes["names.json"] = "1234";
+  run.checkpoint.provenance.tokenizer = hashes;
+  run.tokenizer.clear();
+  require_tokenizer_of(run, hashes);
+  hashes["names.json"] = "5678";
+  const Error error =
+      testing::failure(ExitCode::kUsage, [&] { require_tokenizer_of(run, hashes); });
+  EXPECT_NE(std::string(error.what()).find("was trained with another names.json (names.json: "),
+            std::string::npos)
+      << error.what();
+  EXPECT_NE(error.advice().find("whose names.json is that of this run"), std::string::npos);
+}
+
 TEST_F(InitialWeights, ARunWithFurtherFilesBringsItsTokenizerAlone) {
   overwrite(dir_.path() / "tokenizer" / "names.json", "[]");
   const auto run = open_initial_run(dir_.path());

@@ -145,8 +145,10 @@ class Docs(InTemporaryFolder):
         docs = load("check_docs")
         known = docs.known_keys("## `[train]`\n\n| key | type |\n|---|---|\n| `max_steps` | integer |\n"
                                 "## `[train.loss_scale]`\n\n| `init` | number |\n## `[model]`\n\n| `norm` | string |\n"
-                                "## `[[model.encoders]]`\n\n| `name` | string |\n")
-        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm", "model.encoders.name"})
+                                "## `[[model.encoders]]`\n\n| `name` | string |\n"
+                                "### `[data]`\n\n| `text` | string |\n#### `[data]` with `name = \"a\"`\n\n| `label` | string |\n")
+        self.assertEqual(known, {"train.max_steps", "train.loss_scale.init", "model.norm", "model.encoders.name", "data.text",
+                                 "data.label"})
         path = self.write("a.md", "`train.max_steps` `train.max_steps=5` `train.loss_scale` `train.loss_scale.init = 1`\n"
                                   "`model.safetensors` `other.key` `stretto train` `Trainer.train` `train.py`\n"
                                   "`train.steps` and `model.norms = 1`, `train.loss_scale.start`\n"

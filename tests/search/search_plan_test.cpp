@@ -574,6 +574,29 @@ TEST(Changes, OthersAreNamed) {
          kLearningRate);
 }
 
+TEST(Changes, WhatShapesScoresStaysThoughARunMayChangeIt) {
+  const SearchBench bench;
+  const auto plan = [&](const std::string& override_text) {
+    return with(bench, "overrides = [\"eval.every=8\", \"" + override_text + "\"]\n",
+                kLearningRate);
+  };
+  const auto stored = plan("run.seed=1");
+  const auto lines = [&](const std::string& override_text) {
+    return lines_of(stored, plan(override_text));
+  };
+  EXPECT_EQ(lines("eval.max_tokens=99"),
+            "the configuration's eval.max_tokens: 4096 in the search, 99 now\n");
+  EXPECT_EQ(lines("decode.beam_size=2"),
+            "the configuration's decode.beam_size: 5 in the search, 2 now\n");
+  EXPECT_EQ(lines("train.patience=3"),
+            "the configuration's train.patience: 0 in the search, 3 now\n");
+  EXPECT_EQ(lines("train.max_hours=2"),
+            "the configuration's train.max_hours: 0.0 in the search, 2.0 now\n");
+  for (const char* free : {"train.keep_last=5", "run.threads=3", "data.prefetch=2"}) {
+    EXPECT_EQ(lines(free), "") << free;
+  }
+}
+
 TEST(Changes, ABudgetMayBecomeAWholeGridAndTheGridNarrower) {
   const SearchBench bench;
   const auto grid = [&](const std::string& search, int count) {

@@ -49,6 +49,20 @@ TEST(Families, ShowTheirScoresInTheDirectionThatBestGoesBy) {
   }
 }
 
+TEST(Families, MarkTheValidationThatBestMeansAndNameWhatTheirLossIsDividedBy) {
+  experiment::Experiment experiment;
+  for (const auto& name : experiment::TaskChoice::names()) {
+    experiment.task.select(name);
+    const auto* rules = experiment::find_task_rules(experiment);
+    ASSERT_NE(rules, nullptr) << name;
+    for (const auto& score : rules->scores(experiment)) {
+      experiment.eval.best_metric = score.name;
+      EXPECT_EQ(display_of(experiment).best_by, score.name) << name;
+    }
+    EXPECT_NE(display_of(experiment).loss_unit.count, "") << name;
+  }
+}
+
 // Who follows advice about memory must find the keys that it names.
 TEST(Families, AdviceOnMemoryNamesKeysThatThereAre) {
   experiment::Experiment experiment;

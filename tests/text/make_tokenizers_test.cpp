@@ -79,6 +79,21 @@ TEST_F(MakeTokenizers, TrainsOneModelForEachSide) {
   EXPECT_NE(pair.src->fingerprint(), pair.tgt->fingerprint());
 }
 
+// As if the other side had no line.
+TEST_F(MakeTokenizers, TrainsTheOneTokenizerOfATextWithOneSide) {
+  for (const bool joint : {true, false}) {
+    Lines only(english());
+    const TokenizerPair one =
+        make_tokenizers({.joint = joint, .vocab_size = 60}, 1, &only, nullptr);
+    EXPECT_TRUE(one.joint);
+    EXPECT_EQ(one.src, one.tgt);
+    Lines src(english()), nothing(std::vector<std::string>{});
+    EXPECT_EQ(one.assets, make_tokenizers({.vocab_size = 60}, 1, &src, &nothing).assets);
+  }
+  Lines tgt(french());
+  testing::failure(ExitCode::kUsage, [&] { make_tokenizers({}, 1, nullptr, &tgt); });
+}
+
 TEST_F(MakeTokenizers, ARunFolderGivesTheSameTokenizersBack) {
   for (const bool joint : {true, false}) {
     const TokenizerOptions options{.joint = joint, .vocab_size = 60};

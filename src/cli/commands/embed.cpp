@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
+#include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
@@ -44,6 +45,7 @@ void require_npy(const std::string& output) {
 }
 
 int run_embed(const EmbedArguments& options) {
+  require_one_process("stretto embed");
   std::vector<std::string> overrides, files;
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {

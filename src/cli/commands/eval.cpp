@@ -100,6 +100,7 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
       .experiment = load_run_config(options.run, options.overrides, Reads::kAnyText),
       .run_directory = options.run,
       .checkpoint = options.checkpoint,
+      .data = options.data,
       .json = options.json,
       .translation = {.src = options.src,
                       .tgt = options.tgt,
@@ -107,12 +108,10 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
                       .per_line = options.per_line,
                       .src2 = options.src2,
                       .head = options.head},
-      .masked_lm = {.data = options.data},
-      .question_answering = {.data = options.data,
-                             .predictions = options.predictions,
+      .question_answering = {.predictions = options.predictions,
                              .nbest = options.nbest,
                              .none_scores = options.none_scores},
-      .text_classification = {.data = options.data, .predictions = options.predictions}};
+      .text_classification = {.predictions = options.predictions}};
   require_own_options(app, eval_family_options(), request.experiment.options);
   if (!options.head.empty()) {
     experiment::head_named(request.experiment.options, options.head, "--head");

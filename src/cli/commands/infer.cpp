@@ -5,10 +5,10 @@
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/family_options.h"
+#include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "distributed/launch.h"
 #include "experiment/heads.h"
 
 namespace stretto::cli {
@@ -20,15 +20,6 @@ struct InferArguments {
   int64_t nbest = 0, beam = 0;
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
 };
-
-// Lines are translated as they come, which one process alone can see.
-void require_one_process() {
-  if (distributed::detect_launch().kind == distributed::Launch::Kind::kSingle) return;
-  throw Error(ExitCode::kUsage, "stretto infer is one process, and was started as several",
-              "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
-              "run.threads=1; `stretto eval RUN --processes N --hypotheses FILE` cuts a text that "
-              "has references by itself");
-}
 
 const std::vector<FamilyOption>& infer_family_options() {
   static const std::vector<FamilyOption> options{
@@ -55,7 +46,7 @@ std::vector<std::string> keys_of(const InferArguments& options) {
 }
 
 int run_infer(const CLI::App& app, const InferArguments& options) {
-  require_one_process();
+  require_one_process("stretto infer");
   std::vector<std::string> overrides, files;
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {
@@ -74,20 +65,19 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
       .experiment = std::move(loaded),
       .run_directory = options.run,
       .checkpoints = options.checkpoint,
+      .files = std::move(files),
       .json = options.json,
-      .translation = {.files = files,
-                      .prefix_file = options.prefix,
+      .translation = {.prefix_file = options.prefix,
                       .src2_file = options.src2,
                       .scores = options.scores,
                       .alignments = options.alignments,
                       .head = options.head,
                       .stats = options.stats},
-      .masked_lm = {.files = files,
-                    .nbest = options.nbest > 0 ? options.nbest : tasks::MaskedLmInferFiles().nbest},
-      .question_answering = {.files = files,
-                             .scores = options.scores,
+      .masked_lm = {.nbest =
+                        options.nbest > 0 ? options.nbest : tasks::MaskedLmInferArguments().nbest},
+      .question_answering = {.scores = options.scores,
                              .nbest = std::max<int64_t>(1, options.nbest)},
-      .text_classification = {.files = files, .scores = options.scores}};
+      .text_classification = {.scores = options.scores}};
   if (translates) experiment::head_named(request.experiment.options, options.head, "--head");
   tell_notes(request.experiment.origins);
   return engine().infer(request);

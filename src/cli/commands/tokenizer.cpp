@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/run_config.h"
-#include "experiment/text_sections.h"
+#include "experiment/task_rules.h"
 #include "text/tokenizer_files.h"
 #include "text/train_tokenizer.h"
 
@@ -75,6 +75,14 @@ struct CodeOptions {
   bool target = false, ids = false, offsets = false, specials = false;
 };
 
+text::TokenizerOptions tokenizer_of_run(const experiment::Experiment& e, const std::string& run) {
+  const auto* task = experiment::find_task_rules(e);
+  const auto options = task != nullptr ? task->tokenizer_options(e) : std::nullopt;
+  if (options) return *options;
+  throw Error(ExitCode::kUsage, run + " is a run of " + e.task.name() + ", which has no tokenizer",
+              "name a run of another task, or the file of a tokenizer");
+}
+
 // The tokenizer of a run folder, of a model in one of its formats, or of a vocabulary file.
 std::shared_ptr<const text::Tokenizer> open_tokenizer(const CodeOptions& options) {
   const std::string& path = options.tokenizer;
@@ -89,10 +97,7 @@ std::shared_ptr<const text::Tokenizer> open_tokenizer(const CodeOptions& options
       const std::string name = entry.path().filename().string();
       if (!name.starts_with('.')) assets[name] = read_file(entry.path());
     }
-    const auto text = experiment::find_text_sections(loaded.options);
-    const auto pair = text::load_tokenizers(
-        text ? text->tokenizer->tokenizer_options() : translation_of(loaded.options).tokenizer,
-        assets);
+    const auto pair = text::load_tokenizers(tokenizer_of_run(loaded.options, path), assets);
     return options.target ? pair.tgt : pair.src;
   }
   const std::string bytes = read_file(path);

@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/random_streams.h"
 #include "data/length_batches.h"
 
 namespace stretto::data {
 namespace {
 
-// Streams of their own beside the order of data, whose keys are mix64(seed, epoch).
-constexpr uint64_t kTrainMasks = uint64_t{1} << 60, kEvalMasks = kTrainMasks + 1;
+using streams::kEvalMasks, streams::kTrainMasks;
 
 void append_masked(const MaskedText& text, int64_t sample, uint64_t key, Batch& batch) {
   auto& ids = tokens(batch);

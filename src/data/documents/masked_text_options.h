@@ -89,7 +89,8 @@ struct MaskedTextOptions {
               free_path)
             .also_called({"cache", "data_dir_cache", "tempdir"}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
+              between(1, 1024),
+              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called(
                 {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
     };

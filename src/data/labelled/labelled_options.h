@@ -28,12 +28,11 @@ struct LabelledOptions {
   double max_unknown = 0.2;
   int64_t prefetch = 8;
 
-  static auto fields() {
+  static auto file_fields() {
     using namespace config;
     using O = LabelledOptions;
     const Meta path{.is_path = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
-    const Meta reading{.change = Change::kReading};
     return Fields{
         field(&O::train, "train", "files of labelled texts for training", any(), path)
             .also_called({"train_file", "train_files"}),
@@ -41,6 +40,16 @@ struct LabelledOptions {
             .also_called({"dev", "validation_file", "valid_files"}),
         field(&O::test, "test", "files that `stretto eval` takes by default", any(), free_path)
             .also_called({"test_file", "test_files"}),
+    };
+  }
+
+  /// Keys that say how rows are read, and their labels: what columns_of() and find_labels() go by
+  /// (data/labelled/labelled_set.h).
+  static auto reading_fields() {
+    using namespace config;
+    using O = LabelledOptions;
+    const Meta reading{.change = Change::kReading};
+    return Fields{
         field(&O::format, "format",
               "auto: by the ending, .tsv or .txt, .csv, .jsonl. tsv: tabs, and quotes mean "
               "nothing. csv: commas and quotes (RFC 4180). jsonl: a JSON object a line. "
@@ -78,6 +87,13 @@ struct LabelledOptions {
               "the labels in the order of their numbers; empty = those of the training data, in "
               "the order of numbers or of letters")
             .also_called({"label_list", "classes", "class_names", "id2label"}),
+    };
+  }
+
+  static auto batch_fields() {
+    using namespace config;
+    using O = LabelledOptions;
+    return Fields{
         field(&O::max_tokens, "max_tokens",
               "bound of the real tokens of one micro-batch, special ones included", at_least(1),
               {.unit = "tokens"})
@@ -110,11 +126,14 @@ struct LabelledOptions {
               "0.01",
               between(0, 1), {.change = Change::kFree}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024), {.unit = "micro-batches", .change = Change::kFree})
+              between(1, 1024),
+              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called(
                 {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
     };
   }
+
+  static auto fields() { return file_fields().with(reading_fields()).with(batch_fields()); }
 
   bool is_regression() const { return label_kind == "number"; }
   bool has_several_labels() const { return !label_separator.empty(); }

@@ -19,7 +19,7 @@ namespace stretto::data {
 /// float, one row.
 inline constexpr size_t kLabelColumn = kFirstOwnColumn;
 
-/// How files are read, as `[data]` says.
+/// How files are read, as the keys of LabelledOptions::reading_fields() say.
 LabelledColumns columns_of(const LabelledOptions& options);
 text::TextBound text_bound_of(const LabelledOptions& options);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/random_streams.h"
 #include "data/length_batches.h"
 #include "data/pairs/corpus.h"
 #include "data/pairs/mapped_corpus.h"
@@ -81,14 +82,12 @@ LengthBounds bounds_of(int64_t max_tokens, int64_t max_samples) {
 std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
                                                 const DataOptions& options, uint64_t seed,
                                                 SubwordSamplers samplers) {
-  // Streams of their own beside the order of data, whose keys are mix64(seed, epoch).
-  constexpr uint64_t kSourceDraws = uint64_t{1} << 62, kTargetDraws = kSourceDraws + 1;
   Draws draws{.src = {.sampler = std::move(samplers.src),
                       .most_tokens = options.max_src_tokens,
-                      .key = mix64(seed, kSourceDraws)},
+                      .key = mix64(seed, streams::kSourceDraws)},
               .tgt = {.sampler = std::move(samplers.tgt),
                       .most_tokens = options.max_tgt_tokens,
-                      .key = mix64(seed, kTargetDraws)}};
+                      .key = mix64(seed, streams::kTargetDraws)}};
   auto bounds = bounds_of(options.max_tokens, options.max_samples);
   bounds.too_long = [max_tokens = options.max_tokens](std::span<const uint32_t> lengths) {
     return Error(ExitCode::kUsage,

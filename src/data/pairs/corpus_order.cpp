@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/random_streams.h"
 
 namespace stretto::data {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 constexpr uint64_t kOrderMagic = 0x3144524F43525453;  // "STRCORD1"
 constexpr size_t kFixedWords = 8;                     // the last is the number of runs
 constexpr size_t kMaxHeadBytes = size_t{8} << 30;
-constexpr uint64_t kWeightStream = 0x77656967687473;  // keeps this draw apart from others
 constexpr uint64_t kMaxSamples = std::numeric_limits<uint32_t>::max();
 
 std::filesystem::path data_path(const std::filesystem::path& folder, uint64_t key) {
@@ -63,7 +63,7 @@ class PairLengths {
 /// Calls visit(pair) once for every sample, in the order of sample ids.
 template <class Visit>
 void for_each_sample(const CorpusMeta& meta, const SampleWeights& weights, Visit visit) {
-  const uint64_t stream = mix64(weights.seed, kWeightStream);
+  const uint64_t stream = mix64(weights.seed, streams::kSampleWeights);
   uint64_t pair = 0;
   for (size_t input = 0; input < meta.segment_ends.size(); ++input) {
     const double weight = weights.weights.empty() ? 1.0 : weights.weights[input];

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "data/pairs/text_lines.h"
+#include "data/pairs/tsv_lines.h"
 #include "data/pairs/two_sources.h"
 
 namespace stretto::data {

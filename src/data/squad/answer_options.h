@@ -26,15 +26,15 @@ struct AnswerOptions {
     using O = AnswerOptions;
     return Fields{
         field(&O::nbest, "nbest", "distinct answers that are kept for each question",
-              between(1, 1000), {.unit = "answers", .change = Change::kFree})
+              between(1, 1000), {.unit = "answers", .change = Change::kScoring})
             .also_called({"n_best_size", "n_best", "top_k"}),
         field(&O::max_answer_tokens, "max_answer_tokens", "longest answer", between(1, 100000),
-              {.unit = "tokens", .change = Change::kFree})
+              {.unit = "tokens", .change = Change::kScoring})
             .also_called({"max_answer_length", "max_answer_len"}),
         field(&O::none_threshold, "none_threshold",
               "there is no answer if its score exceeds that of the best answer by more than this; "
               "read where data.version allows questions without one",
-              any(), {.change = Change::kFree})
+              any(), {.change = Change::kScoring})
             .also_called({"null_score_diff_threshold", "null_threshold", "na_prob_thresh"}),
     };
   }

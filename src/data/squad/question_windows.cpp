@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/squad/code_points.h"
-#include "data/text_columns.h"
 #include "text/encoded_text.h"
 
 namespace stretto::data {
@@ -33,8 +32,10 @@ Span characters_of(const SquadAnswer& answer) {
 }  // namespace
 
 Batch empty_window_batch() {
-  return {.sample_ids = {},
-          .columns = {PackedTokens{}, PackedTokens{}, Ragged<uint8_t>{}, PackedTokens{}}};
+  Batch batch = text_batch();
+  batch.columns.emplace_back(Ragged<uint8_t>{});  // kAllowedRows
+  batch.columns.emplace_back(PackedTokens{});     // kAnswerRows
+  return batch;
 }
 
 TextTokens tokenize(std::string_view text, const text::Tokenizer& tokenizer) {

@@ -10,6 +10,7 @@
 #include "data/length_batches.h"
 #include "data/squad/squad_file.h"
 #include "data/squad/windows.h"
+#include "data/text_columns.h"
 #include "text/tokenizer.h"
 
 /// Questions with windows of their paragraphs as a span model reads them: `[CLS] question [SEP]
@@ -19,11 +20,12 @@ namespace stretto::data {
 /// The columns of a batch behind those of data/text_columns.h.
 enum SpanColumn : size_t {
   /// uint8, one for each row: 1 where an answer may begin and end, and at the row of no answer.
-  kAllowedRows = 2,
+  kAllowedRows = kFirstOwnColumn,
   /// Two values for each sequence: the rows in it at which the answer begins and ends; of no answer
   /// both are the row for that.
-  kAnswerRows = 3,
+  kAnswerRows = kFirstOwnColumn + 1,
 };
+/// A batch that windows can be appended to.
 Batch empty_window_batch();
 
 /// A text as ids, and the code points of it that each stands for.

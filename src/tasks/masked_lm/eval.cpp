@@ -22,7 +22,7 @@ struct MaskedSet {
 
 MaskedSet masked_set_of(const EvalRequest& request) {
   const auto& data = masked_lm_of(request.experiment.options).data;
-  const auto& given = request.masked_lm.data;
+  const auto& given = request.data;
   if (!given.empty()) return {join(given, ","), "--data", given};
   if (!data.test.empty()) return {"test", "data.test", data.test};
   if (!data.valid.empty()) return {"valid", "data.valid", data.valid};

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
 #include "tasks/masked_lm/commands.h"
@@ -71,9 +72,7 @@ class MaskFiller {
                 [&](int64_t i) { fill(lines, batches[static_cast<size_t>(i)], found); });
     for (size_t i = 0; i < lines.size(); ++i) print(lines[i], found[i]);
     lines.clear();
-    if (!std::cout.flush()) {
-      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
-    }
+    flush_stdout();
   }
 
   void prepare(MaskedLine& line) {
@@ -185,7 +184,7 @@ class MaskFiller {
 
 int fill_masks(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
-  data::TextInput input(request.masked_lm.files);  // a missing file is told before models load
+  data::TextInput input(request.files);  // a missing file is told before models load
   const auto run =
       load_masked_lm(request.experiment.options, folder, request.checkpoints, context.device);
   MaskFiller(request, run).run(input);

@@ -1,10 +1,8 @@
 #include "tasks/masked_lm/masked_lm.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
@@ -90,7 +88,8 @@ train::Sums MaskedLmTask::loss(const data::Batch& batch, const train::StepContex
   const MaskedSums sums = masked_loss(text_model(), batch, training_context(context));
   return {.losses = {sums.nll},
           .statistics = {sums.right},
-          .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
+          .counts = {data::tokens(batch).num_rows(), batch.num_sequences(),
+                     data::masked_labels(batch).num_rows()}};
 }
 
 std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
@@ -108,7 +107,6 @@ std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) co
 }
 
 train::Validation MaskedLmTask::validate() {
-  const auto start = std::chrono::steady_clock::now();
   const auto& eval = masked_lm_of(experiment()).eval;
   const MaskedScore score = score_masked(text_model(), valid_,
                                          {.max_tokens = eval.max_tokens,
@@ -122,7 +120,6 @@ train::Validation MaskedLmTask::validate() {
                    {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}};
   result.counts = {{"tokens", score.tokens}, {"texts", valid_.sequences->size()}};
   result.samples = samples();
-  result.seconds = seconds_since(start);
   return result;
 }
 

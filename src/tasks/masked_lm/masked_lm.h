@@ -40,6 +40,9 @@ class MaskedLmTask final : public TextTask {
   /// The text with its masks, and the tokens that it hides.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
+  std::vector<std::string> counters() const override {
+    return {"tokens", "texts", "masked tokens"};
+  }
   std::vector<std::string> statistics() const override { return {"right"}; }
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
   /// Masked tokens.

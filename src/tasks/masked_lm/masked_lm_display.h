@@ -35,7 +35,7 @@ inline report::Display masked_lm_display() {
                   .short_unit = "tok",
                   .remark = "real tokens, masked or not",
                   .batch = "tokens"};
-  display.best_by = "nll";
+  display.loss_unit = {.name = "masked tokens", .count = "masked_tokens"};
   display.samples = "Masked texts";
   return display;
 }

@@ -22,7 +22,7 @@ struct ChosenQuestions {
 
 ChosenQuestions choose_questions(const EvalRequest& request) {
   const auto& data = experiment::questions_of(request.experiment.options).data;
-  const auto& asked = request.question_answering.data;
+  const auto& asked = request.data;
   if (!asked.empty()) return {join(asked, ","), asked};
   if (!data.test.empty()) return {"test", data.test};
   if (!data.valid.empty()) return {"valid", data.valid};

@@ -2,8 +2,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "data/squad/question_lines.h"
 #include "data/text_input.h"
@@ -96,8 +96,7 @@ class QuestionAnswerer {
       }
     }
     lines.clear();
-    if (std::cout.flush()) return;
-    throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    flush_stdout();
   }
 
   void print(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
@@ -181,7 +180,7 @@ int infer_answers(const InferRequest& request, const CommandContext& context) {
   auto run =
       load_question_run(request.experiment.options, folder, request.checkpoints, context.device);
   QuestionAnswerer answerer(request, std::move(run));
-  auto files = request.question_answering.files;
+  auto files = request.files;
   if (files.empty()) files.emplace_back("-");
   for (const auto& file : files) {
     if (data::names_squad_file(file)) {

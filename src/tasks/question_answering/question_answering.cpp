@@ -1,7 +1,6 @@
 #include "tasks/question_answering/question_answering.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/error.h"
@@ -111,10 +110,7 @@ std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(
 
 train::Sums QuestionAnsweringTask::loss(const data::Batch& batch,
                                         const train::StepContext& context) {
-  const SpanPass pass =
-      span_pass(text_model(), batch,
-                {.training = true,
-                 .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+  const SpanPass pass = span_pass(text_model(), batch, training_context(context));
   return {.losses = {losses_of(pass).sum()},
           .statistics = {num_right(pass)},
           .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
@@ -131,7 +127,6 @@ std::vector<train::Score> QuestionAnsweringTask::measures(const train::Totals& t
 }
 
 train::Validation QuestionAnsweringTask::validate() {
-  const auto start = std::chrono::steady_clock::now();
   // No answer and the best one: scores weigh one against the other.
   constexpr int64_t kCandidates = 2;
   const auto found =
@@ -149,7 +144,6 @@ train::Validation QuestionAnsweringTask::validate() {
       {.name = "exact_match", .value = score.all.exact_match, .higher_is_better = true}};
   result.counts = {{"windows", valid_->num_windows()}};
   result.samples = samples(found);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

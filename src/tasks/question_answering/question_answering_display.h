@@ -42,7 +42,7 @@ inline report::Display question_answering_display() {
                   .short_unit = "tok",
                   .remark = "real tokens",
                   .batch = "tokens"};
-  display.best_by = "f1";
+  display.loss_unit = {.name = "windows", .count = "windows"};
   display.samples = "Answers in their paragraphs";
   display.text_pair = {
       .input = "Paragraph", .output = "Answer", .reference = "Expected", .request = "Question"};

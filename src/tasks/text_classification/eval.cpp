@@ -20,9 +20,8 @@ struct ChosenTexts {
   std::string name;
 };
 
-ChosenTexts chosen_texts(const TextClassificationEvalFiles& asked,
-                         const data::LabelledOptions& data) {
-  if (!asked.data.empty()) return {asked.data, join(asked.data, ",")};
+ChosenTexts chosen_texts(const std::vector<std::string>& asked, const data::LabelledOptions& data) {
+  if (!asked.empty()) return {asked, join(asked, ",")};
   if (!data.test.empty()) return {data.test, "test"};
   if (!data.valid.empty()) return {data.valid, "valid"};
   throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
@@ -71,8 +70,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
   require_head(experiment);  // whatever text there is
   const auto& options = experiment.task.as<experiment::TextClassificationOptions>();
-  const auto& asked = request.text_classification;
-  const auto texts = chosen_texts(asked, options.data);
+  const auto texts = chosen_texts(request.data, options.data);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& group = context.group;
   const auto run =
@@ -102,7 +100,8 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                                            .max_samples = options.eval.max_samples,
                                            .group = group});
   if (!group.is_root()) return 0;  // all have the same result, one says it
-  write_predictions(asked.predictions, outputs, names, predictions, set.size());
+  write_predictions(request.text_classification.predictions, outputs, names, predictions,
+                    set.size());
   print_scores(request.json, label_scores(outputs, predictions, set), checkpoint, texts.name,
                set.size());
   return 0;

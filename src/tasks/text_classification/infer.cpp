@@ -2,8 +2,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
 #include "tasks/side_by_side.h"
@@ -113,9 +113,7 @@ class LineLabeller {
       const bool is_read = sample_of[i] >= 0;
       print(lines[i], is_read ? found.of(sample_of[i]) : std::span<const double>{});
     }
-    if (!std::cout.flush()) {
-      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
-    }
+    flush_stdout();
     lines.clear();
   }
 
@@ -199,7 +197,7 @@ class LineLabeller {
 
 int infer_labels(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
-  data::TextInput input(request.text_classification.files);  // missing files before models load
+  data::TextInput input(request.files);  // missing files before models load
   const auto run = load_text_run(request.experiment.options, folder, request.checkpoints,
                                  label_head_of_run, context.device);
   LineLabeller(request, run).run(input);

@@ -1,7 +1,5 @@
 #include "tasks/text_classification/text_classification.h"
 
-#include <chrono>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "data/length_batches.h"
@@ -122,7 +120,6 @@ std::vector<train::Score> TextClassificationTask::measures(const train::Totals& 
 }
 
 train::Validation TextClassificationTask::validate() {
-  const auto start = std::chrono::steady_clock::now();
   const auto predictions = predict_labels({shared_model()}, *outputs_, *valid_,
                                           {.max_tokens = options_.eval.max_tokens,
                                            .max_samples = options_.eval.max_samples,
@@ -132,7 +129,6 @@ train::Validation TextClassificationTask::validate() {
   result.counts = {{"tokens", data::tokens(valid_->samples).num_rows()}, {"texts", valid_->size()}};
   result.samples = label_samples(*outputs_, labels(), predictions, *valid_,
                                  static_cast<size_t>(experiment().report.samples));
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -5,6 +5,13 @@
 
 namespace stretto::tasks {
 
+/// Texts, each with its weight. Weights of a list, which may have any mean, are not counted.
+inline report::LossUnit text_loss_unit(const experiment::TextClassificationOptions& options) {
+  const bool weighted = options.loss.class_weights == "list" && !options.data.has_several_labels();
+  if (weighted) return {.name = "weighted texts", .count = ""};
+  return {.name = "texts", .count = "texts"};
+}
+
 /// How numbers and samples of text_classification are told and drawn; no libtorch.
 inline report::Display text_classification_display(
     const experiment::TextClassificationOptions& options) {
@@ -32,7 +39,6 @@ inline report::Display text_classification_display(
                                .axis = Axis::kFromZero,
                                .column = "Squared error",
                                .of_validation = true});
-    display.best_by = "pearson";
   } else {
     auto accuracy = score("accuracy", "Accuracy", true);
     accuracy.chart = "Accuracy";
@@ -41,13 +47,13 @@ inline report::Display text_classification_display(
     display.numbers.push_back(score("f1", "F1", false));
     display.numbers.push_back(score("macro_f1", "Macro F1", false));
     display.numbers.push_back(score("matthews", "Matthews", false));
-    display.best_by = "accuracy";
   }
   display.rate = {.key = "tokens_per_second",
                   .unit = "tokens",
                   .short_unit = "tok",
                   .remark = "real tokens",
                   .batch = "tokens"};
+  display.loss_unit = text_loss_unit(options);
   display.samples = options.data.is_regression() ? "The most wrong texts"
                                                  : "Confusion matrix and the most wrong texts";
   return display;

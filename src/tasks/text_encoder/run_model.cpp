@@ -18,10 +18,6 @@
 namespace stretto::tasks {
 namespace {
 
-int64_t rounded_to(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 // Another run may have the same tokenizer, and other labels.
 void require_same_files(const store::LoadedCheckpoint& checkpoint, const Assets& own,
                         const Assets& tokenizer) {
@@ -45,7 +41,7 @@ models::TextModelSetup text_model_setup(const experiment::Experiment& experiment
   const auto sections = experiment::text_sections(experiment);
   models::TextModelSetup setup;
   setup.model = *sections.model;
-  setup.rows = rounded_to(num_ids, sections.tokenizer->vocab_multiple);
+  setup.rows = text::table_rows(num_ids, sections.tokenizer->vocab_multiple);
   setup.num_ids = num_ids;
   setup.head = head.kind;
   setup.num_labels = head.num_labels;
@@ -58,11 +54,11 @@ models::TextModelSetup text_model_setup(const experiment::Experiment& experiment
 std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& experiment,
                                                   const text::Tokenizer& tokenizer,
                                                   const TextHead& head, at::Device device,
-                                                  FirstTextWeights weights) {
+                                                  FirstWeights weights) {
   require_segments(experiment, tokenizer);
   auto setup = text_model_setup(experiment, tokenizer.size(), head, device);
   setup.pad = tokenizer.specials().pad;
-  setup.draws_weights = weights == FirstTextWeights::kDrawn;
+  setup.draws_weights = weights == FirstWeights::kDrawn;
   return models::make_text_model(setup);
 }
 
@@ -123,7 +119,7 @@ LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     require_same_files(checkpoint, run.assets, run.tokenizer.assets);
     auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),
-                                device, FirstTextWeights::kUnset);
+                                device, FirstWeights::kUnset);
     runs::load_weights(checkpoint, *model);
     model->eval();
     run.models.push_back(std::move(model));

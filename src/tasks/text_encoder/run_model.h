@@ -20,18 +20,16 @@ struct TextHead {
   double label_smoothing = 0;  ///< of kMaskedTokens
 };
 
-/// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
-enum class FirstTextWeights : uint8_t { kDrawn, kUnset };
-
 /// What the model of an experiment is made from, for a tokenizer with so many ids.
 models::TextModelSetup text_model_setup(const experiment::Experiment& experiment, int64_t num_ids,
                                         const TextHead& head, at::Device device);
 
 /// The network that an experiment describes. Throws Error(kUsage) where its parts do not fit
 /// together.
-std::shared_ptr<models::TextModel> make_run_model(
-    const experiment::Experiment& experiment, const text::Tokenizer& tokenizer,
-    const TextHead& head, at::Device device, FirstTextWeights weights = FirstTextWeights::kDrawn);
+std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& experiment,
+                                                  const text::Tokenizer& tokenizer,
+                                                  const TextHead& head, at::Device device,
+                                                  FirstWeights weights = FirstWeights::kDrawn);
 
 /// Throws Error(kUsage) unless the model has a vector for each segment of texts as the tokenizer's
 /// template places them: of pairs where the experiment's texts are pairs. A model without segments

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "data/pairs/text_lines.h"
+#include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
 #include "runs/provenance.h"
 #include "tasks/taken_tokenizer.h"
@@ -21,10 +21,9 @@ RunTokenizer one_of_both(text::TokenizerPair pair) {
 // Named, or trained. The text has one side.
 RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
                            text::LineSource& training_text) {
-  const auto none = data::open_lines({});
   return one_of_both(text::make_tokenizers(tokenizer_options(experiment),
                                            static_cast<uint64_t>(experiment.run.seed),
-                                           &training_text, none.get()));
+                                           &training_text, nullptr));
 }
 
 }  // namespace
@@ -47,8 +46,9 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
     require_pieces(run);
     return own_tokenizer(loaded.options, training_text);
   }
-  const auto options = tokenizer_options(loaded.options);
-  if (!text::names_tokenizer(options)) return one_of_both(taken_tokenizers(loaded, run, options));
+  if (experiment::takes_tokenizer_of_other_run(loaded.options)) {
+    return one_of_both(taken_tokenizers(loaded, run, tokenizer_options(loaded.options)));
+  }
   auto own = own_tokenizer(loaded.options, training_text);
   runs::require_tokenizer_of(run, runs::tokenizer_hashes(own.assets));
   return own;

@@ -65,7 +65,7 @@ std::shared_ptr<torch::nn::Module> TextFamily::make_network(
   return make_run_model(experiment, *load_tokenizer(experiment, assets).tokenizer,
                         has_head ? head(experiment, &assets) : TextHead{},
                         draws_weights ? at::kCPU : at::kMeta,
-                        draws_weights ? FirstTextWeights::kDrawn : FirstTextWeights::kUnset);
+                        draws_weights ? FirstWeights::kDrawn : FirstWeights::kUnset);
 }
 
 // As training begins; a model without memory has the names and shapes of the real one.

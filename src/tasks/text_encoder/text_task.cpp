@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "data/text_columns.h"
 #include "experiment/scaled_rate.h"
@@ -97,8 +96,7 @@ std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun&
 }
 
 models::ForwardContext training_context(const train::StepContext& context) {
-  return {.training = true,
-          .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))};
+  return {.training = true, .dropout_key = context.dropout_key()};
 }
 
 nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model) {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/error.h"
+#include "base/stdout.h"
 #include "store/npy_file.h"
 
 namespace stretto::tasks {
@@ -27,8 +27,7 @@ class JsonOutput : public VectorOutput {
       }
     });
     for (const auto& line : lines) std::cout << line << '\n';
-    if (std::cout.flush()) return;
-    throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
+    flush_stdout();
   }
 };
 

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
@@ -81,9 +81,11 @@ class LineTranslator {
         translator_(run_.models, translation_of(request.experiment.options).decode),
         two_sources_(models::has_two_encoders(translation_of(request.experiment.options).model)) {
     const auto& asked = request.translation;
-    if (!asked.prefix_file.empty()) prefixes_.emplace(prefix_file(asked.prefix_file), asked.files);
+    if (!asked.prefix_file.empty()) {
+      prefixes_.emplace(prefix_file(asked.prefix_file), request.files);
+    }
     if (!asked.src2_file.empty()) {
-      second_sources_.emplace(second_source_file(asked.src2_file), asked.files);
+      second_sources_.emplace(second_source_file(asked.src2_file), request.files);
     }
   }
 
@@ -134,12 +136,11 @@ class LineTranslator {
 
  private:
   void start_progress() {
-    const bool named = data::TextInput::are_files(request_.translation.files);
-    const bool from_file = named || (request_.translation.files.empty() && is_file(STDIN_FILENO));
+    const bool named = data::TextInput::are_files(request_.files);
+    const bool from_file = named || (request_.files.empty() && is_file(STDIN_FILENO));
     const auto kind = report::line_progress_kind(from_file, request_.translation.stats);
     const bool counts = named && kind != report::LineProgress::Kind::kNone;
-    progress_.emplace(kind,
-                      counts ? *data::TextInput::count_lines(request_.translation.files) : -1);
+    progress_.emplace(kind, counts ? *data::TextInput::count_lines(request_.files) : -1);
   }
 
   // The line's text becomes "FIRST<TAB>SECOND". @return false when there is no second source for it
@@ -207,9 +208,7 @@ class LineTranslator {
       print(lines[i], translated ? results[next] : std::vector<decoding::Hypothesis>{});
       next += translated ? 1 : 0;
     }
-    if (!std::cout.flush()) {
-      throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
-    }
+    flush_stdout();
     first_ += static_cast<int64_t>(lines.size());
     progress_->update(first_);
     lines.clear();
@@ -339,7 +338,7 @@ class LineTranslator {
 int translate_lines(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
   require_second_source(request.experiment.options, request.translation.src2_file);
-  data::TextInput input(request.translation.files);  // a missing file is told before models load
+  data::TextInput input(request.files);  // a missing file is told before models load
   const auto& head = request.translation.head;
   experiment::head_named(request.experiment.options, head, "--head");
   LoadedRun run =

@@ -1,5 +1,6 @@
 #include "tasks/translation/initial_run.h"
 
+#include "experiment/task_rules.h"
 #include "experiment/training_text.h"
 #include "runs/provenance.h"
 #include "tasks/taken_tokenizer.h"
@@ -23,8 +24,9 @@ text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,
     require_pieces(run);
     return experiment::make_experiment_tokenizers(options);
   }
-  if (!text::names_tokenizer(translation_of(options).tokenizer))
+  if (experiment::takes_tokenizer_of_other_run(options)) {
     return taken_tokenizers(loaded, run, translation_of(options).tokenizer);
+  }
   auto tokenizers = experiment::make_experiment_tokenizers(options);
   runs::require_tokenizer_of(run, runs::tokenizer_hashes(tokenizers.assets));
   return tokenizers;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "models/model_cost.h"
 
@@ -18,9 +17,8 @@ struct TranslationEvalFiles {
   std::string head;        ///< of several decoders the only one to judge; empty = all
 };
 
-/// Input and output of `stretto infer`.
+/// Input beside its lines, and output, of `stretto infer`.
 struct TranslationInferFiles {
-  std::vector<std::string> files;  ///< as data::open_bytes() takes them, "-" = stdin; empty = stdin
   std::string prefix_file;
   std::string src2_file = {};  ///< second sources, line for line; empty = behind a tab of each line
   bool scores = false, alignments = false;

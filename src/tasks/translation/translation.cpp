@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "base/random_streams.h"
 #include "base/text.h"
 #include "data/mixed_batches.h"
 #include "data/pairs/pair_columns.h"
@@ -28,10 +28,6 @@
 
 namespace stretto::tasks {
 namespace {
-
-int64_t rounded_up(int64_t n, int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
 
 // What references are marked with, by the first of them.
 text::Subwords marks_of(const data::Corpus& corpus) {
@@ -118,8 +114,8 @@ void share_outputs(const distributed::ProcessGroup& group,
 models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
                                int64_t tgt_ids, at::Device device) {
   const int64_t multiple = translation_of(experiment).tokenizer.vocab_multiple;
-  return {.src_rows = rounded_up(src_ids, multiple),
-          .tgt_rows = rounded_up(tgt_ids, multiple),
+  return {.src_rows = text::table_rows(src_ids, multiple),
+          .tgt_rows = text::table_rows(tgt_ids, multiple),
           .num_tgt_classes = tgt_ids,
           .seed = static_cast<uint64_t>(experiment.run.seed),
           .device = device};
@@ -208,15 +204,13 @@ TranslationTask::Part TranslationTask::open_part(const experiment::Head& head,
 }
 
 std::unique_ptr<data::BatchSource> TranslationTask::make_batches() const {
-  // Streams of their own for the heads behind the first; keys of epochs and draws are far away.
-  constexpr uint64_t kHeads = uint64_t{1} << 61;
   const auto seed = static_cast<uint64_t>(experiment_.run.seed);
   std::vector<data::MixedSource> sources;
   int64_t first_sample_id = 0;
   for (size_t i = 0; i < parts_.size(); ++i) {
     const auto& [head, train, valid, model] = parts_[i];
     auto own = data::make_train_batches(
-        train, head.data, i == 0 ? seed : mix64(seed, kHeads + i),
+        train, head.data, i == 0 ? seed : mix64(seed, streams::kHeads + i),
         {.src = text::make_sampler(*model_.tokenizers.src, head.data.src_subword_sampling,
                                    "data.src_subword_sampling"),
          .tgt = text::make_sampler(*model_.tokenizers.tgt, head.data.tgt_subword_sampling,
@@ -265,9 +259,8 @@ std::vector<std::string> TranslationTask::losses() const {
 }
 
 train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
-  const auto output = model_.model->loss(
-      batch, {.training = true,
-              .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
+  const auto output =
+      model_.model->loss(batch, {.training = true, .dropout_key = context.dropout_key()});
   train::Sums sums{.losses = {},
                    .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};
@@ -335,7 +328,6 @@ bool TranslationTask::can_validate() const {
 }
 
 train::Validation TranslationTask::validate() {
-  const auto start = std::chrono::steady_clock::now();
   std::vector<HeadScore> heads;
   train::Validation result;
   const auto most = static_cast<size_t>(experiment_.report.samples);
@@ -355,7 +347,6 @@ train::Validation TranslationTask::validate() {
   }
   result.scores = scores_of(heads);
   result.counts = {{"target tokens", overall(heads).target_tokens}};
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -29,9 +29,6 @@ struct TranslationModel {
 models::ModelSetup model_setup(const experiment::Experiment& experiment, int64_t src_ids,
                                int64_t tgt_ids, at::Device device);
 
-/// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
-enum class FirstWeights : uint8_t { kDrawn, kUnset };
-
 /// Builds the network that an experiment describes for these tokenizers.
 TranslationModel make_translation_model(const experiment::Experiment& experiment,
                                         text::TokenizerPair tokenizers, at::Device device,

@@ -75,6 +75,7 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
                   .short_unit = "tok",
                   .remark = "real target tokens",
                   .batch = "target_tokens"};
+  display.loss_unit = {.name = "target tokens", .count = "target_tokens"};
   if (!beside.empty()) {
     display.note = "The loss is what training minimises, with " + beside +
                    ". NLL and perplexity are without it: perplexity is exp(NLL), not exp(loss).";
@@ -84,7 +85,6 @@ inline report::Display translation_display(const losses::CrossEntropyOptions& lo
         " R-Drop is in the loss of training alone. There NLL is the mean of two passes, and KL is "
         "the mean of their divergences in both directions, per target token.";
   }
-  display.best_by = "nll";
   display.samples = "Sample translations";
   display.text_pair = {.input = "Source",
                        .output = "Translation",

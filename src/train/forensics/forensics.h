@@ -41,7 +41,7 @@ struct NonfiniteWeight {
 };
 
 /// The gradient of one parameter, or of all parameters of one layer, as backward left it: times the
-/// loss scale, and where there is one loss not divided by its tokens.
+/// loss scale, and where there is one loss not divided by its weight (Task::weights).
 struct GradientPeak {
   std::string name;           ///< of the parameter, or path of the layer
   double max_abs = 0;         ///< over its finite elements

@@ -52,7 +52,7 @@ struct SpikeVerdict {
   std::string text;                      ///< a line for the log; empty without a spike
 };
 
-/// Watches loss (per token) and gradient norm (before clipping) of a run for spikes:
+/// Watches loss (as it is shown) and gradient norm (before clipping) of a run for spikes:
 /// `train.forensics.spike_zscore` and `spike_policy`. All ranks feed it the same values. Either
 /// spike is enough to leave the update out: both numbers are known before the step. At most ten
 /// updates in a row are left out for one series, since those are its new level.

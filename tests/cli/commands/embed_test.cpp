@@ -37,5 +37,16 @@ TEST_F(EmbedCommand, RefusesWhatIsNotThere) {
   refuses({"embed", "run", "--max-tokens", "2"}, "--max-tokens");
 }
 
+TEST_F(EmbedCommand, AndInferAreNoProcessesOfAJob) {
+  for (const char* command : {"embed", "infer"}) {
+    const auto result =
+        program_.shell("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 " +
+                       stretto::testing::shell_quoted(Program::path()) + " " + command + " run");
+    EXPECT_EQ(result.code, 2);
+    expect_in(std::string("stretto ") + command + " is one process", result.err);
+    expect_in("start it once for each part", result.err);
+  }
+}
+
 }  // namespace
 }  // namespace stretto::cli

@@ -22,6 +22,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
 #include "text/tokenizer_spec.h"
 
@@ -140,6 +141,8 @@ TEST_F(MaskedLmTest, LossAndGradientsAreThoseOfEachMaskedToken) {
   const at::Tensor slow = slow_nll(*task, batch).sum();
   EXPECT_NEAR(loss.item<double>(), slow.item<double>(), 1e-9 * slow.item<double>());
   EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(data::masked_labels(batch).num_rows()));
+  EXPECT_EQ(size_in_events(*task, batch, masked_lm_display().loss_unit),
+            task->weights(batch).at(0));
   const auto gradients = [&](const at::Tensor& of) {
     return torch::autograd::grad({of}, task->model().parameters(), {}, std::nullopt, false, true);
   };
@@ -346,11 +349,14 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
 
   const std::string input = folder_.write(
       "input.txt", "the dog [MASK] here .\nno mask\n\xff\nthe [MASK] moos [MASK] .\nnone\n");
-  const auto fill = [&](bool as_json, int64_t nbest = MaskedLmInferFiles().nbest) {
+  const auto fill = [&](bool as_json, int64_t nbest = MaskedLmInferArguments().nbest) {
     return output_of([&] {
-      InferRequest request{.experiment = experiment_, .run_directory = run, .json = as_json};
-      request.masked_lm = {.files = {input}, .nbest = nbest};
-      return family_.infer(request, {});
+      return family_.infer({.experiment = experiment_,
+                            .run_directory = run,
+                            .files = {input},
+                            .json = as_json,
+                            .masked_lm = {.nbest = nbest}},
+                           {});
     });
   };
   const auto lines = split(fill(true), '\n');

@@ -90,10 +90,14 @@ class QuestionCommands : public ::testing::Test {
         stretto::testing::standard_output_of([&] { EXPECT_EQ(evaluate_answers(request, {}), 0); }));
   }
 
-  std::vector<std::string> infer(const QuestionInferFiles& files, bool json) {
-    InferRequest request{
-        .experiment = loaded_, .run_directory = run_, .checkpoints = "", .json = json};
-    request.question_answering = files;
+  std::vector<std::string> infer(const std::string& file, bool json,
+                                 const QuestionInferArguments& arguments = {}) {
+    InferRequest request{.experiment = loaded_,
+                         .run_directory = run_,
+                         .checkpoints = "",
+                         .files = {file},
+                         .json = json};
+    request.question_answering = arguments;
     std::istringstream output(
         stretto::testing::standard_output_of([&] { EXPECT_EQ(infer_answers(request, {}), 0); }));
     std::vector<std::string> lines;
@@ -126,16 +130,16 @@ TEST_F(QuestionCommands, EvalAndInferTellWhatQuestionsLost) {
     command();
     return ::testing::internal::GetCapturedStderr();
   };
-  const std::vector<std::string> files{(folder_.path() / "data.json").string()};
+  const std::string questions = (folder_.path() / "data.json").string();
   EXPECT_EQ(told([&] { eval({}); }).find("data.max_question_tokens"), std::string::npos);
   experiment::questions_of(loaded_.options).data.max_question_tokens = 3;
   // Of 5, 6, 8 and 2 tokens: words that are not known are spelt.
   const std::string said = "3 questions cut to data.max_question_tokens: 10 tokens were not read";
   EXPECT_NE(told([&] { eval({}); }).find(said), std::string::npos);
-  EXPECT_NE(told([&] { infer({.files = files}, true); }).find(said), std::string::npos);
+  EXPECT_NE(told([&] { infer(questions, true); }).find(said), std::string::npos);
   const auto file = folder_.write("one.txt", "Who lives in?\tIn Oslo lives Anna.\n");
   EXPECT_NE(told([&] {
-              infer({.files = {file}, .nbest = 1}, false);
+              infer(file, false);
             }).find("1 question cut to data.max_question_tokens: 1 token was not read"),
             std::string::npos)
       << "who lives in ?";
@@ -145,7 +149,7 @@ TEST_F(QuestionCommands, InferAnswersAFileAsEvalDoes) {
   const auto predictions = (folder_.path() / "predictions.json").string();
   eval({.predictions = predictions});
   const auto texts = nlohmann::json::parse(read_file(predictions));
-  const auto lines = infer({.files = {(folder_.path() / "data.json").string()}}, true);
+  const auto lines = infer((folder_.path() / "data.json").string(), true);
   ASSERT_EQ(lines.size(), 4u);
   for (const auto& line : lines) {
     const auto answer = nlohmann::json::parse(line);
@@ -157,9 +161,9 @@ TEST_F(QuestionCommands, InferKeepsALineForEachQuestion) {
   const auto file = folder_.write(
       "questions.txt",
       "Who?\tIn Oslo lives Anna.\nno tab\n{\"question\": \"Who?\", \"context\": \"Änna.\"}\n");
-  EXPECT_EQ(infer({.files = {file}}, false).size(), 3u);
-  EXPECT_EQ(infer({.files = {file}, .scores = true, .nbest = 2}, false).size(), 6u);
-  const auto json = infer({.files = {file}, .nbest = 3}, true);
+  EXPECT_EQ(infer(file, false).size(), 3u);
+  EXPECT_EQ(infer(file, false, {.scores = true, .nbest = 2}).size(), 6u);
+  const auto json = infer(file, true, {.nbest = 3});
   ASSERT_EQ(json.size(), 3u);
   EXPECT_TRUE(nlohmann::json::parse(json[1]).contains("problem")) << json[1];
   const auto last = nlohmann::json::parse(json[2]);

@@ -7,11 +7,13 @@
 
 #include "base/text.h"
 #include "tasks/question_answering/loaded_questions.h"
+#include "tasks/question_answering/question_answering_display.h"
 #include "tasks/question_answering/question_answering_family.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/tasks/question_answering/small_questions.h"
+#include "tests/tasks/size_in_events.h"
 
 namespace stretto::tasks {
 namespace {
@@ -89,6 +91,8 @@ TEST_F(QuestionAnsweringTaskTest, SumsOfPartsAreThoseOfTheBatch) {
   EXPECT_EQ(whole.counts[0], first.counts[0] + second.counts[0]);
   EXPECT_EQ(whole.counts[1], batch.num_sequences());
   EXPECT_EQ(made->weights(batch)[0], static_cast<double>(batch.num_sequences()));
+  EXPECT_EQ(size_in_events(*made, batch, question_answering_display().loss_unit),
+            made->weights(batch)[0]);
   EXPECT_TRUE(whole.losses[0].requires_grad());
 }
 

@@ -23,6 +23,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
 
 namespace stretto::tasks {
@@ -116,16 +117,16 @@ class TextClassificationTest : public ::testing::Test {
   std::vector<std::string> infer(const std::string& run, const std::string& input, bool as_json,
                                  bool scores = false) {
     const std::string file = folder_.write("input.txt", input);
-    auto lines =
-        split(output_of([&] {
-                return family_.infer({.experiment = experiment_,
-                                      .run_directory = (folder_ / run).string(),
-                                      .checkpoints = "last",
-                                      .json = as_json,
-                                      .text_classification = {.files = {file}, .scores = scores}},
-                                     {});
-              }),
-              '\n');
+    auto lines = split(output_of([&] {
+                         return family_.infer({.experiment = experiment_,
+                                               .run_directory = (folder_ / run).string(),
+                                               .checkpoints = "last",
+                                               .files = {file},
+                                               .json = as_json,
+                                               .text_classification = {.scores = scores}},
+                                              {});
+                       }),
+                       '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
     return lines;
   }
@@ -157,6 +158,20 @@ TEST_F(TextClassificationTest, LossIsThatOfEachText) {
   EXPECT_EQ(sums.statistics.at(0).item<double>(), static_cast<double>(right));
   EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(batch.num_sequences()));
   EXPECT_EQ(sums.counts.at(1), batch.num_sequences());
+  EXPECT_EQ(size_in_events(*task, batch, text_classification_display(sections()).loss_unit),
+            task->weights(batch).at(0));
+}
+
+TEST_F(TextClassificationTest, CountsTextsWhereWeightsHaveAMeanOfOne) {
+  auto& loss = sections().loss;
+  const auto unit = [&] { return text_classification_display(sections()).loss_unit; };
+  loss.class_weights = "balanced";
+  EXPECT_EQ(unit().count, "texts");
+  loss.class_weights = "list";
+  EXPECT_EQ(unit().name, "weighted texts");
+  EXPECT_EQ(unit().count, "") << "no event tells the sum of the weights";
+  sections().data.label_separator = ",";
+  EXPECT_EQ(unit().name, "texts") << "with several labels a text counts once";
 }
 
 /// Processes share a micro-batch, and a batch without memory is cut in halves.

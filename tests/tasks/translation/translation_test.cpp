@@ -12,9 +12,11 @@
 #include "experiment/training_text.h"
 #include "metrics/scorers.h"
 #include "tasks/translation/ensemble_loss.h"
+#include "tasks/translation/translation_display.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
+#include "tests/tasks/size_in_events.h"
 
 namespace stretto::tasks {
 namespace {
@@ -178,6 +180,7 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
 
   const auto batch = task.train_batches().load(0, 0);
   EXPECT_EQ(task.weights(batch), std::vector<double>{double(data::target(batch).num_rows())});
+  EXPECT_EQ(size_in_events(task, batch, translation_display({}).loss_unit), task.weights(batch)[0]);
   const auto shown = task.show(batch, 0);
   ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(shown[0].first, "source");

@@ -9,10 +9,8 @@
 
 namespace stretto::data {
 
-/// All lines of the given files (plain, .gz, .zst, zip member), one after the other.
-std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);
-
-/// One column of TSV files, from 1. A line without it is an error as throw_missing_column() says.
+/// One column of TSV files, from 1, one file after the other. A line without it is an error as
+/// throw_missing_column() says.
 std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
                                                   int64_t column);
 

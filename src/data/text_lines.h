@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/lines.h"
+#include "text/tokenizer.h"
+
+namespace stretto::data {
+
+/// All lines of the given files (plain, .gz, .zst, zip member), one after the other. Throws as
+/// LineReader does.
+class LinesOfFiles final : public text::LineSource {
+ public:
+  explicit LinesOfFiles(std::vector<std::string> paths);
+
+  bool next(std::string& line) override;
+  /// The same without a copy. @param line  valid until the next call
+  bool next(std::string_view& line);
+
+  /// Of the last line: its file and its number there.
+  const LineReader& reader() const { return *reader_; }
+
+ private:
+  std::vector<std::string> paths_;
+  size_t next_path_ = 0;
+  std::unique_ptr<LineReader> reader_;
+};
+
+/// The same behind its interface.
+std::unique_ptr<text::LineSource> open_lines(const std::vector<std::string>& paths);
+
+}  // namespace stretto::data

@@ -1,0 +1,91 @@
+// What the keys of an experiment say of themselves where they are declared (config::Meta).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment_schema.h"
+
+namespace stretto::experiment {
+namespace {
+
+using KeyPaths = std::vector<std::string>;
+
+bool is_in(const KeyPaths& paths, const std::string& path) {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+/// look(key) for each key, also of parts that are not chosen, and of entries that lists may have.
+void for_each_declared(const config::Schema& schema,
+                       const std::function<void(const config::Key&)>& look) {
+  for (const auto& key : schema.keys) look(key);
+  for (const auto& section : schema.switches) {
+    for (const auto& part : section.alternatives) for_each_declared(*part.schema, look);
+  }
+  for (const auto& list : schema.lists) for_each_declared(*list.entry, look);
+}
+
+/// look(task, key) for each key of an experiment of each family.
+void for_each_key_of_tasks(
+    const std::function<void(const std::string&, const config::Key&)>& look) {
+  for (const auto& task : TaskChoice::names()) {
+    Experiment experiment;
+    ASSERT_TRUE(experiment.task.select(task));
+    for (const auto& key : experiment_schema(experiment).keys) look(task, key);
+  }
+}
+
+TEST(DeclaredKeys, OfEachProcessAreThreadsPrefetchingAndWhatRankZeroWrites) {
+  const KeyPaths own{"run.name",           "run.threads", "data.prefetch",
+                     "report.tensorboard", "report.html", "report.html_seconds"};
+  for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
+    EXPECT_EQ(key.meta.per_process, is_in(own, key.path)) << task << ": " << key.path;
+  });
+}
+
+TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
+  const KeyPaths others{"train.max_steps", "train.max_epochs", "train.max_hours",
+                        "train.patience",  "data.version",     "data.answer_split"};
+  for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
+    const bool shapes_scores =
+        key.path.starts_with("eval.") || key.path.starts_with("decode.") || is_in(others, key.path);
+    EXPECT_EQ(key.meta.change == config::Change::kScoring, shapes_scores)
+        << task << ": " << key.path;
+  });
+}
+
+TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions) {
+  const KeyPaths of_parts{"num_heads",     "activation", "norm",         "positions",
+                          "residual_from", "context_to", "initial_state"};
+  const KeyPaths of_translation{"model.norm",       "model.norm_layer", "model.parallel_residual",
+                                "model.activation", "model.positions",  "model.adapter.activation"};
+  const KeyPaths of_text{"model.num_heads",         "model.activation",   "model.norm",
+                         "model.norm_layer",        "model.norm_epsilon", "model.positions",
+                         "model.adapter.activation"};
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const auto* tasks = schema.find_switch("task");
+  ASSERT_NE(tasks, nullptr);
+  size_t hidden = 0;
+  for (const auto& task : tasks->alternatives) {
+    const KeyPaths& of_model = task.name == "translation" ? of_translation : of_text;
+    for_each_declared(*task.schema, [&](const config::Key& key) {
+      const std::string& path = key.path;
+      const bool of_part = path.starts_with("model.encoder") || path.starts_with("model.decoder") ||
+                           path.starts_with("model.heads.");
+      const std::string leaf = path.substr(path.rfind('.') + 1);
+      EXPECT_EQ(key.meta.hidden_in_shapes, of_part ? is_in(of_parts, leaf) : is_in(of_model, path))
+          << task.name << ": " << path;
+      if (key.meta.hidden_in_shapes) ++hidden;
+    });
+  }
+  EXPECT_GE(hidden, 40u);
+  for (const auto& key : schema.keys) {
+    EXPECT_TRUE(!key.meta.hidden_in_shapes || key.path.starts_with("model.")) << key.path;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::experiment
