@@ -39,12 +39,12 @@ int launch(const LaunchRequest& request) {
   return launcher::run_local_job(job);
 }
 
-void require_one_process(const std::string& command) {
+void require_one_process(const std::string& command, const std::string& advice) {
   if (distributed::detect_launch().kind == distributed::Launch::Kind::kSingle) return;
   throw Error(ExitCode::kUsage, command + " is one process, and was started as several",
               "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
-              "run.threads=1; a text that is to be scored is cut by `stretto eval RUN --processes "
-              "N`");
+              "run.threads=1" +
+                  (advice.empty() ? "" : "; " + advice));
 }
 
 void speak_as(int rank, bool quiet) {

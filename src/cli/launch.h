@@ -24,8 +24,9 @@ int launch(const LaunchRequest& request);
 
 /// Of infer and embed: lines are read as they come, which one process alone can see.
 /// @param command  "stretto infer"
+/// @param advice   what else does it with several processes; empty = nothing
 /// Throws Error(kUsage) where this process was started with others.
-void require_one_process(const std::string& command);
+void require_one_process(const std::string& command, const std::string& advice = "");
 
 /// How a process of a job logs: rank 0 as ever, others only warnings and errors, with their rank.
 void speak_as(int rank, bool quiet);

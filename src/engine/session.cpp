@@ -91,6 +91,11 @@ optim::Precision scoring_precision(const experiment::Experiment& experiment, at:
                                    const distributed::ProcessGroup& group) {
   const std::string key = "eval.precision";
   auto chosen = optim::choose_precision(experiment.eval.precision, device, key);
+  // What auto chooses depends on each process's own processor or GPU.
+  if (group.size() > 1) {
+    const std::vector<distributed::Fact> facts{{key, chosen.name}};
+    distributed::require_agreement(group, facts);
+  }
   if (group.is_root() && (chosen.remarkable || chosen.compute != kernels::Compute::kFp32)) {
     log::info(key + ": " + chosen.name + ": " + chosen.why);
   }

@@ -44,7 +44,8 @@ at::Device prepare_process(const experiment::Experiment& experiment,
                            const distributed::ProcessGroup& group = {});
 
 /// The arithmetic of validation and of commands that use a model, by `eval.precision`. Says in the
-/// log, on rank 0, what is not plain fp32.
+/// log, on rank 0, what is not plain fp32. Collective: throws Error(kUsage) on every rank where
+/// `auto` means different things to them.
 optim::Precision scoring_precision(const experiment::Experiment& experiment, at::Device device,
                                    const distributed::ProcessGroup& group = {});
 

@@ -260,6 +260,11 @@ int run_train(const TrainRequest& request) {
   auto [folder, goes_on] = open_place(request, group);
   const at::Device device = prepare_process(experiment, group);
   const auto precision = optim::choose_precision(experiment.train.precision, device);
+  // What auto chooses depends on each process's own processor or GPU.
+  if (group.size() > 1) {
+    const std::vector<distributed::Fact> facts{{"train.precision", precision.name}};
+    distributed::require_agreement(group, facts);
+  }
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
             " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
             precision.name);

@@ -117,7 +117,10 @@ std::string at_step(const Point& point) {
   return "step " + with_thousands(std::llround(point.x));
 }
 
-std::string best_text(const std::vector<Point>& points, const NumberStyle& style) {
+std::string best_text(const std::vector<Point>& all, const NumberStyle& style) {
+  std::vector<Point> points;  // a validation before the first update is never the best
+  std::copy_if(all.begin(), all.end(), std::back_inserter(points),
+               [](const Point& point) { return point.x > 0; });
   if (points.empty()) return "";
   const Point best = style.higher_is_better
                          ? *std::max_element(points.begin(), points.end(), lower)

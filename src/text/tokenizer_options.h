@@ -100,7 +100,7 @@ struct TokenizerOptions {
               "translations and for scores. bpe: `hou@@ se`; sentencepiece: `▁hou se`; wordpiece: "
               "`hou ##se`; none: tokens stay as they are; auto: as the vocabulary shows",
               one_of({"auto", "none", "bpe", "sentencepiece", "wordpiece"}),
-              {.change = Change::kFree})
+              {.change = Change::kScoring})
             .also_called({"remove_bpe", "post_process", "bpe_symbol", "joiner"}),
         field(&O::vocab_multiple, "vocab_multiple",
               "embedding rows are rounded up to a multiple of this", between(1, 1024))

@@ -46,8 +46,9 @@ TEST(DeclaredKeys, OfEachProcessAreThreadsPrefetchingAndWhatRankZeroWrites) {
 }
 
 TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
-  const KeyPaths others{"train.max_steps", "train.max_epochs", "train.max_hours",
-                        "train.patience",  "data.version",     "data.answer_split"};
+  const KeyPaths others{"train.max_steps",   "train.max_epochs", "train.max_hours",
+                        "train.patience",    "data.version",     "data.answer_split",
+                        "tokenizer.subwords"};
   for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
     const bool shapes_scores =
         key.path.starts_with("eval.") || key.path.starts_with("decode.") || is_in(others, key.path);

@@ -208,6 +208,8 @@ TEST(HtmlReport, MarksTheValidationThatTrainingCallsTheBest) {
     const std::string page = render_html(content);
     EXPECT_EQ(count(page, "<tr class=\"best\""), *c.mark == 0 ? 0U : 1U) << c.by;
     EXPECT_NE(page.find(c.mark), std::string::npos) << c.by;
+    EXPECT_NE(page.find("best 30.0 at step 6"), std::string::npos) << c.by;
+    EXPECT_EQ(page.find("at step 0"), std::string::npos) << c.by;
   }
 }
 

@@ -46,7 +46,9 @@ std::vector<std::string> keys_of(const InferArguments& options) {
 }
 
 int run_infer(const CLI::App& app, const InferArguments& options) {
-  require_one_process("stretto infer");
+  require_one_process("stretto infer",
+                      "a text that is to be scored is cut by `stretto eval RUN --processes N`, "
+                      "which writes translations to `--hypotheses FILE`");
   std::vector<std::string> overrides, files;
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {

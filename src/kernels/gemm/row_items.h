@@ -20,18 +20,19 @@ class RowItems {
   RowItems(int64_t rows, int64_t column_blocks, int64_t most, int64_t threads)
       : rows_(rows), units_(divide_up(rows, kUnit)) {
     const int64_t even = threads / std::gcd(threads, column_blocks);
+    if (rows == 0) return;
     count_ = std::clamp<int64_t>(divide_up(divide_up(rows, most), even) * even, 1,
-                                 std::max<int64_t>(1, divide_up(rows, 2 * kUnit)));
+                                 divide_up(rows, 2 * kUnit));
   }
 
   int64_t count() const { return count_; }
-  /// Row `first(item)` up to `first(item + 1)`.
+  /// 0 ≤ item ≤ count, of which there is one at least: row `first(item)` up to `first(item + 1)`.
   int64_t first(int64_t item) const { return std::min(item * units_ / count_ * kUnit, rows_); }
 
  private:
   static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-  int64_t rows_, units_, count_;
+  int64_t rows_, units_, count_ = 0;
 };
 
 /// Threads that share the items of a product.

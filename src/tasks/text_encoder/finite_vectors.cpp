@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "kernels/compute.h"
 
 namespace stretto::tasks {
 namespace {
@@ -34,6 +35,11 @@ void require_finite(const at::Tensor& vectors, std::span<const data::InputLine> 
   if (!weight.empty()) {
     throw Error(ExitCode::kNumeric, what + ", and so has `" + weight + "` of " + run,
                 "name another checkpoint with --checkpoint, or train or import the run anew");
+  }
+  if (kernels::ComputeScope::current() == kernels::Compute::kFp16) {
+    throw Error(ExitCode::kNumeric, what + ", though the weights of " + run + " are finite",
+                "they may be too large for fp16, which ends at 65504: give eval.precision=fp32 or "
+                "mixed_bf16");
   }
   throw Error(ExitCode::kNumeric, what + ", though the weights of " + run + " are finite",
               "they are too large for fp32: name another checkpoint with --checkpoint, or train "

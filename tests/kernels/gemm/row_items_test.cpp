@@ -45,6 +45,8 @@ TEST(RowItems, GiveEachThreadAsManyWhereThereAreRowsEnough) {
 }
 
 TEST(RowItems, AreNoMoreThanTheRowsAreWorth) {
+  EXPECT_EQ(RowItems(0, 1, kMost, 2).count(), 0);
+  EXPECT_EQ(RowItems(20, 0, kMost, 2).count(), 1);
   EXPECT_EQ(RowItems(20, 1, kMost, 64).count(), 1);
   EXPECT_EQ(RowItems(240, 1, kMost, 64).count(), 10);
   EXPECT_EQ(RowItems(192, 1, kMost, 1).count(), 1);
