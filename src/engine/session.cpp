@@ -87,15 +87,17 @@ std::string text_of_fallbacks(const std::vector<std::string>& operators) {
          join(operators, ", ");
 }
 
+optim::Precision agreed_precision(const std::string& option, const std::string& key,
+                                  at::Device device, const distributed::ProcessGroup& group) {
+  auto chosen = optim::choose_precision(option, device, key);
+  distributed::require_agreement(group, {{key, chosen.name}});
+  return chosen;
+}
+
 optim::Precision scoring_precision(const experiment::Experiment& experiment, at::Device device,
                                    const distributed::ProcessGroup& group) {
   const std::string key = "eval.precision";
-  auto chosen = optim::choose_precision(experiment.eval.precision, device, key);
-  // What auto chooses depends on each process's own processor or GPU.
-  if (group.size() > 1) {
-    const std::vector<distributed::Fact> facts{{key, chosen.name}};
-    distributed::require_agreement(group, facts);
-  }
+  auto chosen = agreed_precision(experiment.eval.precision, key, device, group);
   if (group.is_root() && (chosen.remarkable || chosen.compute != kernels::Compute::kFp32)) {
     log::info(key + ": " + chosen.name + ": " + chosen.why);
   }

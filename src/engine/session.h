@@ -43,9 +43,14 @@ at::Device gpu_of(const distributed::ProcessGroup& group);
 at::Device prepare_process(const experiment::Experiment& experiment,
                            const distributed::ProcessGroup& group = {});
 
+/// The arithmetic that `option`, the value of `key`, means to all processes of a group. Collective:
+/// throws Error(kUsage) on every rank where `auto` means different things to them, whose processors
+/// or GPUs differ.
+optim::Precision agreed_precision(const std::string& option, const std::string& key,
+                                  at::Device device, const distributed::ProcessGroup& group);
+
 /// The arithmetic of validation and of commands that use a model, by `eval.precision`. Says in the
-/// log, on rank 0, what is not plain fp32. Collective: throws Error(kUsage) on every rank where
-/// `auto` means different things to them.
+/// log, on rank 0, what is not plain fp32. Collective, as agreed_precision().
 optim::Precision scoring_precision(const experiment::Experiment& experiment, at::Device device,
                                    const distributed::ProcessGroup& group = {});
 

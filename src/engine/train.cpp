@@ -259,12 +259,8 @@ int run_train(const TrainRequest& request) {
   const auto group = look_and_join(request);
   auto [folder, goes_on] = open_place(request, group);
   const at::Device device = prepare_process(experiment, group);
-  const auto precision = optim::choose_precision(experiment.train.precision, device);
-  // What auto chooses depends on each process's own processor or GPU.
-  if (group.size() > 1) {
-    const std::vector<distributed::Fact> facts{{"train.precision", precision.name}};
-    distributed::require_agreement(group, facts);
-  }
+  const auto precision =
+      agreed_precision(experiment.train.precision, "train.precision", device, group);
   log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
             " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
             precision.name);

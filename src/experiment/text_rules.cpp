@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/length_batches.h"
-#include "experiment/experiment_schema.h"
+#include "experiment/model_comparison.h"
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
 #include "models/misfits.h"
@@ -213,29 +213,18 @@ std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& the
   if (!other) return {};
   const auto &before = *other->model, &now = *text_sections(own).model;
   const bool adapters = before.adapter.is_on() && now.adapter.is_on();
-  Experiment stored = theirs, present = own;
-  const auto stored_schema = experiment_schema(stored), own_schema = experiment_schema(present);
-  std::vector<ModelDifference> found;
-  const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
-    if (a != b) found.push_back({key, a, b});
-  };
-  const auto compare_values = [&](const std::string& key) {
-    const auto *there = stored_schema.find(key), *here = own_schema.find(key);
-    if (there == nullptr) return;
-    compare(key, config::value_text(there->value), config::value_text(here->value));
-  };
-  for (const auto& key : own_schema.keys) {
-    if (!key.meta.hidden_in_shapes) continue;
-    if (key.path.starts_with("model.adapter.") && !adapters) continue;
-    if (key.path == "model.num_heads") {  // which a preset may give
-      compare(key.path, std::to_string(models::sizes_of(before).num_heads),
-              std::to_string(models::sizes_of(now).num_heads));
+  ModelComparison pair(theirs, own);
+  for (const auto& key : pair.hidden_keys()) {
+    if (key.starts_with("model.adapter.") && !adapters) continue;
+    if (key == "model.num_heads") {  // which a preset may give
+      pair.compare(key, std::to_string(models::sizes_of(before).num_heads),
+                   std::to_string(models::sizes_of(now).num_heads));
     } else {
-      compare_values(key.path);
+      pair.compare(key);
     }
   }
-  if (takes_pooling(theirs, own)) compare_values("model.pooling");
-  return found;
+  if (takes_pooling(theirs, own)) pair.compare("model.pooling");
+  return pair.found();
 }
 
 ModelWidth TextRules::model_width(const Experiment& experiment) const {

@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "config/schema.h"
-#include "experiment/experiment_schema.h"
 #include "experiment/head_rules.h"
 #include "experiment/heads.h"
+#include "experiment/model_comparison.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
@@ -258,10 +258,8 @@ std::string residual_from(const config::Schema& schema, const std::string& path)
 
 // Keys of a part count where both models have the part, those of `[model]` where both have a
 // Transformer that reads them. Lists of encoders and of decoders take the place of the one.
-bool is_hidden_in_shapes(const config::Key& key, const models::Seq2SeqOptions& other,
-                         const models::Seq2SeqOptions& own) {
-  if (!key.meta.hidden_in_shapes) return false;
-  const std::string& path = key.path;
+bool counts_in_both(const std::string& path, const models::Seq2SeqOptions& other,
+                    const models::Seq2SeqOptions& own) {
   const bool decoders = !other.heads.empty() || !own.heads.empty();
   const bool encoders = !other.encoders.empty() || !own.encoders.empty();
   if (decoders && path.starts_with("model.decoder.")) return false;
@@ -366,24 +364,18 @@ class TranslationRules final : public TaskRules {
   std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
                                                   const Experiment& own) const override {
     if (!theirs.task.is<TranslationOptions>()) return {};
-    Experiment before = theirs, now = own;
     const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
-    const auto stored = experiment_schema(before), own_schema = experiment_schema(now);
-    std::vector<ModelDifference> found;
-    const auto compare = [&](const std::string& key, const std::string& a, const std::string& b) {
-      if (a != b) found.push_back({key, a, b});
-    };
-    for (const auto& key : own_schema.keys) {
-      const auto* there = stored.find(key.path);
-      if (there == nullptr || !is_hidden_in_shapes(key, other, model)) continue;
-      if (key.path.ends_with(".residual_from")) {
-        compare(key.path, residual_from(stored, key.path), residual_from(own_schema, key.path));
+    ModelComparison pair(theirs, own);
+    for (const auto& key : pair.hidden_keys()) {
+      if (!counts_in_both(key, other, model)) continue;
+      if (key.ends_with(".residual_from")) {
+        pair.compare(key, residual_from(pair.theirs(), key), residual_from(pair.own(), key));
       } else {
-        compare(key.path, config::value_text(there->value), config::value_text(key.value));
+        pair.compare(key);
       }
     }
-    compare("model.embedding_scale", scales_of(other, model), scales_of(model, other));
-    return found;
+    pair.compare("model.embedding_scale", scales_of(other, model), scales_of(model, other));
+    return pair.found();
   }
 
   ModelWidth model_width(const Experiment& e) const override {

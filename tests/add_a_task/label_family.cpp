@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
 #include "models/registry.h"
@@ -44,11 +45,6 @@ std::string json_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int flushed() {
-  if (std::cout.flush()) return 0;
-  throw Error(ExitCode::kIo, "cannot write to stdout", "is the disk full, or the pipe closed?");
-}
-
 class LabelFamily : public Family {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
@@ -78,7 +74,8 @@ class LabelFamily : public Family {
       std::cout << "loss " << fixed(score.loss, 4) << "  accuracy " << fixed(score.accuracy, 4)
                 << "\n";
     }
-    return flushed();
+    flush_stdout();
+    return 0;
   }
 
   int infer(const InferRequest& request, const CommandContext& context) const override {
@@ -89,9 +86,10 @@ class LabelFamily : public Family {
       if (!line.problem.empty()) log::warn(line.place + ": " + line.problem + "; it has no label");
       const std::string label = line.problem.empty() ? label_of(line.text, run) : "";
       std::cout << (request.json ? json_line({{"label", label}}) : label + "\n");
-      if (!input.ready()) flushed();  // somebody may wait for the answer
+      if (!input.ready()) flush_stdout();  // somebody may wait for the answer
     }
-    return flushed();
+    flush_stdout();
+    return 0;
   }
 
   std::string memory_advice(MemoryUse use) const override {

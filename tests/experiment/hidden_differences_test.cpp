@@ -93,6 +93,14 @@ TEST(HiddenDifferences, OfTextAreToldInTheirOrderAndPoolingLast) {
              "model.pooling: \"cls_relu\", \"cls_tanh\""}));
 }
 
+template <class Encoder, class Decoder>
+Experiment with_parts(Encoder encoder, Decoder decoder) {
+  Experiment experiment;
+  translation_of(experiment).model.encoder = std::move(encoder);
+  translation_of(experiment).model.decoder = std::move(decoder);
+  return experiment;
+}
+
 TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
   Experiment theirs, own;
   EXPECT_EQ(differences(theirs, own), Lines{});
@@ -110,13 +118,7 @@ TEST(HiddenDifferences, OfTranslationAreThoseOfPartsThatBothHave) {
 }
 
 TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
-  const auto recurrent = [](models::LstmEncoderOptions encoder,
-                            models::LstmDecoderOptions decoder) {
-    Experiment experiment;
-    translation_of(experiment).model.encoder = std::move(encoder);
-    translation_of(experiment).model.decoder = std::move(decoder);
-    return experiment;
-  };
+  const auto recurrent = with_parts<models::LstmEncoderOptions, models::LstmDecoderOptions>;
   const auto own = recurrent({.num_layers = 4}, {.num_layers = 2});
   EXPECT_EQ(
       differences(recurrent({.num_layers = 4, .residual_from = 1},
@@ -134,13 +136,7 @@ TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
 }
 
 TEST(HiddenDifferences, OfConvolutionsAreThoseThatTheirOwnKeysName) {
-  const auto convolutional = [](models::LightEncoderOptions encoder,
-                                models::ConvDecoderOptions decoder) {
-    Experiment experiment;
-    translation_of(experiment).model.encoder = std::move(encoder);
-    translation_of(experiment).model.decoder = std::move(decoder);
-    return experiment;
-  };
+  const auto convolutional = with_parts<models::LightEncoderOptions, models::ConvDecoderOptions>;
   Experiment theirs = convolutional(
       {.num_heads = 4, .norm = "pre", .activation = "gelu", .positions = "none", .dropout = 0.3},
       {.positions = "sinusoidal"});

@@ -44,14 +44,10 @@ Tiles tiles_of(const TimeWindow& window, int64_t left) {
 // An item's products of all points stay in the second cache until they are mixed.
 constexpr int64_t kItemRows = 96, kItemColumns = 256;
 
-int64_t parts_of(int64_t whole, int64_t part) {
-  return (whole + part - 1) / part;
-}
-
 /// Products of one shape, cut into items.
 struct Items {
   int64_t rows, columns;
-  int64_t column_blocks = parts_of(columns, kItemColumns);
+  int64_t column_blocks = gemm::divide_up(columns, kItemColumns);
   gemm::RowItems row_items{rows, column_blocks, kItemRows, gemm::threads_at_hand()};
 
   int64_t count() const { return row_items.count() * column_blocks; }

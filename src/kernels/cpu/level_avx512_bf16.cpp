@@ -186,7 +186,6 @@ void pack(const PackItem& item) {
   const MatrixView& b = item.b;
   const int64_t pairs = (item.depth + 1) / 2;
   uint32_t* words = reinterpret_cast<uint32_t*>(item.out);
-  uint32_t lines[kPanel * kMostPairs] = {};
   for (int64_t panel = item.begin; panel < item.end; ++panel) {
     const int64_t first = panel * kPanel, count = smaller(kPanel, item.columns - first);
     const float* from = b.data + first * b.column;
@@ -201,9 +200,9 @@ void pack(const PackItem& item) {
       }
       continue;
     }
+    uint32_t lines[kPanel * kMostPairs] = {};
     for (int64_t j = 0; j < count; ++j)
       pairs_of_line(from + j * b.column, item.depth, lines + j * kMostPairs);
-    for (int64_t i = count * kMostPairs; i < kPanel * kMostPairs; ++i) lines[i] = 0;
     words_of_lines(lines, pairs, to);
   }
 }

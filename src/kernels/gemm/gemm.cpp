@@ -23,10 +23,6 @@ std::atomic<bool>& taken_always() {
   return always;
 }
 
-int64_t divide_up(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 cpu::MatrixView view_of(const Operand& x) {
   const float* data = x.matrix.const_data_ptr<float>();
   const int64_t row = x.matrix.stride(0);

@@ -8,6 +8,10 @@
 
 namespace stretto::kernels::gemm {
 
+constexpr int64_t divide_up(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
 /// Rows of a product cut into items, of which there is one for each block of columns too: few and
 /// large ones, of which each thread gets as many where there are rows enough. at::parallel_for
 /// hands out neighbours, so that one item too many would keep a thread waiting for another.
@@ -30,8 +34,6 @@ class RowItems {
   int64_t first(int64_t item) const { return std::min(item * units_ / count_ * kUnit, rows_); }
 
  private:
-  static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
   int64_t rows_, units_, count_ = 0;
 };
 
