@@ -78,11 +78,16 @@ def samples_of(options, name):
     return options.max_questions if TASKS[name].kind == "answers" else options.max_samples
 
 
+def tuned_model(options, task):
+    """[model] of fine-tuning: texts may be pooled another way than BERT does."""
+    return {**model_section(options), **({} if task.kind == "answers" else {"pooling": options.pooling})}
+
+
 def fine_tune(options, name, arm, seed, rate):
     files = understanding.prepare(options.data, options.work, name, samples_of(options, name), options.max_valid)
     run = options.work / f"fine_tuned/{name}_{arm}_{seed}_{rate:g}"
     sections = understanding.fine_tuning(
-        files, model_section(options), options.batch, rate, run={"seed": seed, "threads": options.threads},
+        files, tuned_model(options, files.task), options.batch, rate, run={"seed": seed, "threads": options.threads},
         data=understanding.data_section(files, options.batch, options.max_text_tokens),
         train={"max_epochs": options.epochs, "init_from": pretrained_run(options) if arm == "pretrained" else None},
         tokenizer=tokenizer_section(options), report={"every": 20})
@@ -102,7 +107,8 @@ def pretraining_key(options):
 
 def tuning_key(options, name, arm, seed, rate):
     return {"part": "fine-tuning", "preset": options.preset, "positions": options.positions,
-            "minutes": options.minutes if arm == "pretrained" else 0, "task": name, "arm": arm, "seed": seed, "lr": rate, "samples": samples_of(options, name), "valid": options.max_valid, "epochs": options.epochs}
+            "minutes": options.minutes if arm == "pretrained" else 0, "task": name, "arm": arm, "seed": seed, "lr": rate,
+            "samples": samples_of(options, name), "valid": options.max_valid, "epochs": options.epochs, "pooling": options.pooling}
 
 
 def best_scores(options, cells, name, arm):
@@ -144,7 +150,7 @@ def page(options, cells):
     notes.append(f"Fine-tuning: at most {options.max_samples or 'all'} training texts or {options.max_questions or 'all'} questions, "
                  f"{options.epochs} epochs, batches of {options.batch}, "
                  f"learning rate {', '.join(f'{rate:g}' for rate in options.rates)}, {options.seeds} seeds; windows of "
-                 f"{options.max_text_tokens} tokens. Fractions are shown in percent, mean ± deviation.")
+                 f"{options.max_text_tokens} tokens; texts are pooled by {options.pooling}. Fractions are shown in percent, mean ± deviation.")
     if rows:
         titles = ["data set", "score", "updates", "most frequent label", *ARMS.values(), "difference"]
         parts.append(records.table(titles + (["rates taken"] if len(options.rates) > 1 else []), rows))
@@ -175,6 +181,7 @@ def parse():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rates", type=float, nargs="+", default=[3e-4], help="of fine-tuning")
+    parser.add_argument("--pooling", default="cls_tanh", choices=("cls_tanh", "cls", "mean"), help="of texts, in fine-tuning")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))

@@ -196,11 +196,13 @@ std::vector<NamePair> names_but_positions(const Seq2SeqDescription& description)
 void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
                           const ImportOptions& options) {
   const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
+  const auto unread = choose_marian_tables(theirs, model.description);
   auto found = joined(theirs, names_but_positions(model.description), 0, folder.string());
   model.tensors = found.list.tensors;
   model.missing = found.missing;
   model.own = std::make_shared<TensorList>(std::move(found.list));
   std::set<std::string> known(found.taken.begin(), found.taken.end());
+  known.insert(unread.begin(), unread.end());
   require_equal_copies(theirs, marian_copies(model.description), model.tensors, folder, known);
   if (take_output_bias(model, theirs, folder)) known.insert(kMarianOutputBias);
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));

@@ -128,7 +128,7 @@ double TextModel::operations(double length, double head_rows) const {
   if (masked_tokens_) of_head = masked_tokens_->operations();
   if (spans_) of_head = spans_->operations();
   if (labels_) of_head = labels_->operations();
-  const bool reads_some = masked_tokens_ || (labels_ && labels_->reads_first_rows());
+  const bool reads_some = masked_tokens_ || spans_ || (labels_ && labels_->reads_first_rows());
   const double unwanted = reads_some ? length - head_rows : 0;
   return length * encoder_->operations(length) - unwanted * encoder_->operations_of_unwanted() +
          head_rows * of_head;

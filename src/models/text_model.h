@@ -80,8 +80,8 @@ class TextModel : public torch::nn::Module {
   std::vector<optim::TiedName> tied_names() const;
 
   /// Multiplications and additions of forward over one sequence of `length` tokens, of which the
-  /// head reads `head_rows`: masked tokens, all tokens (spans), or 1 (labels). Of the last layer,
-  /// those rows are computed that are read.
+  /// head reads `head_rows`: masked tokens, those an answer may begin or end at, or 1 (labels). Of
+  /// the last layer, those rows are computed that are read.
   double operations(double length, double head_rows) const;
 
  private:

@@ -160,6 +160,21 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
   EXPECT_EQ(tensor_called(model.tensors, "decoder.embedding.weight")->bytes,
             apart.values_of("model.decoder.embed_tokens.weight"));
 
+  // As transformers 5 writes a model without ties: it reads the tables of both sides.
+  auto both = marian_folder();
+  both.config["tie_word_embeddings"] = false;
+  for (const std::string name :
+       {"lm_head", "model.encoder.embed_tokens", "model.decoder.embed_tokens"}) {
+    both.shapes[name + ".weight"] = {24, 4};
+  }
+  both.write();
+  const auto sides = import_seq2seq(both.dir->path());
+  EXPECT_EQ(sides.description.model.tie_embeddings, "none");
+  for (const std::string side : {"encoder", "decoder"}) {
+    EXPECT_EQ(tensor_called(sides.tensors, side + ".embedding.weight")->bytes,
+              both.values_of("model." + side + ".embed_tokens.weight"));
+  }
+
   auto copy = marian_folder();
   copy.shapes["lm_head.weight"] = {24, 4};
   copy.write();

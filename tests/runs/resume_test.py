@@ -311,7 +311,8 @@ def a_folder_whose_configuration_trained_nothing_takes_the_next(stretto):
 def updates_without_a_checkpoint_belong_to_their_configuration(stretto):
     with Lab(stretto) as lab:
         undisturbed(lab)
-        killed = lab.train("run", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:1"})
+        # Not in the background, where training may be at a later update when the writer is killed.
+        killed = lab.train("run", "train.save_in_background=false", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:1"})
         check(killed.returncode == -signal.SIGKILL, f"{killed.returncode} {killed.stderr}")
         before = (lab.root / "run" / "metrics.jsonl").read_bytes()
         check(len(before.splitlines()) == INTERVAL, "the test is stale: not killed in the first save")

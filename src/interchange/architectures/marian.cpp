@@ -299,16 +299,25 @@ bool stores_positions(const models::Seq2SeqOptions& model) {
   return model.positions != "marian" || model.norm == "pre";
 }
 
+std::vector<std::string> choose_marian_tables(const TensorsByName& theirs,
+                                              Seq2SeqDescription& description) {
+  description.has_side_tables = description.model.tie_embeddings == "none" &&
+                                theirs.contains(kSourceTable) && theirs.contains(kTargetTable);
+  if (!description.has_side_tables) return {};
+  return {kSharedTable};
+}
+
 std::vector<NamePair> marian_names(const Seq2SeqDescription& description) {
   const auto& model = description.model;
+  const bool reads_shared = description.shares_tables && !description.has_side_tables;
   std::vector<NamePair> names;
   if (model.tie_embeddings == "all") {
     names.push_back(marian_name(kSharedTable, "embedding.weight"));
   } else {
-    names.push_back(marian_name(description.shares_tables ? kSharedTable : kSourceTable,
-                                "encoder.embedding.weight"));
-    names.push_back(marian_name(description.shares_tables ? kSharedTable : kTargetTable,
-                                "decoder.embedding.weight"));
+    names.push_back(
+        marian_name(reads_shared ? kSharedTable : kSourceTable, "encoder.embedding.weight"));
+    names.push_back(
+        marian_name(reads_shared ? kSharedTable : kTargetTable, "decoder.embedding.weight"));
     if (model.tie_embeddings == "none") names.push_back(marian_name(kOutputTable, "output.weight"));
   }
   const auto add = [&](std::span<const NameRow> rows, int64_t layers) {
@@ -325,7 +334,7 @@ std::vector<NamePair> marian_copies(const Seq2SeqDescription& description) {
   const std::string& ties = description.model.tie_embeddings;
   const char* target = ties == "all" ? "embedding.weight" : "decoder.embedding.weight";
   std::vector<NamePair> copies;
-  if (description.shares_tables) {
+  if (description.shares_tables && !description.has_side_tables) {
     copies.push_back(marian_name(kSourceTable, target));
     copies.push_back(marian_name(kTargetTable, target));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "interchange/names.h"
+#include "interchange/tensors.h"
 #include "models/seq2seq_options.h"
 #include "text/special_ids.h"
 
@@ -35,10 +36,11 @@ const MarianClass& marian_class(const models::Seq2SeqOptions& model);
 /// A translation model as its folder describes it, beside the weights.
 struct Seq2SeqDescription {
   models::Seq2SeqOptions model;
-  int64_t vocab_size = 0;       ///< rows of each table of tokens, of the source's and the target's
-  bool shares_tables = true;    ///< whether source and target have one vocabulary
-  text::SpecialIds specials{};  ///< of the target; bos: what the decoder begins with
-  int64_t beam_size = 0;        ///< 0 = the folder does not say
+  int64_t vocab_size = 0;        ///< rows of each table of tokens, of the source's and the target's
+  bool shares_tables = true;     ///< whether source and target have one vocabulary
+  bool has_side_tables = false;  ///< whether each has a table of its own all the same
+  text::SpecialIds specials{};   ///< of the target; bos: what the decoder begins with
+  int64_t beam_size = 0;         ///< 0 = the folder does not say
 };
 
 /// Keys of config.json. Throws Error(kBadData) with the key, and for what a Transformer here cannot
@@ -54,6 +56,12 @@ std::string marian_misfit(const models::Seq2SeqOptions& model);
 /// Whether the table of positions is a tensor: MarianMTModel computes the sinusoids of Marian, and
 /// reads any other table of a folder. Pegasus has the same table, and always reads it.
 bool stores_positions(const models::Seq2SeqOptions& model);
+
+/// Which tables the class computes with, by the names in a folder: without ties, transformers 5
+/// reads those of source and target where the folder has them, and not the shared one.
+/// Returns the names of tensors that nothing reads then.
+std::vector<std::string> choose_marian_tables(const TensorsByName& theirs,
+                                              Seq2SeqDescription& description);
 
 /// All names, in both directions, but for the bias of the output (kMarianOutputBias, [1, V]).
 std::vector<NamePair> marian_names(const Seq2SeqDescription& description);

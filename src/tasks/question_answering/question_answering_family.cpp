@@ -43,6 +43,7 @@ class QuestionAnsweringFamily final : public TextFamily {
                 const Assets* /*assets*/) const override {
     return span_head();
   }
+  // The question's rows too, whose number is not known here: a few per cent too many operations.
   double head_rows(const experiment::Experiment& /*experiment*/, double tokens) const override {
     return tokens;
   }

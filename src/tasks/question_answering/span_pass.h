@@ -13,7 +13,9 @@ namespace stretto::tasks {
 /// A batch of windows (data/squad/question_windows.h) behind a model.
 /// N rows of all sequences, B sequences.
 struct SpanPass {
-  at::Tensor scores;  ///< fp32 [N, 2]: of each row as the first and as the last of an answer
+  /// fp32 [N, 2]: of each row as the first and as the last of an answer; 0 where none may begin or
+  /// end, which the last layer does not compute.
+  at::Tensor scores;
   models::SpanRows rows;
   at::Tensor begins, ends;  ///< int64 [B]: rows of the answer, each counted in its sequence
 };

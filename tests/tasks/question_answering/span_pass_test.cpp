@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
+#include "tasks/text_encoder/text_task.h"
 #include "tests/tasks/question_answering/small_questions.h"
 
 namespace stretto::tasks {
@@ -35,6 +37,33 @@ TEST(SpanPass, LossIsTheMeanOfBothCrossEntropiesOverAllowedRows) {
           std::log(sum) - pass.scores[answer[static_cast<size_t>(column)]][column].item<double>();
     }
     EXPECT_NEAR(losses_of(pass).item<double>(), expected / 2, 1e-4 * std::abs(expected) + 1e-5);
+  }
+}
+
+// What the last layer leaves out has no part in losses or gradients.
+TEST(SpanPass, OfAllowedRowsAloneIsThatOfAllRows) {
+  const auto windows = testing::small_windows();
+  auto model = testing::span_model();
+  const auto batch = batch_of(*windows, {0, 1, 2});
+  const auto gradients_of = [&](const SpanPass& pass) {
+    model->zero_grad();
+    losses_of(pass).sum().backward();
+    std::vector<at::Tensor> gradients;
+    for (const auto& parameter : model->parameters()) {
+      gradients.push_back(parameter.grad().clone());
+    }
+    return gradients;
+  };
+  const auto pass = span_pass(*model, batch, {});
+  SpanPass of_all = pass;
+  of_all.scores = model->spans().scores(model->encode(pack_texts(batch, *model), {}));
+  const auto allowed = pass.rows.allowed;
+  ASSERT_LT(allowed.sum().item<int64_t>(), allowed.size(0));
+  EXPECT_TRUE(at::allclose(pass.scores.index({allowed}), of_all.scores.index({allowed})));
+  EXPECT_EQ(pass.scores.index({allowed.logical_not()}).abs().max().item<float>(), 0);
+  const auto own = gradients_of(pass), all = gradients_of(of_all);
+  for (size_t i = 0; i < own.size(); ++i) {
+    EXPECT_TRUE(at::allclose(own[i], all[i], 1e-4, 1e-6)) << model->named_parameters()[i].key();
   }
 }
 
