@@ -134,7 +134,14 @@ SearchView::~SearchView() {
   finish();
 }
 
+void SearchView::renew(const SearchState& state) {
+  if (screen_ == nullptr) return;
+  screen_->lines =
+      table_lines(state, kRows, static_cast<size_t>(std::max(20, report::terminal_columns())));
+}
+
 void SearchView::began(const SearchState& state, const Job& job) {
+  renew(state);
   const Trial& trial = trial_of(state, job.trial);
   if (job.begins) {
     log::info(trial_name(job.trial) +
@@ -145,6 +152,7 @@ void SearchView::began(const SearchState& state, const Job& job) {
 }
 
 void SearchView::reported(const SearchState& state, const Job& job) {
+  renew(state);
   const auto& report = trial_of(state, job.trial).reports.back();
   if (!report.value) return;
   const std::string place = place_text(state, job);
@@ -153,6 +161,7 @@ void SearchView::reported(const SearchState& state, const Job& job) {
 }
 
 void SearchView::failed(const SearchState& state, const Job& job, bool tried_again) {
+  renew(state);
   const Trial& trial = trial_of(state, job.trial);
   log::warn(trial_name(job.trial) + " failed with exit code " + std::to_string(trial.exit_code) +
             (trial.why.empty() ? "" : ": " + trial.why) +
@@ -163,8 +172,7 @@ void SearchView::failed(const SearchState& state, const Job& job, bool tried_aga
 void SearchView::tick(const SearchState& state) {
   if (screen_ == nullptr || seconds_since(screen_->last) < kDrawSeconds) return;
   screen_->last = Clock::now();
-  screen_->lines =
-      table_lines(state, kRows, static_cast<size_t>(std::max(20, report::terminal_columns())));
+  renew(state);
   screen_->draw();
 }
 

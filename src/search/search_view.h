@@ -34,6 +34,9 @@ class SearchView {
   void finish();
 
  private:
+  // Before a line of the log: the table is drawn anew behind it.
+  void renew(const SearchState& state);
+
   struct Screen;
   std::unique_ptr<Screen> screen_;  // null without a terminal
 };
