@@ -18,11 +18,19 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(ChildProcess, ItsStderrComesAsItIsWritten) {
-  ChildProcess child({find_program("sh"), "-c", "printf one >&2; sleep 0.3; echo two >&2; exit 3"},
-                     ChildProcess::Stderr::kPiped);
+  const testing::TempDir folder;
+  // It says the second word when the first is here, however late that is read.
+  ChildProcess child(
+      {find_program("sh"), "-c",
+       "printf one >&2; until [ -e \"$1\" ]; do sleep 0.01; done; echo two >&2; exit 3", "sh",
+       (folder / "read").string()},
+      ChildProcess::Stderr::kPiped);
   std::vector<std::string> chunks;
-  for (int i = 0; i < 200 && (chunks.size() < 2 || !child.poll()); ++i) {
-    if (auto chunk = child.read_stderr(20ms); !chunk.empty()) chunks.push_back(chunk);
+  for (int i = 0; i < 1000 && (chunks.size() < 2 || !child.poll()); ++i) {
+    auto chunk = child.read_stderr(20ms);
+    if (chunk.empty()) continue;
+    chunks.push_back(chunk);
+    folder.write("read", "");
   }
   EXPECT_EQ(chunks, (std::vector<std::string>{"one", "two\n"}));
   EXPECT_EQ(child.poll(), 3);

@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import subprocess
-import time
 import zipfile
 
 from harness import WORDS_SRC, WORDS_TGT, Lab, check, main
@@ -322,10 +321,7 @@ def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
         first = subprocess.Popen(lab.command("run", "train.max_steps=100000"),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            deadline = time.monotonic() + 60
-            while not (lab.root / "run" / "metrics.jsonl").exists():
-                check(time.monotonic() < deadline, "training never started")
-                time.sleep(0.05)
+            lab.wait_for_lines("run", 1, first)
             expect(lab.train("run"), 2, "is in use by stretto train", f"process {first.pid} on ", "since 20",
                    "use another folder")
         finally:

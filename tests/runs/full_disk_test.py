@@ -7,6 +7,7 @@ And one that becomes read-only, before a run and while it trains.
 
 It needs a mount namespace of its own, as root or with user namespaces; ends with 77 where it gets none.
 """
+import contextlib
 import errno
 import hashlib
 import json
@@ -15,9 +16,8 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
-from harness import Lab, check, compare, main
+from harness import Lab, check, compare, main, wait_for
 
 SKIPPED = 77
 # No validation but the last, so that a checkpoint is due at each interval and at no other time.
@@ -86,12 +86,26 @@ class Run:
             self.process = subprocess.Popen(lab.command("disk/run", *overrides), stdin=subprocess.DEVNULL,
                                             stdout=subprocess.DEVNULL, stderr=log)
 
-    def wait_for(self, condition, what):
-        deadline = time.monotonic() + 60
-        while not condition():
-            check(self.process.poll() is None and time.monotonic() < deadline,
-                  f"the run never came to {what}: {self.said()}")
-            time.sleep(0.005)
+    @contextlib.contextmanager
+    def stopped_at(self, condition, what):
+        """Waits, and keeps the run still meanwhile: its next save is tenths of a second away."""
+        wait_for(condition, what, self.process, self.said)
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def stopped_at_a_checkpoint(self):
+        return self.stopped_at(self.checkpoints, "its first checkpoint")
+
+    @contextlib.contextmanager
+    def stopped_at_a_failed_save(self):
+        """The checkpoint before it stays whole."""
+        before = self.checkpoints()[-1]
+        with self.stopped_at(lambda: "could not be saved" in self.said(), "the failing save"):
+            require_whole(before)
+            yield
 
     def said(self):
         return self.log.read_text(errors="replace")
@@ -111,20 +125,11 @@ def require_whole(checkpoint):
         check(hashlib.sha256(data).hexdigest() == file["sha256"], f"{checkpoint}/{file['name']} is damaged")
 
 
-def saved_once(lab, *overrides):
-    """A run that has written its first checkpoint, after another one that nothing disturbs."""
+def begun(lab, *overrides):
+    """A run, after another one that nothing disturbs."""
     result = lab.train("reference", *overrides)
     check(result.returncode == 0, f"the undisturbed run failed: {result.stderr}")
-    run = Run(lab, *overrides)
-    run.wait_for(run.checkpoints, "its first checkpoint")
-    return run
-
-
-def misses_a_save(run):
-    """The next save fails, and the checkpoint before it stays whole."""
-    before = run.checkpoints()[-1]
-    run.wait_for(lambda: "could not be saved" in run.said(), "the failing save")
-    require_whole(before)
+    return Run(lab, *overrides)
 
 
 def ends_as_undisturbed(lab, run, said, what):
@@ -152,12 +157,13 @@ def a_run_that_cannot_fit_is_refused_with_the_numbers(stretto):
 
 def goes_on_after(stretto, options, fill):
     """The disk is full for one interval: that save fails, the one before stays, the run ends well."""
-    overrides = (*COMMON, "train.save_every=40")
+    overrides = (*COMMON, "train.save_every=100")
     with Lab(stretto) as lab, Disk(lab, options) as disk:
-        run = saved_once(lab, *overrides)
-        fill(disk)
-        misses_a_save(run)
-        disk.free()
+        run = begun(lab, *overrides)
+        with run.stopped_at_a_checkpoint():
+            fill(disk)
+        with run.stopped_at_a_failed_save():
+            disk.free()
         ends_as_undisturbed(lab, run, "training goes on", "after a disk that was full")
 
 
@@ -170,14 +176,15 @@ def a_disk_without_room_for_more_files_neither(stretto):
 
 
 def when_the_last_save_fails_the_exit_code_is_74(stretto):
-    overrides = (*COMMON, "train.save_every=300")
+    overrides = (*COMMON, "train.save_every=200")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        run = saved_once(lab, *overrides)
-        disk.fill(150_000)
+        run = begun(lab, *overrides)
+        with run.stopped_at_a_checkpoint():
+            disk.fill(150_000)
         code = run.end()
         check(code == 74, f"exit code {code}: {run.said()}")
         check("could not be saved" in run.said(), run.said())
-        check([path.name for path in run.checkpoints()] == ["step_00000300"], f"{run.checkpoints()}")
+        check([path.name for path in run.checkpoints()] == ["step_00000200"], f"{run.checkpoints()}")
         require_whole(run.checkpoints()[-1])
         disk.free()
         goes_on_as_undisturbed(lab, "after a last save that failed", *overrides)
@@ -186,8 +193,9 @@ def when_the_last_save_fails_the_exit_code_is_74(stretto):
 def a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost(stretto):
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        run = saved_once(lab, *overrides)
-        disk.fill(0)
+        run = begun(lab, *overrides)
+        with run.stopped_at_a_checkpoint():
+            disk.fill(0)
         code = run.end()
         check(code == 74, f"exit code {code}: {run.said()}")
         check("No space left on device" in run.said() or "no room" in run.said(), run.said())
@@ -199,8 +207,9 @@ def a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost(stretto):
 def a_disk_that_is_read_only_refuses_to_train_and_is_still_read(stretto):
     overrides = (*COMMON, "train.save_every=40")
     with Lab(stretto) as lab, Disk(lab, "size=16m") as disk:
-        half = saved_once(lab, *overrides)
-        half.process.send_signal(signal.SIGTERM)
+        half = begun(lab, *overrides)
+        with half.stopped_at_a_checkpoint():
+            half.process.send_signal(signal.SIGTERM)
         check(half.end() == 75, half.said())
         disk.remount("ro")
         for run in ("disk/run", "disk/new"):
@@ -217,16 +226,14 @@ def a_disk_that_is_read_only_refuses_to_train_and_is_still_read(stretto):
 
 def checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run(stretto):
     """The folder becomes a mount of its own: a whole file system with open files cannot be made read-only."""
-    overrides = (*COMMON, "train.save_every=40")
+    overrides = (*COMMON, "train.save_every=100")
     with Lab(stretto) as lab, Disk(lab, "size=16m"):
-        run = saved_once(lab, *overrides)
+        run = begun(lab, *overrides)
         folder = str(run.folder / "checkpoints")
-        subprocess.run(["mount", "--bind", folder, folder], check=True)
-        try:
-            run.wait_for(lambda: subprocess.run(["mount", "-o", "remount,bind,ro", folder],
-                                                stderr=subprocess.DEVNULL).returncode == 0, "a moment without a writer")
-            misses_a_save(run)
-        finally:
+        with run.stopped_at_a_checkpoint():  # so nobody writes below the new mount yet
+            for how in ("--bind", folder), ("-o", "remount,bind,ro"):
+                subprocess.run(["mount", *how, folder], check=True)
+        with run.stopped_at_a_failed_save():
             subprocess.run(["umount", "--lazy", folder], check=True)
         ends_as_undisturbed(lab, run, "Read-only file system", "after checkpoints that were read-only")
 

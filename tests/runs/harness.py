@@ -1,4 +1,5 @@
 """What the tests that drive the built `stretto` share: a tiny experiment, runs, and what they must agree in."""
+import contextlib
 import functools
 import inspect
 import json
@@ -68,6 +69,26 @@ def check(condition, message):
         raise Failure(message)
 
 
+def wait_for(condition, what, process=None, said=None, seconds=120):
+    """Until the condition holds. A process that ends before has failed, and so has one that takes too long, which is killed.
+
+    `said()` tells why; without it the process's stderr does.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        ended = process is not None and process.poll() is not None  # asked first: what it did last counts
+        if condition():
+            return
+        if ended or time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    how = f"ended with {process.returncode}" if ended else f"waited {seconds} s"
+    if process is not None:
+        process.kill()
+        said = said or (process.stderr.read if process.stderr else None)
+    raise Failure(f"{how}, and never came to {what}: {said() if said else ''}")
+
+
 class Lab:
     """A temporary folder with a tiny corpus and configuration."""
 
@@ -105,20 +126,31 @@ class Lab:
 
     def events(self, run):
         text = (self.root / run / "metrics.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines()]
+        whole = text[:text.rfind("\n") + 1]  # the last line may be on its way
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def lines(self, run):
+        """How many lines a run has in its metrics.jsonl by now."""
+        metrics = self.root / run / "metrics.jsonl"
+        return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+
+    def wait_for_lines(self, run, count, process):
+        wait_for(lambda: self.lines(run) >= count, f"line {count} of {run}/metrics.jsonl", process)
 
     def essence(self, run):
         """The lines of metrics.jsonl without what the clock says."""
         return [{k: v for k, v in event.items() if k not in TIMING} for event in self.events(run)]
 
-    def train_and_kill(self, run, seconds, *overrides, signal_number=signal.SIGKILL):
-        """Starts training and sends a signal after so many seconds; the exit code."""
+    def train_and_kill(self, run, when, *overrides, signal_number=signal.SIGKILL):
+        """Starts training and sends a signal after so many seconds, or as soon as `when()` holds; the exit code."""
         process = subprocess.Popen(self.command(run, *overrides), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    stdin=subprocess.DEVNULL)
-        try:
-            process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal_number)
+        if callable(when):
+            wait_for(lambda: when() or process.poll() is not None, "the moment of the signal", process)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=when)
+        process.send_signal(signal_number)  # which goes nowhere once it has ended
         process.stderr.read()
         return process.wait(timeout=60)
 

@@ -365,12 +365,7 @@ def long_run(lab, run, processes, *overrides, options=(), starter=None):
     command = [*lab.command(run, *words), "--processes", str(processes), *options]
     process = subprocess.Popen(starter(lab, run, processes, *words) if starter else command,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
-    metrics = lab.root / run / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while not metrics.exists() or metrics.read_text().count('"train"') < 10:
-        check(process.poll() is None, f"the run ended before step 10: {process.stderr.read() if process.poll() else ''}")
-        check(time.monotonic() < deadline, "the run never came to step 10")
-        time.sleep(0.1)
+    lab.wait_for_lines(run, 10, process)
     return process, ranks_of(process)
 
 
@@ -454,13 +449,13 @@ def a_rank_lost_while_starting_ends_the_job(stretto):
         for name, number, rank in LOSSES:
             for delay in (0, 0.12):
                 what = f"{name} after {delay} s"
-                process = starting(lab, f"{name}_{delay}", env={"STRETTO_JOIN_SECONDS": "5"})
+                process = starting(lab, f"{name}_{delay}", env={"STRETTO_JOIN_SECONDS": "15"})
                 victim = rank_at_start(process, rank)
                 time.sleep(delay)
                 os.kill(victim, number)
-                stderr, seconds = ends_with(process, 69, 30, what)
+                stderr, seconds = ends_with(process, 69, 45, what)
                 check(re.search(rf"error: rank {rank} \(host", stderr), f"{what}: it is not the root cause: {stderr}")
-                check(seconds < 20 and not alive(victim), f"{what}: it took {seconds:.1f} s")
+                check(seconds < 30 and not alive(victim), f"{what}: it took {seconds:.1f} s")
 
 
 def a_rank_killed_while_starting_a_plain_mpirun_ends_it(stretto):
@@ -550,7 +545,9 @@ def ranks_that_are_killed_after_the_signal_have_failed(stretto):
     with Lab(stretto) as lab:
         for run, every, said in (("saved", 7, "the last checkpoint is that of step "),
                                  ("unsaved", 100000, "nothing was saved: the same command begins anew")):
-            process, ranks = long_run(lab, run, 2, f"train.save_every={every}", f"eval.every={every}")
+            # Not in the background, where the first checkpoint may still be on its way when the ranks are stopped.
+            process, ranks = long_run(lab, run, 2, f"train.save_every={every}", f"eval.every={every}",
+                                      "train.save_in_background=false")
             for pid in ranks.values():
                 os.kill(pid, signal.SIGSTOP)  # so that none of them can save
             process.send_signal(signal.SIGTERM)
@@ -578,11 +575,7 @@ def a_signal_in_the_last_validation_changes_nothing(stretto):
                               "eval.every=100", "eval.bleu=true", "decode.beam_size=40")
         process = subprocess.Popen([*command, "--processes", "2"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                    stdin=subprocess.DEVNULL, text=True)
-        metrics = lab.root / "run" / "metrics.jsonl"
-        deadline = time.monotonic() + 120
-        while not metrics.exists() or metrics.read_text().count('"train"') < 10:
-            check(process.poll() is None and time.monotonic() < deadline, "the run never came to step 10")
-            time.sleep(0.01)
+        lab.wait_for_lines("run", 10, process)
         process.send_signal(signal.SIGTERM)
         stderr, _ = ends_with(process, 0, 60, "SIGTERM in the last validation")
         check("finished at step 10" in stderr, stderr)

@@ -10,9 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
-from harness import Lab, check, main
+from harness import Lab, check, main, wait_for
 
 SEARCH = """
 [search]
@@ -79,6 +78,18 @@ def trainings_below(directory):
             if str(directory) in words:
                 found.append(path)
     return found
+
+
+def kill_at_work(lab, directory, process, trials):
+    """Kills a search as soon as all these trials train; they save and end."""
+    for trial in trials:
+        lab.wait_for_lines(f"{directory}/trials/{trial}", 3, process)
+    process.kill()
+    process.wait()
+    folder = lab.root / directory / "trials"
+    wait_for(lambda: not trainings_below(folder), "the end of trials without their search")
+    for trial in trials:
+        check((folder / str(trial) / "checkpoints").exists(), f"trial {trial} did not save")
 
 
 def search(lab, directory, *options, text=SEARCH):
@@ -207,18 +218,25 @@ def a_search_that_is_killed_ends_with_the_same_table(stretto):
         result = lab.run(search(lab, "whole"), timeout=300)
         check(result.returncode == 0, result.stderr)
         for number, sent in ((0, signal.SIGKILL), (1, signal.SIGTERM)):
+            trials = lab.root / f"killed{number}/trials"
+
+            def updates():
+                return sum(lab.lines(path) for path in trials.glob("*"))
+
             kills = 0
-            for seconds in (0.5, 0.9, 0.7, 1.3, 300):
+            # Each time more updates than before: then this search has its handlers. All of its trials make some 50.
+            for more in (1, 3, 9, 5, None):
+                before = updates()
                 process = subprocess.Popen(search(lab, f"killed{number}", "--quiet"), stdin=subprocess.DEVNULL,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-                try:
-                    process.wait(timeout=seconds)
-                    break
-                except subprocess.TimeoutExpired:
+                if more:
+                    wait_for(lambda: updates() >= before + more or process.poll() is not None, f"{more} more updates", process)
                     process.send_signal(sent)
-                    process.wait(timeout=60)
-                    check(process.returncode == (75 if sent == signal.SIGTERM else -sent), f"it left with {process.returncode}")
-                    kills += 1
+                process.wait(timeout=300)
+                if process.returncode == 0:
+                    break
+                check(process.returncode == (75 if sent == signal.SIGTERM else -sent), f"it left with {process.returncode}")
+                kills += 1
             check(process.returncode == 0, process.stderr.read())
             check(kills > 1, "the test is stale: the search ends before it is killed")
             check(table(lab, f"killed{number}") == table(lab, "whole"), f"another table after {kills} kills")
@@ -228,18 +246,7 @@ def trials_end_with_a_killed_search(stretto):
     with Lab(stretto) as lab:
         process = subprocess.Popen(search(lab, "killed", "--quiet", text=SEARCH.replace("max_steps=16", "max_steps=100000")),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        metrics = lab.root / "killed/trials/1/metrics.jsonl"
-        deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_text().count("\n") > 2) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        process.kill()
-        process.wait()
-
-        trials = lab.root / "killed/trials"
-        while trainings_below(trials) and time.monotonic() < deadline + 30:
-            time.sleep(0.1)
-        check(not trainings_below(trials), "trials go on without their search")
-        check((trials / "0/checkpoints").exists(), "they did not save")
+        kill_at_work(lab, "killed", process, (0, 1))
 
 
 def trials_on_other_hosts_make_the_same_table(stretto):
@@ -262,17 +269,7 @@ def trials_on_other_hosts_make_the_same_table(stretto):
         text = on_hosts(lab, "node2\nnode3\n", SEARCH.replace("max_steps=16", "max_steps=100000"))
         process = subprocess.Popen(search(lab, "killed", "--quiet", text=text), stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **env})
-        metrics = lab.root / "killed/trials/0/metrics.jsonl"
-        deadline = time.monotonic() + 60
-        while not (metrics.exists() and metrics.read_text().count("\n") > 2) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        process.kill()
-        process.wait()
-        trials = lab.root / "killed/trials"
-        while trainings_below(trials) and time.monotonic() < deadline + 30:
-            time.sleep(0.1)
-        check(not trainings_below(trials), "trials on other hosts go on without their search")
-        check((trials / "0/checkpoints").exists(), "they did not save")
+        kill_at_work(lab, "killed", process, (0,))  # on the one host that works
 
         # A host with another program, and one that does not see the folder, run nothing.
         words = [stretto, "search", "watch", "--build", "0", "--folder=/", "--run=/", "--word=/bin/true"]

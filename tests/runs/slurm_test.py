@@ -6,9 +6,8 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 
-from harness import Lab, check, compare, main
+from harness import Lab, check, compare, main, wait_for
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples/slurm/train.sbatch"
 # As a task of srun: its pid is noted, and it is the program itself that gets the signal.
@@ -30,16 +29,8 @@ def fake_commands(lab):
         path.chmod(0o755)
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + 60
-    while not condition():
-        check(time.monotonic() < deadline, f"{what} did not come")
-        time.sleep(0.02)
-
-
 def steps(lab, run):
-    path = lab.root / run / "metrics.jsonl"
-    return lab.events(run)[-1]["step"] if path.exists() and path.stat().st_size else 0
+    return lab.events(run)[-1]["step"] if lab.lines(run) else 0
 
 
 def job(lab, run, restarts, max_steps, signalled):
@@ -53,7 +44,7 @@ def job(lab, run, restarts, max_steps, signalled):
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         if signalled:
-            wait_for(lambda: steps(lab, run) > before + 5 or process.poll() is not None, "an update")
+            wait_for(lambda: steps(lab, run) > before + 5, "an update", process)
             os.kill(int((lab.root / "pid").read_text()), signal.SIGUSR1)
         _, said = process.communicate(timeout=120)
     finally:

@@ -33,15 +33,6 @@ def start(lab, run, *words, kind=(), hangup=signal.SIG_DFL, **options):
                             preexec_fn=with_hangup(hangup), **options)
 
 
-def wait_for_steps(lab, run, process, count=10):
-    metrics = lab.root / run / "metrics.jsonl"
-    deadline = time.monotonic() + 120
-    while not metrics.exists() or metrics.read_text().count('"train"') < count:
-        check(process.poll() is None, f"{run}: ended with {process.poll()} before step {count}")
-        check(time.monotonic() < deadline, f"{run}: never came to step {count}")
-        time.sleep(0.05)
-
-
 def log_of(lab, run):
     return (lab.root / run / "log.txt").read_text()
 
@@ -56,7 +47,7 @@ def a_hangup_saves_and_leaves(stretto):
         for kind in KINDS:
             run = f"run{len(kind)}"
             process = start(lab, run, *LONG, kind=kind)
-            wait_for_steps(lab, run, process)
+            lab.wait_for_lines(run, 10, process)
             process.send_signal(signal.SIGHUP)
             code = process.wait(timeout=60)
             check(code == 75, f"{kind}: exit code {code}")
@@ -69,7 +60,7 @@ def under_nohup_a_hangup_changes_nothing(stretto):
         for kind in KINDS:
             run = f"run{len(kind)}"
             process = start(lab, run, kind=kind, hangup=signal.SIG_IGN)
-            wait_for_steps(lab, run, process, count=3)
+            lab.wait_for_lines(run, 3, process)
             process.send_signal(signal.SIGHUP)
             code = process.wait(timeout=120)
             check(code == 0, f"{kind}: exit code {code}: {log_of(lab, run)[-2000:]}")
@@ -181,7 +172,7 @@ def what_ranks_die_of_stands_in_the_log(stretto):
         process = start(lab, "run", *LONG, kind=("--processes", "2"), stderr=subprocess.PIPE)
         process.stderr.readline()
         process.stderr.close()
-        wait_for_steps(lab, "run", process)
+        lab.wait_for_lines("run", 10, process)
         victim = next(int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*") if is_rank(path, lab, 1))
         os.kill(victim, signal.SIGKILL)
         code = process.wait(timeout=60)

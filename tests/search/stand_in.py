@@ -24,7 +24,10 @@ def main():
     if failures.exists():
         lines = failures.read_text().splitlines()
         if lines:
-            failures.write_text("".join(line + "\n" for line in lines[1:]))
+            # Renamed, since it may be killed at any time: the file is that of before or of after.
+            rest = failures.with_suffix(".tmp")
+            rest.write_text("".join(line + "\n" for line in lines[1:]))
+            rest.rename(failures)
             if lines[0].startswith("silent"):
                 return int(lines[0][len("silent"):])
             print("error: this trial fails as it was told", file=sys.stderr, flush=True)

@@ -88,9 +88,9 @@ TEST(WatchedTrial, EndsWhenItsSearchHangsUp) {
 }
 
 TEST(WatchedTrial, EndsWhenItsSearchFallsSilent) {
-  Watched trial(kEndlessTrial, 700ms);
+  Watched trial(kEndlessTrial, 3s);
   trial.wait_until_it_began();
-  for (int i = 0; i < 15; ++i) {
+  for (int i = 0; i < 45; ++i) {
     trial.tell();
     std::this_thread::sleep_for(100ms);
   }

@@ -18,10 +18,12 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
 // $1 = seed, $2 = run folder, $3 = the test's folder. `fail_SEED` there holds an exit code, `slow`
-// a time to sleep; each start adds a line to `starts`.
+// a time to sleep, `deaf` that it has no handler and does not end; each start adds a line to
+// `starts`.
 constexpr const char* kStandIn = R"sh(
 mkdir -p "$2"; echo "$1" >> "$3/starts"; echo '{}' > "$2/run.json"
-if [ ! -e "$3/deaf" ]; then trap 'kill $!; exit 75' INT; fi
+if [ -e "$3/deaf" ]; then exec sleep 60; fi
+trap 'kill $!; exit 75' INT
 if [ -e "$3/slow" ]; then sleep "$(cat "$3/slow")" & wait $!; fi
 if [ -e "$3/fail_$1" ]; then exit "$(cat "$3/fail_$1")"; fi
 printf '{"step":4,"event":"valid","loss":%s.5,"nll":%s.25,"seconds":2}\n' "$1" "$1" > "$2/metrics.jsonl"
@@ -174,7 +176,6 @@ TEST_P(SeedsRunnerSignalTest, TakesItsTrainingWithItAndGoesOn) {
 }
 
 TEST_F(SeedsRunnerTest, LeavesAsStoppedWhereATrainingHasNotBegun) {
-  folder_.write("slow", "1");
   folder_.write("deaf", "");
   const pid_t other = ::fork();
   if (other == 0) ::_exit(run({1}));

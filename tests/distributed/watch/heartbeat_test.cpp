@@ -331,7 +331,7 @@ TEST(Heartbeat, WhatFollowsALossIsNoLossOfItsOwn) {
       auto watch = std::make_shared<PeerWatch>();
       auto activity = std::make_shared<Activity>();
       Heartbeat heartbeat(group, 1.5, watch, activity);
-      heartbeat.watch_stalls(1.5);
+      heartbeat.watch_stalls(4);
       // Ranks 0 and 2 wait in their second collective, and rank 1 is still to come.
       activity->enter(0, Collective::kAllReduce);
       activity->leave(0);
@@ -345,7 +345,7 @@ TEST(Heartbeat, WhatFollowsALossIsNoLossOfItsOwn) {
       const std::string text = verdict(*watch, 5000ms);
       EXPECT_NE(text.find("rank 2 (host "), std::string::npos) << text;
       if (group.rank() == 1) activity->enter(0, Collective::kBarrier);
-      std::this_thread::sleep_for(2500ms);
+      std::this_thread::sleep_for(5s);  // for a stall to be told
       EXPECT_EQ(verdict(*watch, 100ms), text);
       heartbeat.say_goodbye(69, text);
     });
