@@ -449,7 +449,7 @@ def a_rank_lost_while_starting_ends_the_job(stretto):
         for name, number, rank in LOSSES:
             for delay in (0, 0.12):
                 what = f"{name} after {delay} s"
-                process = starting(lab, f"{name}_{delay}", env={"STRETTO_JOIN_SECONDS": "15"})
+                process = starting(lab, f"{name}_{delay}", env={"STRETTO_JOIN_SECONDS": "8"})
                 victim = rank_at_start(process, rank)
                 time.sleep(delay)
                 os.kill(victim, number)
