@@ -143,7 +143,7 @@ def page(options, cells):
         if tried:
             notes.append(f"{NAMES[optimizer]}: F1 without aggregation at each rate, "
                          + ", ".join(f"{rate:g}: {f1:.1f}" for rate, f1 in tried.items())
-                         + f"; {best_rate(options, cells, optimizer):g} is the rate of its rows.")
+                         + f". Its rows have the best of them, {best_rate(options, cells, optimizer):g}.")
     if any(processes > cores for _, _, processes in found):
         notes.append(f"More than {cores} processes share cores: their times say what that costs, not what more cores would bring.")
     table = records.table(["processes", "optimizer", "aggregation", "updates", "seconds", "windows/s", "efficiency", "F1", "exact match"],
