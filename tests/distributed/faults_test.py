@@ -328,7 +328,7 @@ def who_waits_in_a_collective_sleeps(program):
         used = {rank: seconds_on_a_core(pids[rank]) - before[rank] for rank in (0, 2)}
         os.kill(pids[1], signal.SIGCONT)
         # Spinning takes what the machine has to give: 2 s, or its share of busy cores.
-        check(all(seconds < 0.8 for seconds in used.values()), f"seconds of computing in 2 s of waiting: {used}")
+        check(all(seconds < 0.5 for seconds in used.values()), f"seconds of computing in 2 s of waiting: {used}")
         job.process.send_signal(signal.SIGTERM)
         code, err, _ = job.end()
         check(code == 75, f"exit code {code}: {err}")
@@ -343,7 +343,8 @@ def a_loss_is_told_once_under_a_plain_mpirun(program):
             code, err, _ = job.end()
             check(code == 69, f"victim {victim}: exit code {code}: {err}")
             check(err.count("is lost") == 1, f"victim {victim}: told {err.count('is lost')} times: {err}")
-            check(re.search(rf"^rank [0-3] \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
+            teller = "0" if victim else "[1-3]"
+            check(re.search(rf"^rank {teller} \(host [^)]+\): error: rank {victim} \(host", err, re.M), err)
 
 
 def what_follows_a_loss_is_no_loss_of_its_own(program):
@@ -391,12 +392,11 @@ def a_killed_launcher_leaves_nothing_for_long(program):
                 check(gone(pids.values(), 10), "ranks outlive the launcher")
                 check(left[0].exists(), "the test expects a killed launcher to leave its folder")
                 os.utime(left[0] / "launcher", (1_000_000, 1_000_000))
-            with Job(program, 2, "--rounds", "100000") as job:
+            with Job(program, 2, "--rounds", "300") as job:
                 job.pids()
                 check(not left[0].exists() and len(folders()) == 1, f"folders: {folders()}")
-                job.process.send_signal(signal.SIGTERM)
                 code, err, _ = job.end()
-                check(code == 75 and not folders(), f"exit code {code}: {err} {folders()}")
+                check(code == 0 and not folders(), f"exit code {code}: {err} {folders()}")
         finally:
             del os.environ["TMPDIR"]
 

@@ -161,12 +161,16 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
             apart.values_of("model.decoder.embed_tokens.weight"));
 
   // As transformers 5 writes a model without ties: it reads the tables of both sides.
-  auto both = marian_folder();
-  both.config["tie_word_embeddings"] = false;
-  for (const std::string name :
-       {"lm_head", "model.encoder.embed_tokens", "model.decoder.embed_tokens"}) {
-    both.shapes[name + ".weight"] = {24, 4};
-  }
+  const auto untied = [] {
+    auto folder = marian_folder();
+    folder.config["tie_word_embeddings"] = false;
+    for (const std::string name :
+         {"lm_head", "model.encoder.embed_tokens", "model.decoder.embed_tokens"}) {
+      folder.shapes[name + ".weight"] = {24, 4};
+    }
+    return folder;
+  };
+  auto both = untied();
   both.write();
   const auto sides = import_seq2seq(both.dir->path());
   EXPECT_EQ(sides.description.model.tie_embeddings, "none");
@@ -174,6 +178,12 @@ TEST(ImportSeq2Seq, TablesAreTiedAsTheConfigurationSays) {
     EXPECT_EQ(tensor_called(sides.tensors, side + ".embedding.weight")->bytes,
               both.values_of("model." + side + ".embed_tokens.weight"));
   }
+
+  // Where nothing is shared, a shared table is not the model's.
+  auto extra = untied();
+  extra.config["share_encoder_decoder_embeddings"] = false;
+  extra.write();
+  EXPECT_NE(refused_folder(extra).find("not in the model"), std::string::npos);
 
   auto copy = marian_folder();
   copy.shapes["lm_head.weight"] = {24, 4};

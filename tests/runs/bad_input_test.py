@@ -321,7 +321,7 @@ def two_runs_in_one_folder_are_refused_with_the_holder(stretto):
         first = subprocess.Popen(lab.command("run", "train.max_steps=100000"),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            lab.wait_for_lines("run", 1, first)
+            lab.wait_for_updates("run", 1, first)
             expect(lab.train("run"), 2, "is in use by stretto train", f"process {first.pid} on ", "since 20",
                    "use another folder")
         finally:

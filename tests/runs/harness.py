@@ -129,13 +129,14 @@ class Lab:
         whole = text[:text.rfind("\n") + 1]  # the last line may be on its way
         return [json.loads(line) for line in whole.splitlines()]
 
-    def lines(self, run):
-        """How many lines a run has in its metrics.jsonl by now."""
-        metrics = self.root / run / "metrics.jsonl"
-        return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+    def updates(self, run):
+        """How many updates a run has in its metrics.jsonl by now."""
+        if not (self.root / run / "metrics.jsonl").exists():
+            return 0
+        return sum(event["event"] == "train" for event in self.events(run))
 
-    def wait_for_lines(self, run, count, process):
-        wait_for(lambda: self.lines(run) >= count, f"line {count} of {run}/metrics.jsonl", process)
+    def wait_for_updates(self, run, count, process):
+        wait_for(lambda: self.updates(run) >= count, f"update {count} of {run}", process)
 
     def essence(self, run):
         """The lines of metrics.jsonl without what the clock says."""

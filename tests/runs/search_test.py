@@ -83,7 +83,7 @@ def trainings_below(directory):
 def kill_at_work(lab, directory, process, trials):
     """Kills a search as soon as all these trials train; they save and end."""
     for trial in trials:
-        lab.wait_for_lines(f"{directory}/trials/{trial}", 3, process)
+        lab.wait_for_updates(f"{directory}/trials/{trial}", 3, process)
     process.kill()
     process.wait()
     folder = lab.root / directory / "trials"
@@ -221,7 +221,7 @@ def a_search_that_is_killed_ends_with_the_same_table(stretto):
             trials = lab.root / f"killed{number}/trials"
 
             def updates():
-                return sum(lab.lines(path) for path in trials.glob("*"))
+                return sum(lab.updates(path) for path in trials.glob("*"))
 
             kills = 0
             # Each time more updates than before: then this search has its handlers. All of its trials make some 50.

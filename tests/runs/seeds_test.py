@@ -81,7 +81,7 @@ def several_seeds_that_are_killed_end_as_without(stretto):
         check(result.returncode == 0, result.stderr)
         for name, sent in (("killed", signal.SIGKILL), ("stopped", signal.SIGTERM)):
             for seed in (1, 2):
-                code = lab.train_and_kill(name, lambda: lab.lines(f"{name}/seed_{seed}") >= 5, *keys, signal_number=sent)
+                code = lab.train_and_kill(name, lambda: lab.updates(f"{name}/seed_{seed}") >= 5, *keys, signal_number=sent)
                 check(code == (-sent if sent == signal.SIGKILL else 75), f"{name} in seed {seed}: it left with {code}")
             result = lab.train(name, *keys)
             check(result.returncode == 0, result.stderr)

@@ -30,7 +30,7 @@ def fake_commands(lab):
 
 
 def steps(lab, run):
-    return lab.events(run)[-1]["step"] if lab.lines(run) else 0
+    return lab.events(run)[-1]["step"] if lab.updates(run) else 0
 
 
 def job(lab, run, restarts, max_steps, signalled):

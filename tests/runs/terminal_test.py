@@ -47,7 +47,7 @@ def a_hangup_saves_and_leaves(stretto):
         for kind in KINDS:
             run = f"run{len(kind)}"
             process = start(lab, run, *LONG, kind=kind)
-            lab.wait_for_lines(run, 10, process)
+            lab.wait_for_updates(run, 10, process)
             process.send_signal(signal.SIGHUP)
             code = process.wait(timeout=60)
             check(code == 75, f"{kind}: exit code {code}")
@@ -60,7 +60,7 @@ def under_nohup_a_hangup_changes_nothing(stretto):
         for kind in KINDS:
             run = f"run{len(kind)}"
             process = start(lab, run, kind=kind, hangup=signal.SIG_IGN)
-            lab.wait_for_lines(run, 3, process)
+            lab.wait_for_updates(run, 3, process)
             process.send_signal(signal.SIGHUP)
             code = process.wait(timeout=120)
             check(code == 0, f"{kind}: exit code {code}: {log_of(lab, run)[-2000:]}")
@@ -172,7 +172,7 @@ def what_ranks_die_of_stands_in_the_log(stretto):
         process = start(lab, "run", *LONG, kind=("--processes", "2"), stderr=subprocess.PIPE)
         process.stderr.readline()
         process.stderr.close()
-        lab.wait_for_lines("run", 10, process)
+        lab.wait_for_updates("run", 10, process)
         victim = next(int(path.name) for path in pathlib.Path("/proc").glob("[0-9]*") if is_rank(path, lab, 1))
         os.kill(victim, signal.SIGKILL)
         code = process.wait(timeout=60)

@@ -301,7 +301,8 @@ bool stores_positions(const models::Seq2SeqOptions& model) {
 
 std::vector<std::string> choose_marian_tables(const TensorsByName& theirs,
                                               Seq2SeqDescription& description) {
-  description.has_side_tables = description.model.tie_embeddings == "none" &&
+  description.has_side_tables = description.shares_tables &&
+                                description.model.tie_embeddings == "none" &&
                                 theirs.contains(kSourceTable) && theirs.contains(kTargetTable);
   if (!description.has_side_tables) return {};
   return {kSharedTable};

@@ -38,7 +38,7 @@ struct Seq2SeqDescription {
   models::Seq2SeqOptions model;
   int64_t vocab_size = 0;        ///< rows of each table of tokens, of the source's and the target's
   bool shares_tables = true;     ///< whether source and target have one vocabulary
-  bool has_side_tables = false;  ///< whether each has a table of its own all the same
+  bool has_side_tables = false;  ///< with shares_tables: each has a table of its own
   text::SpecialIds specials{};   ///< of the target; bos: what the decoder begins with
   int64_t beam_size = 0;         ///< 0 = the folder does not say
 };

@@ -9,40 +9,29 @@
 namespace stretto::tasks {
 namespace {
 
-SpanPass pass_without_scores(const data::Batch& batch, const nn::PackedRows& rows,
-                             at::Device device) {
+/// Rows that an answer may begin or end at, bool [N] on the CPU.
+at::Tensor allowed_rows(const data::Batch& batch) {
   const auto& allowed = batch.column<uint8_t>(data::kAllowedRows).values;
-  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
-  const auto places = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
-  const auto flags = at::tensor(at::ArrayRef<uint8_t>(allowed), at::kByte).to(at::kBool);
-  return {.scores = {},
-          .rows = {.offsets = rows.offsets, .allowed = flags.to(device)},
-          .begins = places.select(1, 0).contiguous().to(device),
-          .ends = places.select(1, 1).contiguous().to(device)};
-}
-
-/// Rows that an answer may begin or end at, int64 [R]. Counted here, since a GPU would be waited
-/// for.
-at::Tensor allowed_places(const data::Batch& batch, at::Device device) {
-  const auto& allowed = batch.column<uint8_t>(data::kAllowedRows).values;
-  std::vector<int64_t> places;
-  for (size_t row = 0; row < allowed.size(); ++row) {
-    if (allowed[row] != 0) places.push_back(static_cast<int64_t>(row));
-  }
-  return at::tensor(places, at::kLong).to(device);
+  return at::tensor(at::ArrayRef<uint8_t>(allowed), at::kByte).to(at::kBool);
 }
 
 }  // namespace
 
 SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
                    const models::ForwardContext& context) {
+  const at::Device device = model.device();
+  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
+  const auto bounds = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
   const auto rows = pack_texts(batch, model);
-  SpanPass pass = pass_without_scores(batch, rows, model.device());
-  // The last layer computes no rows of questions, a quarter of those of a short paragraph.
-  const at::Tensor places = allowed_places(batch, model.device());
+  const at::Tensor allowed = allowed_rows(batch);
+  // The last layer computes no rows of questions, a quarter of those of a short paragraph. They are
+  // counted on the CPU, since a GPU would be waited for.
+  const at::Tensor places = allowed.nonzero().squeeze(1).to(device);
   const at::Tensor scores = model.spans().scores(model.encode_of(places, rows, context));
-  pass.scores = at::zeros({rows.ids.size(0), 2}, scores.options()).index_copy(0, places, scores);
-  return pass;
+  return {.scores = at::zeros({allowed.size(0), 2}, scores.options()).index_copy(0, places, scores),
+          .rows = {.offsets = rows.offsets, .allowed = allowed.to(device)},
+          .begins = bounds.select(1, 0).contiguous().to(device),
+          .ends = bounds.select(1, 1).contiguous().to(device)};
 }
 
 SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
