@@ -128,6 +128,11 @@ void set_quiet(bool quiet) {
   logger().quiet = quiet;
 }
 
+bool is_quiet() {
+  const std::lock_guard lock(logger().mutex);
+  return logger().quiet;
+}
+
 Silence::Silence() {
   ++silences();
 }

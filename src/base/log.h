@@ -32,5 +32,6 @@ void set_prefix(std::string prefix);
 
 /// Suppresses info lines on the screen (not in the file); warnings and errors stay.
 void set_quiet(bool quiet);
+bool is_quiet();
 
 }  // namespace stretto::log

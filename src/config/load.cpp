@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "base/text.h"
@@ -474,11 +475,24 @@ class Reader {
     }
     if (const auto wrong = range_error(key); !wrong.empty()) {
       problem(place, "`" + key.path + "` " + wrong, range_hint(key), key.path);
+      take_default_number(key);
     }
     if (has_nul(key))
       problem(place, "`" + key.path + "` has a NUL character",
               "remove it: no path and no name has one", key.path);
     if (key.meta.is_path) make_absolute(key, base);
+  }
+
+  // Rules compute with the other keys and this one, and what they make of a number that is refused
+  // may not fit into its type.
+  void take_default_number(const Key& key) const {
+    const Key* fallback = defaults_.find(key.path);
+    if (fallback == nullptr) return;
+    const auto take = [&]<class T>(T* target) {
+      auto* const* value = std::get_if<T*>(&fallback->value);
+      if (value != nullptr && !std::is_same_v<T, std::string>) *target = **value;
+    };
+    std::visit(take, key.value);
   }
 
   // A text on the command line that is no TOML was taken as it stood.

@@ -7,10 +7,12 @@
 
 namespace stretto::experiment {
 
-// Without the product, which may be too large for its type.
+// Without the product, which may be too large for its type. Values out of range come here too:
+// rules are checked together.
 BatchBound token_bound(int64_t max_tokens, int64_t max_samples, int64_t longest) {
   longest = std::max<int64_t>(1, longest);
-  const bool by_samples = max_samples > 0 && max_samples <= (max_tokens - 1) / longest;
+  const bool by_samples =
+      max_samples > 0 && max_tokens > 0 && max_samples <= (max_tokens - 1) / longest;
   return {.key = "data.max_tokens",
           .value = by_samples ? max_samples * longest : max_tokens,
           .unit = "tokens"};

@@ -87,7 +87,7 @@ LineProgress::Kind line_progress_kind(bool from_file, bool stats) {
   using Kind = LineProgress::Kind;
   if (!from_file) return Kind::kNone;
   // On one screen with the output it would stand between its lines.
-  if (stderr_is_live_terminal() && ::isatty(STDOUT_FILENO) == 0) return Kind::kLive;
+  if (live_lines_wanted() && ::isatty(STDOUT_FILENO) == 0) return Kind::kLive;
   return stats ? Kind::kPlain : Kind::kNone;
 }
 

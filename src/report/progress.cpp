@@ -23,7 +23,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 /// The log calls `clear` and `redraw` from any thread, with its own lock held. So nothing here logs
 /// while `mutex` is held, and nothing is drawn between the two calls.
 struct Progress::Impl {
-  const bool live = stderr_is_live_terminal();
+  const bool live = live_lines_wanted();
   const bool colour = colour_wanted();
   const double plain_seconds;
   std::mutex mutex;

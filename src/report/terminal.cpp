@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/log.h"
+
 namespace stretto::report {
 namespace {
 
@@ -18,8 +20,8 @@ bool environment_is(const char* name, std::string_view value) {
 
 }  // namespace
 
-bool stderr_is_live_terminal() {
-  return ::isatty(STDERR_FILENO) == 1 && !environment_is("TERM", "dumb");
+bool live_lines_wanted() {
+  return ::isatty(STDERR_FILENO) == 1 && !environment_is("TERM", "dumb") && !log::is_quiet();
 }
 
 bool colour_wanted() {

@@ -9,8 +9,9 @@ namespace stretto::report {
 /// Begins a line anew: to the left margin, the rest erased.
 inline constexpr std::string_view kEraseLine = "\r\x1b[K";
 
-/// Whether stderr is a terminal that knows kEraseLine (TERM is not "dumb").
-bool stderr_is_live_terminal();
+/// Whether stderr is a terminal that knows kEraseLine (TERM is not "dumb"), and no one asked for
+/// silence (log::set_quiet).
+bool live_lines_wanted();
 
 /// NO_COLOR is not set (no-color.org: any value that is not empty counts).
 bool colour_wanted();

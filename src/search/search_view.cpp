@@ -125,7 +125,7 @@ struct SearchView::Screen {
 };
 
 SearchView::SearchView() {
-  if (!report::stderr_is_live_terminal()) return;
+  if (!report::live_lines_wanted()) return;
   screen_ = std::make_unique<Screen>();
   log::set_screen_hooks({&Screen::clear_for_log, &Screen::redraw_after_log, screen_.get()});
 }

@@ -94,6 +94,16 @@ TEST(ConfigLoad, SaysWhatAWrongValueIsAndWhatIsAllowed) {
   EXPECT_EQ(read_text<House>("[[oven]]\nheat = 60\n").problems.size(), 1u);
 }
 
+TEST(ConfigLoad, ANumberOutOfRangeIsNotKept) {
+  const auto result = read_text<House>(
+      "[oven]\nheat = 1e308\nminutes = -9223372036854775808\nweights = [1, -1]\nfan = true\n");
+  EXPECT_EQ(result.problems.size(), 3u) << result.message();
+  EXPECT_EQ(result.options.oven.heat, 180);
+  EXPECT_EQ(result.options.oven.minutes, 20);
+  EXPECT_TRUE(result.options.oven.weights.empty());
+  EXPECT_TRUE(result.options.oven.fan);
+}
+
 TEST(ConfigLoad, AnotherNameOfAKeyOrValueIsAnswered) {
   EXPECT_EQ(read_text<House>("[oven]\ntemperature = 100\n").message(),
             "a.toml:2:1: unknown key `oven.temperature`\n"

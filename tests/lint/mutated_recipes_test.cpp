@@ -1,11 +1,14 @@
-// Recipes with mistakes: each is accepted or refused in words, and nothing else happens.
+// Recipes with mistakes, and with numbers that overflow what is computed with them: each is
+// accepted or refused in words, and nothing else happens.
 #include "tests/lint/mutated_recipes.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "experiment/load_experiment.h"
 #include "lint/lint.h"
+#include "tests/lint/extreme_values.h"
 
 namespace stretto::lint {
 namespace {
@@ -22,6 +25,7 @@ constexpr size_t kConfigurations = 200;
 #else
 constexpr size_t kConfigurations = 2500;
 #endif
+constexpr size_t kExtremes = 400;
 
 /// What is wrong with a resolved copy; empty = nothing.
 std::string fault_in_copy(const Inspection& found) {
@@ -46,32 +50,52 @@ std::string fault_in(const Inspection& found) {
   return found.is_read ? fault_in_copy(found) : "neither read nor refused";
 }
 
+/// What is wrong with the answer to a configuration; empty = nothing.
+std::string fault_in_answer(const std::filesystem::path& path,
+                            const std::vector<std::string>& overrides, size_t& accepted) {
+  try {
+    const auto found = inspect(path, overrides);
+    accepted += found.problems.empty() ? 1 : 0;
+    return fault_in(found);
+  } catch (const Error& error) {
+    return "refused as a whole: " + error.message();
+  } catch (const std::exception& error) {
+    return std::string("no Error but ") + error.what();
+  }
+}
+
 class MutatedRecipes : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
   stretto::testing::MutatedRecipes recipes(STRETTO_SOURCE_DIR, GetParam());
   ASSERT_GE(recipes.num_recipes(), 40u);
-  size_t accepted = 0, refused = 0, faults = 0;
+  size_t accepted = 0, faults = 0;
   for (size_t i = 0; i < kConfigurations && faults < 5; ++i) {
     const auto made = recipes.next();
-    std::string fault;
-    try {
-      const auto found = inspect(made.path, {});
-      fault = fault_in(found);
-      ++(found.problems.empty() ? accepted : refused);
-    } catch (const Error& error) {
-      fault = "refused as a whole: " + error.message();
-    } catch (const std::exception& error) {
-      fault = std::string("no Error but ") + error.what();
-    }
+    const std::string fault = fault_in_answer(made.path, {}, accepted);
     if (fault.empty()) continue;
     ++faults;
     ADD_FAILURE() << fault << "\nin\n" << made.text;
   }
   // Mistakes of every kind, and few enough that rules and the linter see many of them: about one
   // in fifteen is accepted, and 200 leave room for chance.
-  EXPECT_GE(refused, kConfigurations / 2);
+  EXPECT_LE(accepted, kConfigurations / 2);
   EXPECT_GE(accepted, kConfigurations / 50);
+}
+
+TEST_P(MutatedRecipes, WithNumbersThatOverflowAreAcceptedOrRefusedInWords) {
+  stretto::testing::ExtremeValues recipes(STRETTO_SOURCE_DIR, GetParam());
+  ASSERT_GE(recipes.num_recipes(), 25u);
+  size_t accepted = 0, faults = 0;
+  for (size_t i = 0; i < kExtremes && faults < 5; ++i) {
+    const auto made = recipes.next();
+    const std::string fault = fault_in_answer(made.recipe, made.overrides, accepted);
+    if (fault.empty()) continue;
+    ++faults;
+    ADD_FAILURE() << fault << "\nin " << made.recipe << " with\n" << join(made.overrides, "\n");
+  }
+  EXPECT_LE(accepted, kExtremes / 2);
+  EXPECT_GE(accepted, kExtremes / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MutatedRecipes, ::testing::Values(1U, 2U, 3U, 4U));

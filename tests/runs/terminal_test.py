@@ -149,6 +149,17 @@ def a_search_shows_its_table_and_takes_it_off(stretto):
         check(any(re.match(r"\* \d +until 16 +\d\.\d{4} +", row) for row in rows), f"no trial goes on: {rows}")
 
 
+def quiet_draws_nothing(stretto):
+    with Lab(stretto) as lab:
+        written, code = on_a_terminal([*lab.command("run"), "--quiet"], 80)
+        check(code == 0 and written == "", f"exit code {code}: {written!r}")
+        written, code = on_a_terminal([*lab.command("loud"), "report.every=1"], 80)
+        check(code == 0 and "\x1b[K" in written, f"exit code {code}, and nothing is drawn without it: {written!r}")
+        command = search(lab, "found", "--quiet", text=SEARCH.replace("max_trials = 6", "max_trials = 3"))
+        written, code = on_a_terminal(command, 80)
+        check(code == 0 and "\x1b" not in written and "begun" not in written, f"exit code {code}: {written!r}")
+
+
 def a_reader_of_the_screen_may_leave(stretto):
     with Lab(stretto) as lab:
         for kind in KINDS:
@@ -192,5 +203,6 @@ def is_rank(path, lab, rank):
 if __name__ == "__main__":
     main({test.__name__: test for test in (a_hangup_saves_and_leaves, under_nohup_a_hangup_changes_nothing,
                                            a_terminal_that_is_closed_saves_and_leaves,
-                                           a_search_shows_its_table_and_takes_it_off, a_reader_of_the_screen_may_leave,
+                                           a_search_shows_its_table_and_takes_it_off, quiet_draws_nothing,
+                                           a_reader_of_the_screen_may_leave,
                                            what_ranks_die_of_stands_in_the_log)})
