@@ -48,9 +48,8 @@ std::string export_text_model(const ExportRequest& request, const OpenedRun& run
   const auto names = tasks::family_of(run.experiment).output_names(run.assets);
   auto description = interchange::describe(run.experiment, 1, 0, names);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
-  runs::require_same_tokenizer(
-      run.checkpoint, runs::tokenizer_hashes(run.assets, run.checkpoint.provenance.tokenizer),
-      run.folder.directory() / "tokenizer");
+  runs::require_same_tokenizer(run.checkpoint, runs::tokenizer_hashes(run.assets),
+                               run.folder.directory() / "tokenizer");
   const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
   description.vocab_size = made->size();
   description.pad_id = made->specials().pad;

@@ -71,7 +71,7 @@ void write_run(const Assets& assets, const experiment::LoadedExperiment& loaded,
   folder.write_config(loaded.resolved_toml, loaded.config_hash);
   const runs::RunIdentity identity{.run_id = folder.run_id(),
                                    .config_hash = loaded.config_hash,
-                                   .tokenizer = runs::tokenizer_hashes(assets, {})};
+                                   .tokenizer = runs::tokenizer_hashes(assets)};
   store::CheckpointStore(place).save({.step = 0,
                                       .run_id = identity.run_id,
                                       .config_hash = identity.config_hash,

@@ -89,9 +89,8 @@ void require_losses_of(const train::SavedReport& saved, const std::string& file,
 void require_tokenizer_of(const train::SavedReport& saved, const std::string& file,
                           const std::map<std::string, std::string>& assets,
                           const std::filesystem::path& folder) {
-  const auto& trained_with = saved.record.tokenizer;
   const auto difference =
-      runs::tokenizer_difference(trained_with, runs::tokenizer_hashes(assets, trained_with));
+      runs::tokenizer_difference(saved.record.tokenizer, runs::tokenizer_hashes(assets));
   if (difference.empty()) return;
   throw Error(
       ExitCode::kBadData,

@@ -298,7 +298,7 @@ int run_train(const TrainRequest& request) {
                     // Paths, which may differ, are part of it.
                     .config_hash = group.all_gather_bytes(request.experiment.config_hash).front(),
                     .world_size = group.size(),
-                    .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+                    .tokenizer = runs::tokenizer_hashes(task->assets())};
   setup.description = {.title = name.empty() ? directory.filename().string() : name,
                        .config_toml = request.experiment.resolved_toml,
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),

@@ -221,11 +221,15 @@ void check_schedule(RuleCheck& c, const TaskRules* task) {
   check_warmup_ratio(c);
   if (s.decays_to_an_end()) check_end(c);
   check_floor(c, task);
-  if (max_steps > 0 && warmup >= max_steps) {
+  // A schedule that is stated to end later belongs to a longer run, of which this is the beginning.
+  const bool goes_on = s.decays_to_an_end() && s.total_steps > warmup;
+  if (max_steps > 0 && warmup >= max_steps && !goes_on) {
     c.wrong({s.warmup_key(), "train.max_steps"},
             "a warm-up of " + counted(warmup, "update") + " is not shorter than the run (" +
                 with_thousands(max_steps) + ")",
-            std::string("lower ") + s.warmup_key() + " or raise train.max_steps");
+            std::string("lower ") + s.warmup_key() +
+                " or raise train.max_steps; `--until STEP` ends a run earlier and leaves its "
+                "schedule");
   }
   const bool warms_up = s.warmup_steps > 0 || s.warmup_ratio > 0;
   if (s.warmup == "constant" && warms_up && !c.origins.given("schedule.warmup_init_lr")) {

@@ -166,8 +166,8 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
 
 Preflight TextRules::look_at_files(const Experiment& experiment,
                                    const std::vector<config::Problem>& known,
-                                   const PreflightOptions& /*how*/) const {
-  Preflight found;
+                                   const PreflightOptions& how) const {
+  Preflight found = look_at_texts(experiment, known, how);
   const auto options = text_sections(experiment).tokenizer->tokenizer_options();
   const bool in_doubt = std::any_of(known.begin(), known.end(), [](const auto& problem) {
     return problem.key.starts_with("tokenizer");

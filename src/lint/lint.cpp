@@ -94,7 +94,7 @@ constexpr std::array kRules{
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
     Rule{"CK003", &rules::nothing_to_roll_back_to,
          "docs/when-numbers-explode.md#what-happens-next"},
-    Rule{"CF001", &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
+    Rule{kUnreadKey, &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
     Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates", kTranslation},
     Rule{"CF004", &rules::noise_on_frozen_tensors, "docs/training.md#weight-noise"},
 };

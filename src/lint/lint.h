@@ -22,6 +22,9 @@ struct Finding {
   std::string fix;
 };
 
+/// The code of a key that nothing reads.
+inline constexpr const char* kUnreadKey = "CF001";
+
 /// What a configuration does not say.
 struct LintContext {
   int64_t processes = 0;       ///< that will train together; 0 = not known

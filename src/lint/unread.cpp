@@ -85,6 +85,20 @@ void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindr
   }
 }
 
+// Of `model.dropout` it is `model.encoder.dropout` where a part has that, and reads it.
+std::vector<std::string> read_below(const Subject& s, const Schema& schema, const Key& key) {
+  const size_t dot = key.path.rfind('.');
+  const std::string section = key.path.substr(0, dot + 1), leaf = key.path.substr(dot);
+  std::vector<std::string> found;
+  for (const auto& other : schema.keys) {
+    const bool is_below = other.path.starts_with(section) && other.path.ends_with(leaf);
+    if (is_below && other.path != key.path && is_read(s, schema, other)) {
+      found.push_back("`" + other.path + "`");
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 // A value that is not the default must have been given.
@@ -98,8 +112,11 @@ void unread_keys(const Subject& s, Remarks& out) {
     if (is_default || is_read(s, schema, key)) continue;
     Hindrance found;
     add_hindrance(s, schema, key, found);
-    out.push_back({key.path, "nothing reads it with " + join(found.here, " and "),
-                   "leave it out; it counts with " + join(found.elsewhere, ", or with ")});
+    const auto below = read_below(s, schema, key);
+    const std::string meant = below.empty() ? "" : ", or give " + join(below, " and ") + " instead";
+    out.push_back(
+        {key.path, "nothing reads it with " + join(found.here, " and "),
+         "leave it out" + meant + "; it counts with " + join(found.elsewhere, ", or with ")});
   }
 }
 

@@ -12,6 +12,7 @@
 #include "runs/run_folder.h"
 #include "store/manifest.h"
 #include "store/weight_files.h"
+#include "text/tokenizer.h"
 
 namespace stretto::runs {
 
@@ -144,8 +145,8 @@ InitialRun open_initial_run(const fs::path& run_or_checkpoint, Reading reading) 
 }
 
 std::map<std::string, std::string> tokenizer_of(const InitialRun& run) {
-  const auto& trained_with = run.checkpoint.provenance.tokenizer;
-  return run.tokenizer.empty() ? trained_with : tokenizer_hashes(run.tokenizer, trained_with);
+  return run.tokenizer.empty() ? run.checkpoint.provenance.tokenizer
+                               : tokenizer_hashes(run.tokenizer);
 }
 
 void require_tokenizer_of(const InitialRun& run,
@@ -165,11 +166,24 @@ void require_tokenizer_of(const InitialRun& run,
               "their rows");
 }
 
+namespace {
+
+// What stands beside the tokenizer's files, such as labels, belongs to parts that begin anew where
+// they do not fit: whether they do the task says.
+std::map<std::string, std::string> files_that_count(std::map<std::string, std::string> hashes,
+                                                    const TakenWeights& taken) {
+  if (taken.replaceable.empty()) return hashes;
+  std::erase_if(hashes, [](const auto& file) { return !text::is_tokenizer_asset(file.first); });
+  return hashes;
+}
+
+}  // namespace
+
 void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer, const MatchTables& match,
                      const TakenWeights& taken) {
   const InitialRun run = open_initial_run(run_or_checkpoint);
-  if (!match) require_tokenizer_of(run, tokenizer);
+  if (!match) require_tokenizer_of(run, files_that_count(tokenizer, taken));
   const std::string path = run.checkpoint.directory.string();
   const auto matched = match ? match(run) : std::vector<MatchedTable>{};
   const std::string where = path + "/model.safetensors";

@@ -1,13 +1,17 @@
 #include "runs/module_weights.h"
 
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/sum.h>
 #include <c10/core/ScalarType.h>
 
+#include <cmath>
 #include <optional>
 #include <set>
 #include <unordered_set>
 #include <vector>
 
+#include "base/error.h"
 #include "base/name_pattern.h"
 #include "runs/tensors_fit.h"
 
@@ -78,6 +82,22 @@ void require_all_of_module(const store::SafetensorsFile& file, const std::string
   require_fit(misfits, where);
 }
 
+// Sums are read faster than values are compared, and a sum of finite values may be infinite.
+bool is_finite(const at::Tensor& values) {
+  if (!at::isFloatingType(values.scalar_type())) return true;
+  return std::isfinite(values.sum(at::kFloat).item<float>()) ||
+         at::isfinite(values).all().item<bool>();
+}
+
+void require_finite(const std::string& where, const std::vector<ModuleTensor>& tensors) {
+  for (const ModuleTensor& tensor : tensors) {
+    if (is_finite(tensor.values)) continue;
+    throw Error(ExitCode::kNumeric,
+                where + ": `" + tensor.name + "` has values that are infinite or NaN",
+                "name another checkpoint with --checkpoint, or train or import the run anew");
+  }
+}
+
 }  // namespace
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
@@ -92,6 +112,7 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
                                       at::IntArrayRef(stored.shape),
                                       at::dtype(*floating_type(stored.dtype))));
   }
+  require_finite(where, tensors);
 }
 
 void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,

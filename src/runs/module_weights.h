@@ -21,7 +21,8 @@ namespace stretto::runs {
 /// @param left_out  pattern (base/name_pattern.h) of tensors that the file may have beyond the
 ///                  module's: "head.*" where only the encoder is loaded
 /// Throws Error(kBadData) that lists what is missing, not in the module, of another shape, or of
-/// integers; then nothing is copied.
+/// integers; then nothing is copied. Throws Error(kNumeric) that names the first tensor with a
+/// value that is infinite or NaN: no output of such a model means anything.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
                   torch::nn::Module& module, std::string_view left_out = "");
 

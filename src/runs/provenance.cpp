@@ -11,13 +11,18 @@
 namespace stretto::runs {
 namespace {
 
-// The first file that is not the same on both sides; empty when all are.
+// The first file that is not the same on both sides; empty when all are. A tokenizer's that one
+// side lacks is another tokenizer; of a file that a family keeps beside it, that side knows
+// nothing.
 std::string first_difference(const std::map<std::string, std::string>& a,
                              const std::map<std::string, std::string>& b) {
   for (const auto* side : {&a, &b}) {
-    for (const auto& [name, unused] : *side) {
-      const auto in_a = a.find(name), in_b = b.find(name);
-      if (in_a == a.end() || in_b == b.end() || in_a->second != in_b->second) return name;
+    for (const auto& [name, hash] : *side) {
+      const auto& other = side == &a ? b : a;
+      const auto found = other.find(name);
+      const bool same =
+          found == other.end() ? !text::is_tokenizer_asset(name) : found->second == hash;
+      if (!same) return name;
     }
   }
   return "";
@@ -35,18 +40,6 @@ std::map<std::string, std::string> tokenizer_hashes(
   std::map<std::string, std::string> hashes;
   for (const auto& [name, bytes] : assets) hashes[name] = sha256_hex(bytes);
   return hashes;
-}
-
-// Another run with the same tokenizer may have other files beside it, and its weights still mean
-// the same pieces.
-std::map<std::string, std::string> tokenizer_hashes(
-    const std::map<std::string, std::string>& assets,
-    const std::map<std::string, std::string>& trained_with) {
-  auto own = assets;
-  std::erase_if(own, [&](const auto& asset) {
-    return !trained_with.contains(asset.first) && !text::is_tokenizer_asset(asset.first);
-  });
-  return tokenizer_hashes(own);
 }
 
 store::Provenance provenance_of(const RunIdentity& identity) {

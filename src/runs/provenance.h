@@ -9,25 +9,20 @@
 
 namespace stretto::runs {
 
-/// SHA-256 of each file of a tokenizer: name -> 64 hex digits.
+/// SHA-256 of each file of a tokenizer, and of what a family of tasks keeps beside it, such as the
+/// names of labels: name -> 64 hex digits.
 /// @param assets  name -> bytes, as `text::TokenizerPair` and tasks::FamilyTask have them
 std::map<std::string, std::string> tokenizer_hashes(
     const std::map<std::string, std::string>& assets);
 
-/// The same of all files that a run folder keeps. Those count that something was trained with, and
-/// those that a tokenizer is read from (text::is_tokenizer_asset()), but not what a family of tasks
-/// keeps beside them.
-/// @param trained_with  of a checkpoint's provenance; empty = unknown
-std::map<std::string, std::string> tokenizer_hashes(
-    const std::map<std::string, std::string>& assets,
-    const std::map<std::string, std::string>& trained_with);
-
 /// What a checkpoint that this program writes for a run says of where it comes from.
 store::Provenance provenance_of(const RunIdentity& identity);
 
-/// The first file of a tokenizer that is not the one that something was trained with, and both
-/// hashes: "joint.model: SHA-256 ab…, trained with SHA-256 cd…". Empty when all are the same, or
-/// one side does not know its files.
+/// The first file that is not the one that something was trained with, and both hashes:
+/// "joint.model: SHA-256 ab…, trained with SHA-256 cd…". Empty when all are the same, or one side
+/// does not know its files. A file beside the tokenizer's (text::is_tokenizer_asset()) counts where
+/// both sides have it: early checkpoints do not name it, and other runs with the same tokenizer may
+/// have none.
 std::string tokenizer_difference(const std::map<std::string, std::string>& trained_with,
                                  const std::map<std::string, std::string>& hashes);
 std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,

@@ -46,13 +46,11 @@ bool is_of_configuration(const store::LoadedCheckpoint& checkpoint, const runs::
 
 void require_tokenizer_of(const store::LoadedCheckpoint& checkpoint, const fs::path& place,
                           const runs::RunFolder& run) {
-  const auto& trained_with = checkpoint.provenance.tokenizer;
-  const auto own = runs::tokenizer_hashes(run.read_assets(), trained_with);
+  const auto own = runs::tokenizer_hashes(run.read_assets());
   std::string difference = runs::tokenizer_difference(checkpoint, own);
   if (!difference.empty()) throw_other_tokenizer(checkpoint.directory, difference, run);
   // Early checkpoints do not say what they were trained with.
-  const auto other =
-      runs::tokenizer_hashes(runs::RunFolder::open(place).read_assets(), trained_with);
+  const auto other = runs::tokenizer_hashes(runs::RunFolder::open(place).read_assets());
   difference = runs::tokenizer_difference(other, own);
   if (!difference.empty()) throw_other_tokenizer(place, difference, run);
 }

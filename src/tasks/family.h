@@ -49,9 +49,6 @@ class FamilyTask : public train::Task {
   virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.
   virtual std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const = 0;
-  /// Of assets() those that say what the model's ids stand for: a checkpoint is refused beside
-  /// others. A family leaves out what it keeps besides.
-  virtual Assets tokenizer_assets() const { return assets(); }
 };
 
 /// The commands that a family may be short of memory in.

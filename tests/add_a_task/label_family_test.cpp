@@ -76,7 +76,7 @@ class LabelFamilyTest : public ::testing::Test {
     setup.run_directory = run.directory();
     setup.identity = {.run_id = run.run_id(),
                       .config_hash = experiment_.config_hash,
-                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+                      .tokenizer = runs::tokenizer_hashes(task->assets())};
     setup.description.facts = task->facts();
     setup.description.display = label_display();
     setup.until = until;

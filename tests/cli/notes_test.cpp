@@ -61,6 +61,17 @@ TEST(Notes, AreToldOnceByTraining) {
   EXPECT_EQ(outcome.err.find("is now"), outcome.err.rfind("is now")) << outcome.err;
 }
 
+TEST(Notes, KeysThatNothingReadsAreToldByTraining) {
+  const FormerName lab;
+  for (const char* name : {"a.src", "a.tgt"}) lab.folder.write(name, "one line\n");
+  const auto outcome = lab.shell("./stretto train my.toml optim.nesterov=true");
+  EXPECT_EQ(outcome.code, 2) << "there is no engine";
+  EXPECT_TRUE(has(outcome.err,
+                  "warning: command line, `optim.nesterov=true`: `optim.nesterov`: "
+                  "nothing reads it with optim.name = adam; leave it out"))
+      << outcome.err;
+}
+
 TEST(Notes, OfARunFolderAreOnOverridesAlone) {
   const FormerName lab;
   std::string toml = lab.shell("./stretto check my.toml --elsewhere --resolved").out;

@@ -204,6 +204,20 @@ TEST(Rules, AWarmUpThatIsAShareStandsAloneAndKnowsOfWhat) {
             },
             "`schedule.warmup_ratio` (default): a warm-up of 1 update is not shorter than the run "
             "(1)"},
+           {[&](auto& e) {  // the beginning of a longer run
+              e.schedule.name = "linear";
+              e.schedule.warmup_steps = 100;
+              e.schedule.total_steps = 600;
+              e.train.max_steps = 60;
+            },
+            "0 problems"},
+           {[&](auto& e) {
+              e.schedule.name = "inverse_sqrt";
+              e.schedule.warmup_steps = 100;
+              e.train.max_steps = 60;
+            },
+            "`schedule.warmup_steps` (default): a warm-up of 100 updates is not shorter than the "
+            "run (60)"},
            {[&](auto& e) {
               share(e, 0.5);
               e.schedule.name = "tri_stage";

@@ -76,6 +76,20 @@ TEST(Unread, AKeyThatNoEncoderOfAListReadsIsNamed) {
   EXPECT_EQ(unread(e), "");
 }
 
+TEST(Unread, TheKeysOfPartsThatWereMeantAreNamed) {
+  experiment::Experiment e;
+  translation_of(e).model.dropout = 0.5;
+  translation_of(e).model.encoder = models::LstmEncoderOptions();
+  translation_of(e).model.decoder = models::LstmDecoderOptions();
+  const auto told = unread_in(lint(e, {}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told[0].find("; leave it out, or give `model.encoder.dropout` and "
+                         "`model.decoder.dropout` instead; it counts with model.encoder.name = "
+                         "transformer"),
+            std::string::npos)
+      << told[0];
+}
+
 TEST(Unread, AKeyIsToldWhereItWouldCount) {
   const auto found = lint_of({"optim.trust_coefficient=0.1", "optim.epsilon=1e-6"});
   ASSERT_EQ(codes_of(found), std::vector<std::string>{"CF001"});

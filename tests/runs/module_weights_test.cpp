@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -167,6 +168,23 @@ TEST_F(ModuleWeights, OfIntegersAreRefused) {
   const std::string said = refusal(tensors, net);
   EXPECT_TRUE(has(said, "`b` is I64, the model wants floating-point numbers")) << said;
   EXPECT_EQ(net.w.abs().max().item<float>(), 0);
+}
+
+TEST_F(ModuleWeights, ThatAreInfiniteOrNaNAreRefusedByName) {
+  Net net;
+  for (const float value : {NAN, INFINITY, -INFINITY}) {
+    Tensors tensors = stored();
+    tensors["b"] = tensors["b"].clone();
+    tensors["b"].data_ptr<float>()[1] = value;
+    const auto file = file_of(tensors);
+    const Error error =
+        stretto::testing::failure(ExitCode::kNumeric, [&] { load_weights(file, "here", net); });
+    EXPECT_STREQ(error.what(), "here: `b` has values that are infinite or NaN") << value;
+    EXPECT_TRUE(has(error.advice(), "--checkpoint")) << error.advice();
+  }
+  Tensors tensors = stored();
+  tensors["w"] = at::full_like(tensors["w"], 3e38F);
+  load_weights(file_of(tensors), "here", net);  // their sum is infinite, and they are not
 }
 
 TEST_F(ModuleWeights, OfACheckpointAreNamedByItsFile) {

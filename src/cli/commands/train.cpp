@@ -117,7 +117,10 @@ int run_train(const TrainArguments& options) {
                    .saved = [&] { return what_is_saved(request.run_directory); }});
   }
   speak_as(rank, options.quiet);
-  if (rank == 0) tell_notes(request.experiment.origins);  // of several processes, one
+  if (rank == 0) {  // of several processes, one
+    tell_notes(request.experiment.origins);
+    tell_unread_keys(request.experiment);
+  }
   return engine().train(request);
 }
 

@@ -104,7 +104,7 @@ class LineEmbedder {
       cut_lines_ += texts[i].num_cut > 0 ? 1 : 0;
     }
     const auto vectors = embedder_.embed(texts);
-    require_finite(vectors, lines, *run_.model, request_.run_directory);
+    require_finite(vectors, lines, request_.run_directory);
     output_->write(vectors);
     lines_ += std::ssize(lines);
     progress_->update(lines_);

@@ -16,25 +16,6 @@
 #include "text/encoded_text.h"
 
 namespace stretto::tasks {
-namespace {
-
-// Another run may have the same tokenizer, and other labels.
-void require_same_files(const store::LoadedCheckpoint& checkpoint, const Assets& own,
-                        const Assets& tokenizer) {
-  const auto place = runs::run_of(checkpoint.directory);
-  if (place.empty()) return;
-  const auto theirs = runs::RunFolder::open(place).read_assets();
-  for (const auto& [name, bytes] : own) {
-    if (tokenizer.contains(name)) continue;
-    const auto found = theirs.find(name);
-    if (found != theirs.end() && found->second == bytes) continue;
-    throw Error(ExitCode::kBadData,
-                checkpoint.directory.string() + " is of a run with another " + name,
-                "models that predict together need the same outputs, in the same order");
-  }
-}
-
-}  // namespace
 
 models::TextModelSetup text_model_setup(const experiment::Experiment& experiment, int64_t num_ids,
                                         const TextHead& head, at::Device device) {
@@ -112,12 +93,11 @@ LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs
                 "training never came so far; run `stretto train` first");
   }
   run.tokenizer = load_tokenizer(experiment, run.assets);
-  const auto hashes = runs::tokenizer_hashes(run.tokenizer.assets);
+  const auto hashes = runs::tokenizer_hashes(run.assets);
   for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
     const auto described = described_by(checkpoint, folder, experiment);
     require_head(described);
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    require_same_files(checkpoint, run.assets, run.tokenizer.assets);
     auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),
                                 device, FirstWeights::kUnset);
     runs::load_weights(checkpoint, *model);

@@ -38,7 +38,6 @@ class TextTask : public FamilyTask {
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   Assets assets() const override { return assets_; }
-  Assets tokenizer_assets() const override { return tokenizer_.assets; }
   std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
   bool replaces_all_parts() const override;
 

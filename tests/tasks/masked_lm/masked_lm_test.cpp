@@ -91,7 +91,7 @@ class MaskedLmTest : public ::testing::Test {
     setup.eval = {.every = 50, .best_metric = "nll"};
     setup.identity = {.run_id = run.run_id(),
                       .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+                      .tokenizer = runs::tokenizer_hashes(task->assets())};
     setup.description.display = masked_lm_display();
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;

@@ -69,7 +69,7 @@ class QuestionCommands : public ::testing::Test {
     run.write_config(config::to_toml(experiment::experiment_schema(loaded_.options)), "0");
     const runs::RunIdentity identity{.run_id = run.run_id(),
                                      .config_hash = "0",
-                                     .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+                                     .tokenizer = runs::tokenizer_hashes(task->assets())};
     std::vector<store::TensorView> tensors;
     for (const auto& item : task->model().named_parameters()) {
       tensors.push_back(view_of_parameter(item.key(), item.value()));

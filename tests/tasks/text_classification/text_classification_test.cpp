@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -94,7 +95,7 @@ class TextClassificationTest : public ::testing::Test {
     setup.eval = {.every = 50, .best_metric = experiment_.options.eval.best_metric};
     setup.identity = {.run_id = run.run_id(),
                       .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->tokenizer_assets())};
+                      .tokenizer = runs::tokenizer_hashes(task->assets())};
     setup.description.display = text_classification_display(sections());
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;
@@ -403,6 +404,30 @@ TEST_F(TextClassificationTest, LabelsAreKeptInTheRun) {
   EXPECT_NE(std::string(error.what()).find("labels.json"), std::string::npos) << error.what();
 }
 
+TEST_F(TextClassificationTest, LabelsInAnotherOrderThanTrainedWithAreRefused) {
+  const auto setup = train("labels", 3);
+  EXPECT_GT(eval("labels")["accuracy"], 0);
+  std::ofstream(folder_ / "labels/tokenizer/labels.json") << R"(["vehicle","food"])";
+  const auto refused = [&](const auto& use) {
+    const Error error = failure(ExitCode::kBadData, use);
+    EXPECT_NE(std::string(error.what()).find("belongs to another labels.json than there is"),
+              std::string::npos)
+        << error.what();
+  };
+  refused([&] { eval("labels"); });
+  refused([&] { infer("labels", "anna likes a cake\n", /*as_json=*/false); });
+  refused([&] {
+    const auto task = make_task();
+    auto longer = setup;
+    longer.train.max_steps = 6;
+    longer.identity.tokenizer =
+        runs::tokenizer_hashes(runs::RunFolder::open(folder_ / "labels").read_assets());
+    train::Trainer(*task, longer).run();
+  });
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  refused([&] { family_.first_assets(experiment_); });
+}
+
 // Weights of a run with another head.
 
 TEST_F(TextClassificationTest, AnotherRunsEncoderIsTakenAndItsHeadBeginsAnew) {
@@ -470,8 +495,6 @@ TEST_F(TextClassificationTest, NamesOfOutputsAreThoseOfTheRunsLabels) {
   EXPECT_TRUE(family_.output_names({}).empty());
   const auto task = family_.make_task(experiment_.options, assets, {});
   EXPECT_TRUE(task->assets().contains(kLabelsAsset));
-  EXPECT_FALSE(task->tokenizer_assets().contains(kLabelsAsset));
-  EXPECT_EQ(task->tokenizer_assets().size() + 1, assets.size());
 }
 
 TEST_F(TextClassificationTest, LabelsInAnotherRunsOrderAreTakenOver) {
