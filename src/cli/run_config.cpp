@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/run_config.h"
 #include "seeds/seeds_record.h"
@@ -26,6 +27,46 @@ std::string what_may_change(const config::Schema& schema, Reads reads) {
   const std::string text = "decode.*, eval.*, run.threads and run.device may be changed here";
   if (reading.empty() || reads == Reads::kOwnText) return text;
   return text + ", and how files are read: " + join(reading, ", ");
+}
+
+/// A run's configuration as far as it can be read; no rule is asked.
+struct StoredKeys {
+  experiment::Experiment options;
+  config::Origins origins;
+  std::vector<config::Problem> problems;
+
+  StoredKeys(const std::string& toml, const fs::path& path,
+             const std::vector<std::string>& overrides) {
+    experiment::Experiment fallback;
+    origins = config::load_text(toml, path.string(), path.parent_path(), overrides,
+                                experiment::experiment_schema(options),
+                                experiment::experiment_schema(fallback), problems);
+  }
+  config::Schema schema() { return experiment::experiment_schema(options); }
+};
+
+// Rules would blame keys of the stored file for what follows from an override of a fixed one.
+void require_free_overrides(const std::string& toml, const fs::path& path,
+                            const std::vector<std::string>& overrides, Reads reads) {
+  if (overrides.empty()) return;
+  StoredKeys now(toml, path, overrides);
+  std::vector<config::Problem> fixed;
+  for (const auto& key : now.schema().keys) {
+    if (!now.origins.overridden(key.path) || may_change(key, reads)) continue;
+    fixed.push_back({now.origins.of(key.path),
+                     "fixed, since the run was trained with another value",
+                     what_may_change(StoredKeys(toml, path, {}).schema(), reads), key.path,
+                     now.origins.order_of(key.path)});
+  }
+  if (fixed.empty()) return;
+  // What else is wrong on the command line is told with it.
+  auto problems = fixed;
+  for (const auto& problem : now.problems) {
+    const bool is_override = problem.order.source >= config::Order::kCommandLine &&
+                             problem.order.source != config::Order::kNotGiven;
+    if (is_override && !config::is_unreliable(fixed, problem.key)) problems.push_back(problem);
+  }
+  config::throw_problems(problems);
 }
 
 std::string advice_without_run(const fs::path& folder, const std::string& otherwise) {
@@ -56,18 +97,9 @@ experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
                                              Reads reads) {
   require_run(run_directory);
   const fs::path path = run_directory / "config.toml";
-  auto loaded = experiment::load_stored_experiment(experiment::read_run_config(run_directory),
-                                                   path.string(), overrides);
-  std::vector<config::Problem> problems;
-  const auto schema = experiment::experiment_schema(loaded.options);
-  for (const auto& key : schema.keys) {
-    if (!loaded.origins.overridden(key.path) || may_change(key, reads)) continue;
-    problems.push_back({loaded.origins.of(key.path),
-                        "fixed, since the run was trained with another value",
-                        what_may_change(schema, reads)});
-  }
-  config::throw_problems(problems);
-  return loaded;
+  const std::string toml = experiment::read_run_config(run_directory);
+  require_free_overrides(toml, path, overrides, reads);
+  return experiment::load_stored_experiment(toml, path.string(), overrides);
 }
 
 }  // namespace stretto::cli

@@ -107,6 +107,7 @@ Preflight joined(Preflight first, const Preflight& second) {
   if (first.most_batches == 0) first.most_batches = second.most_batches;
   first.stops.insert(first.stops.end(), second.stops.begin(), second.stops.end());
   first.unread.insert(first.unread.end(), second.unread.begin(), second.unread.end());
+  first.doubts.insert(first.doubts.end(), second.doubts.begin(), second.doubts.end());
   return first;
 }
 

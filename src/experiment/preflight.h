@@ -32,9 +32,16 @@ struct Unread {
   std::string what;  ///< "a.en from line 1,234 on"
 };
 
+/// Something at which training would warn.
+struct Doubt {
+  std::string key;
+  std::string what, hint;
+};
+
 struct Preflight {
   std::vector<Stop> stops;
   std::vector<Unread> unread;
+  std::vector<Doubt> doubts;
   /// Micro-batches that an epoch does not exceed; 0 = nobody knows.
   int64_t most_batches = 0;
 };

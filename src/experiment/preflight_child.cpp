@@ -29,6 +29,10 @@ std::string packed(const Preflight& found) {
     add("unread");
     for (const auto& part : {unread.key, unread.what}) add(part);
   }
+  for (const auto& doubt : found.doubts) {
+    add("doubt");
+    for (const auto& part : {doubt.key, doubt.what, doubt.hint}) add(part);
+  }
   if (found.most_batches > 0) {
     add("most_batches");
     add(std::to_string(found.most_batches));
@@ -64,11 +68,19 @@ Stop taken_stop(PackedParts& parts) {
   return stop;
 }
 
+Doubt taken_doubt(PackedParts& parts) {
+  Doubt doubt;
+  for (auto* part : {&doubt.key, &doubt.what, &doubt.hint}) *part = parts.take();
+  return doubt;
+}
+
 void unpack(const std::string& text, Preflight& found) {
   for (PackedParts parts(text); parts.more();) {
     const std::string kind = parts.take();
     if (kind == "stop") {
       found.stops.push_back(taken_stop(parts));
+    } else if (kind == "doubt") {
+      found.doubts.push_back(taken_doubt(parts));
     } else if (kind == "unread") {
       std::string key = parts.take();
       found.unread.push_back({std::move(key), parts.take()});

@@ -55,7 +55,10 @@ struct QuestionDataOptions {
                           "max_sequence_length"}),
         field(&O::stride, "stride", "tokens from the begin of one window to that of the next",
               at_least(1), {.unit = "tokens"})
-            .also_called({"doc_stride", "window_stride"}),
+            .also_called({"window_stride"})
+            .also_called({"doc_stride"},
+                         "it is the step between windows; doc_stride of run_qa.py is what they "
+                         "share"),
         field(&O::max_question_tokens, "max_question_tokens", "a longer question loses its end",
               at_least(1), {.unit = "tokens"})
             .also_called({"max_query_length", "max_question", "max_question_length"}),

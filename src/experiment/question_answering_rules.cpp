@@ -14,12 +14,13 @@ namespace {
 // Of BERT's and RoBERTa's templates the longer one: <s> question </s></s> paragraph </s>.
 constexpr int64_t kMostSpecials = 4;
 
-// An answer is a stretch of the paragraph's text, so each token must know its place there.
+// An answer is a stretch of the paragraph's text, so each token needs a place there. SentencePiece
+// normalises: of "ﬁ" it makes "f", whose place is empty, and "i".
 void check_offsets(RuleCheck& c) {
   if (questions_of(c.e).tokenizer.type != "sentencepiece") return;
   c.wrong({"tokenizer.type"},
-          "\"sentencepiece\" does not say where a piece stands in its text, and an answer is a "
-          "stretch of the paragraph",
+          "\"sentencepiece\" gives some pieces an empty place in the text, where it replaces one "
+          "character by several, and an answer is a stretch of the paragraph",
           "use \"wordpiece\" or \"byte_bpe\"");
 }
 

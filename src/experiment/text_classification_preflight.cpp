@@ -36,6 +36,7 @@ class LabelledLook {
     if (is_reading_in_doubt(known_)) return {};
     read_training();
     read_validation();
+    doubt_headers();
     return std::move(found_);
   }
 
@@ -46,7 +47,10 @@ class LabelledLook {
     const auto columns = data::columns_of(data_);
     for (const auto& path : files) {
       data::LabelledReader reader(path, columns);
+      const auto header = reader.header_as_row();
+      if (header) headers_.push_back({key, reader.place(*header), *header});
       for (data::LabelledRow row; reader.next(row);) {
+        names_.insert(row.labels.begin(), row.labels.end());
         look(row, reader.place(row));
         if (time_.is_left()) continue;
         found_.unread.push_back({key, path + " behind line " + std::to_string(row.line)});
@@ -59,7 +63,6 @@ class LabelledLook {
   void read_training() {
     const std::string key = "data.train";
     if (data_.train.empty() || config::is_unreliable(known_, key)) return;
-    std::unordered_set<std::string> names;
     int64_t rows = 0;
     note_stop(found_, Stage::kTraining, key, [&] {
       if (!data_.labels.empty()) labels_ = data::Labels::given(data_.labels);
@@ -67,12 +70,11 @@ class LabelledLook {
         ++rows;
         for (const auto& label : row.labels) {
           if (labels_) labels_->number_of(label, place);
-          names.insert(label);
         }
       });
       if (whole) found_.most_batches = most_batches(text_, rows);
       if (!whole || labels_ || data_.is_regression()) return;
-      labels_ = data::Labels::sorted({names.begin(), names.end()});
+      labels_ = data::Labels::sorted({names_.begin(), names_.end()});
     });
     look_at_weights();
   }
@@ -103,12 +105,30 @@ class LabelledLook {
     }
   }
 
+  // Of a file that is both one says it.
+  void doubt_headers() {
+    std::unordered_set<std::string> told;
+    for (const auto& [key, place, row] : headers_) {
+      const auto is_label = [&](const std::string& name) { return names_.contains(name); };
+      if (!data::is_sample(row, is_label) || !told.insert(place).second) continue;
+      found_.doubts.push_back(
+          {key, data::sample_as_header_text(place), data::kSampleAsHeaderAdvice});
+    }
+  }
+
+  struct Header {
+    std::string key, place;
+    data::LabelledRow row;
+  };
+
   const TextSections text_;
   const data::LabelledOptions& data_;
   const losses::LabelLossOptions& loss_;
   const std::vector<config::Problem>& known_;
   const LookTime time_;
-  std::optional<data::Labels> labels_;  ///< once all of them are known
+  std::optional<data::Labels> labels_;     ///< once all of them are known
+  std::unordered_set<std::string> names_;  ///< labels of the rows that were read
+  std::vector<Header> headers_;            ///< that may be samples
   Preflight found_;
 };
 

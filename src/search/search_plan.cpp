@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "config/resolved.h"
 #include "config/toml_file.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
 #include "search/build_space.h"
 #include "search/path_values.h"
@@ -171,6 +172,18 @@ bool has_search_keys(const config::TomlFile& file) {
   return file.table["search"]["config"] || file.table["space"].is_array_of_tables();
 }
 
+// A section of search files, sound or not.
+bool has_search_section(const config::TomlFile& file) {
+  return file.table.contains("search") || file.table.contains("method") ||
+         file.table.contains("space");
+}
+
+bool has_section_of(const config::Schema& schema, const config::TomlFile& file) {
+  return std::any_of(file.table.begin(), file.table.end(), [&](const auto& entry) {
+    return entry.second.is_table() && schema.find_section(std::string(entry.first.str()));
+  });
+}
+
 }  // namespace
 
 void RefusedPoints::add(const std::string& point, const std::string& reason) {
@@ -241,6 +254,23 @@ std::vector<config::Problem> problems_as_configuration(const fs::path& path) {
            .key = ""}};
 }
 
+std::vector<config::Problem> problems_as_search_file(const fs::path& path) {
+  std::vector<config::Problem> unread;
+  const auto files = config::read_toml_file(path, unread);
+  experiment::Experiment defaults;
+  const auto schema = experiment::experiment_schema(defaults);
+  const auto is_of_run = [&](const auto& file) { return has_section_of(schema, file); };
+  if (std::any_of(files.begin(), files.end(), has_search_section) ||
+      std::none_of(files.begin(), files.end(), is_of_run)) {
+    return {};
+  }
+  return {{.place = path.string(),
+           .what = "is a configuration of one run, and no search file",
+           .hint = "name it as search.config in a file of its own; `stretto search describe "
+                   "search` lists the keys",
+           .key = ""}};
+}
+
 experiment::LoadedExperiment load_configuration(const fs::path& path,
                                                 const std::vector<std::string>& overrides) {
   try {
@@ -285,6 +315,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   std::vector<config::Problem> problems;
   loaded.origins =
       config::load_file(path, {}, search_schema(plan.options), search_schema(fallback), problems);
+  if (!problems.empty()) config::throw_problems(problems_as_search_file(path));
   for (auto& problem : problems) problem.hint = with_own_command(std::move(problem.hint));
   const auto& search = plan.options.search;
   if (experiment::readable(problems)) {

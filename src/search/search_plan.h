@@ -74,7 +74,7 @@ struct LoadedSearch {
 /// Reads a search file and the configuration that it names, and checks everything that can be
 /// checked before a trial trains: keys and values of the space against the configuration's, points
 /// against the space, that some point makes a sound configuration. Throws Error(kUsage) with all
-/// problems.
+/// problems; of a configuration of one run with that of problems_as_search_file() alone.
 LoadedSearch load_search(const std::filesystem::path& path, const SpaceUse& use = {});
 
 /// The plan that a journal has kept. Throws Error(kBadData).
@@ -87,6 +87,10 @@ SearchPlan with_absolute_values(const SearchPlan& stored, const std::filesystem:
 /// What is wrong with a search file where a configuration is expected: one problem, with the
 /// command that takes such a file. Empty for any other file, and for one that is no TOML.
 std::vector<config::Problem> problems_as_configuration(const std::filesystem::path& path);
+
+/// The other way round: a configuration of one run where a search file is expected. Empty for any
+/// other file, and for one with a section of search files.
+std::vector<config::Problem> problems_as_search_file(const std::filesystem::path& path);
 
 /// experiment::load_experiment(). When that throws, and the file is a search file, the
 /// Error(kUsage) has the problem of problems_as_configuration() alone. A sound file is read once.

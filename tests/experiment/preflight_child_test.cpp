@@ -25,6 +25,7 @@ TEST(PreflightChild, FindingsComeBackWhole) {
         });
         note_stop(own, Stage::kFiles, "", [] { throw Error(ExitCode::kIo, "cannot read"); });
         own.unread.push_back({"data.train", "a.en from line 1,234 on"});
+        own.doubts.push_back({"data.train", "a.tsv:1 looks odd", "look at it"});
         own.most_batches = int64_t{1} << 40;
       },
       found));
@@ -41,6 +42,10 @@ TEST(PreflightChild, FindingsComeBackWhole) {
   ASSERT_EQ(found.unread.size(), 2u);
   EXPECT_EQ(found.unread[1].key, "data.train");
   EXPECT_EQ(found.unread[1].what, "a.en from line 1,234 on");
+  ASSERT_EQ(found.doubts.size(), 1u);
+  EXPECT_EQ(found.doubts[0].key, "data.train");
+  EXPECT_EQ(found.doubts[0].what, "a.tsv:1 looks odd");
+  EXPECT_EQ(found.doubts[0].hint, "look at it");
   EXPECT_EQ(found.most_batches, int64_t{1} << 40);
 }
 

@@ -406,6 +406,13 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
       << hint_of("run.device=quantum");
 }
 
+TEST(Suggestions, OfTheStepBetweenWindowsItIsSaidThatItIsNoOverlap) {
+  EXPECT_EQ(
+      hint_of_all("[task]\nname = \"question_answering\"\n[data]\ndoc_stride = 128\n", {}),
+      "did you mean `data.stride`? it is the step between windows; doc_stride of run_qa.py is "
+      "what they share (integer, default 128, in tokens)");
+}
+
 TEST(Suggestions, WhatIsNoNumberIsToldSo) {
   for (const auto& [override_text, start] :
        {std::pair{"optim.lr=1e-3e", "\"1e-3e\" is not a number; "},

@@ -90,6 +90,25 @@ TEST_F(TextClassificationRulesTest, WeightsOfClassesFitTheLabelsThatTheFilesHave
   EXPECT_EQ(stops({.limit = std::chrono::milliseconds(0)}).size(), 0U);
 }
 
+TEST_F(TextClassificationRulesTest, AHeaderThatLooksLikeASampleIsDoubted) {
+  own().data.text = "1";
+  own().data.label = "2";
+  const auto doubts = [&] { return preflight(e_, {}, {}).doubts; };
+  EXPECT_EQ(doubts().size(), 0U);
+  const std::string file = folder_.write("bare.tsv", "a b\tyes\nc d\tno\ne f\tyes\n");
+  own().data.train = {file};
+  own().data.valid.push_back(file);
+  const auto found = doubts();
+  ASSERT_EQ(found.size(), 1U) << "a file that is read twice";
+  EXPECT_EQ(found[0].key, "data.train");
+  EXPECT_EQ(found[0].what, file + ":1 looks like a sample, not like a header, and is not read");
+  EXPECT_TRUE(found[0].hint.starts_with("data.header = false reads it")) << found[0].hint;
+  EXPECT_EQ(stops().size(), 0U);
+  own().data.header = false;
+  own().data.valid.clear();
+  EXPECT_EQ(doubts().size(), 0U);
+}
+
 TEST_F(TextClassificationRulesTest, ANumberHasNoKeysOfClasses) {
   own().data.label_kind = "number";
   e_.eval.best_metric = "pearson";

@@ -257,6 +257,21 @@ TEST(Lint, ManyMicroBatchesWithAdamWantAWarmUpAndARunOfSomeLength) {
   }
 }
 
+TEST(Lint, OfRadamBothWhatWasPublishedAndWhatWasMeasuredIsSaid) {
+  for (const char* length : {"train.max_steps=900", "train.max_steps=9000"}) {
+    std::string fix;
+    for (const auto& finding :
+         lint_of({"train.update_freq=20", "schedule.warmup_steps=100", length})) {
+      if (finding.code == "LB011") fix = finding.fix;
+    }
+    EXPECT_NE(fix.find("stay at 16 or below"), std::string::npos) << length << ": " << fix;
+    EXPECT_NE(fix.find("\"radam\" helped in published runs, and lost more in ours"),
+              std::string::npos)
+        << fix;
+    EXPECT_EQ(fix.find("use optim.name"), std::string::npos) << fix;
+  }
+}
+
 TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
   const auto noted = [](const char* samples, const char* scaling = "optim.lr_scaling=sqrt") {
     const auto codes = codes_of(lint_of({samples, scaling, "optim.reference_batch=4096"}));

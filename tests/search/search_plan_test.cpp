@@ -492,6 +492,25 @@ TEST(SearchPlan, IsOneProblemWhereAConfigurationIsExpected) {
   EXPECT_TRUE(problems_as_configuration(bench.folder / "nowhere.toml").empty());
 }
 
+TEST(SearchPlan, AConfigurationOfOneRunIsOneProblemWhereASearchFileIsExpected) {
+  const SearchBench bench;
+  const auto refused = [](const std::string& path) {
+    return testing::failure(ExitCode::kUsage, [&] { load_search(path); }).message();
+  };
+  const std::string said =
+      ": is a configuration of one run, and no search file\n  name it as search.config in a file "
+      "of "
+      "its own; `stretto search describe search` lists the keys";
+  EXPECT_EQ(refused(bench.config), bench.config + said);
+  const std::string including = bench.folder.write("more.toml", "include = \"my.toml\"\n");
+  EXPECT_EQ(refused(including), including + said);
+  EXPECT_TRUE(problems_as_search_file(bench.file("", "[data]\n")).empty());
+  for (const char* text : {"[method]\nname = \"grid\"\n[data]\n", "[serach]\n", "[[space", ""}) {
+    EXPECT_TRUE(problems_as_search_file(bench.folder.write("other.toml", text)).empty()) << text;
+  }
+  EXPECT_TRUE(problems_as_search_file(bench.folder / "nowhere.toml").empty());
+}
+
 TEST(SearchPlan, IsThatProblemAloneWhereALoadedConfigurationIsRefused) {
   const SearchBench bench;
   const auto refused = [&](const std::string& path, const std::vector<std::string>& overrides) {

@@ -33,6 +33,7 @@ struct Verdict {
   std::vector<config::Problem> errors;  ///< in their order
   ExitCode code = ExitCode::kOk;
   std::vector<experiment::Unread> unread;
+  std::vector<experiment::Doubt> doubts = {};
   bool full_reads_more = false;  ///< what `--full` would read is among `unread`
 };
 
@@ -125,6 +126,7 @@ Verdict judge(const CheckArguments& options) {
   if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);
   verdict.errors.insert(verdict.errors.end(), problems.begin(), problems.end());
   verdict.unread.insert(verdict.unread.end(), found.unread.begin(), found.unread.end());
+  verdict.doubts = found.doubts;
   verdict.full_reads_more = !verdict.unread.empty() && !options.preflight.full;
   tell_unmatched(verdict);
   verdict.errors = config::in_order(std::move(verdict.errors));
@@ -155,6 +157,12 @@ void print_json(const Verdict& verdict) {
   for (const auto& note : verdict.inspection.origins.notes()) {
     json["former"].push_back({{"place", note.place.text()}, {"what", note.what}});
   }
+  json["doubts"] = Json::array();
+  for (const auto& doubt : verdict.doubts) {
+    json["doubts"].push_back({{"place", verdict.inspection.origins.of(doubt.key)},
+                              {"what", doubt.what},
+                              {"hint", doubt.hint}});
+  }
   json["findings"] = Json::array();
   for (const auto& finding : verdict.inspection.findings) {
     json["findings"].push_back(as_json(finding));
@@ -165,6 +173,10 @@ void print_json(const Verdict& verdict) {
 void print_text(const Verdict& verdict) {
   for (const auto& note : verdict.inspection.origins.notes()) {
     std::cout << "note: " << note.text() << "\n";
+  }
+  for (const auto& doubt : verdict.doubts) {
+    std::cout << "note: " << verdict.inspection.origins.of(doubt.key) << ": " << doubt.what
+              << "\n  " << doubt.hint << "\n";
   }
   for (const auto& finding : verdict.inspection.findings) {
     const std::string place = finding.place == "default" ? "" : finding.place + ": ";
@@ -184,7 +196,8 @@ void print_text(const Verdict& verdict) {
 
 void print_verdict(const CheckArguments& options, const Verdict& verdict) {
   const auto& inspection = verdict.inspection;
-  const size_t notes = inspection.findings.size() + inspection.origins.notes().size();
+  const size_t notes =
+      inspection.findings.size() + inspection.origins.notes().size() + verdict.doubts.size();
   std::cout << options.config << ": no errors";
   if (!verdict.unread.empty()) std::cout << " in what was looked at";
   if (notes > 0) std::cout << ", " << counted(static_cast<int64_t>(notes), "note");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -40,6 +41,14 @@ std::string utf8_of_latin1(std::string_view text) {
   return out;
 }
 
+std::optional<double> finite_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (!is_number || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 std::vector<std::string> split_at(std::string_view text, std::string_view separator) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -71,6 +80,21 @@ LabelledReader& LabelledReader::operator=(LabelledReader&&) noexcept = default;
 
 std::string LabelledReader::place(const LabelledRow& row) const {
   return name_ + ":" + std::to_string(row.line);
+}
+
+std::optional<LabelledRow> LabelledReader::header_as_row() const {
+  const auto label = rows_->label_of_header();
+  if (!label) return std::nullopt;
+  const bool is_latin1 = columns_.encoding == Encoding::kLatin1;
+  LabelledRow row{.labels = {is_latin1 ? utf8_of_latin1(*label) : *label}, .line = 1};
+  split_labels(row);
+  if (row.labels.empty()) return std::nullopt;
+  if (columns_.kind == LabelKind::kNames) return row;
+  const auto value = finite_number(row.labels.front());
+  if (!value) return std::nullopt;
+  row.value = *value;
+  row.labels.clear();
+  return row;
 }
 
 void LabelledReader::refuse(const LabelledRow& row, const std::string& what,
@@ -142,12 +166,12 @@ void LabelledReader::check_labels(LabelledRow& row) const {
     return;
   }
   const std::string text = row.labels.empty() ? "" : row.labels.front();
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), row.value);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  if (row.labels.size() != 1 || !is_number || !std::isfinite(row.value)) {
+  const auto value = finite_number(text);
+  if (row.labels.size() != 1 || !value) {
     refuse(row, "label `" + printable(text, 60) + "` is not a finite number",
            "regression takes numbers such as 3.5");
   }
+  row.value = *value;
   row.labels.clear();
 }
 

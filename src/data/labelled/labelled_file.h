@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,9 @@ class LabelledReader {
   int64_t num_skipped() const { return num_skipped_; }  ///< rows with `skipped_label` so far
   /// "dev.tsv:17"
   std::string place(const LabelledRow& row) const;
+  /// The header as a row, without texts, where it may be a sample: columns are numbers, none of
+  /// them is named so, and there is a label, or the number that LabelKind::kNumber wants.
+  std::optional<LabelledRow> header_as_row() const;
 
   /// A source of raw rows: a text, or two, and what the label column has.
   class Rows;

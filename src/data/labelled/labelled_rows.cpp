@@ -42,6 +42,7 @@ class SeparatedRows final : public LabelledReader::Rows {
     label_ = place_of(columns.label, "");
     num_fields_ = first_.size();
     has_first_ = !has_header_;
+    names_column_ = is_name(columns.text) || is_name(columns.text2) || is_name(columns.label);
   }
 
   bool next(LabelledRow& row) override {
@@ -58,7 +59,16 @@ class SeparatedRows final : public LabelledReader::Rows {
     return true;
   }
 
+  std::optional<std::string> label_of_header() const override {
+    if (!has_header_ || names_column_ || !label_) return std::nullopt;
+    return first_[*label_];
+  }
+
  private:
+  bool is_name(const std::string& column) const {
+    return has_header_ && std::find(first_.begin(), first_.end(), column) != first_.end();
+  }
+
   bool next_record(std::vector<std::string>& fields, int64_t& line) {
     if (has_first_) {
       has_first_ = false;
@@ -121,7 +131,8 @@ class SeparatedRows final : public LabelledReader::Rows {
   SeparatedRecords::Kind kind_;
   bool has_header_;
   std::vector<std::string> first_;
-  bool has_first_ = false;  ///< still to be given as a row
+  bool has_first_ = false;     ///< still to be given as a row
+  bool names_column_ = false;  ///< the header, one that is read
   int64_t first_line_ = 0;
   size_t num_fields_ = 0, text_ = 0;
   std::optional<size_t> text2_, label_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "data/labelled/labelled_file.h"
@@ -15,6 +16,8 @@ class LabelledReader::Rows {
   /// Fills text, text2, line and, with what the label column has, labels: one entry, or those of a
   /// JSON array. @return false at the end of the input
   virtual bool next(LabelledRow& row) = 0;
+  /// What the label column has in a header that names no column that is read; else nothing.
+  virtual std::optional<std::string> label_of_header() const { return std::nullopt; }
 };
 
 /// @param format  not kByEnding

@@ -95,6 +95,11 @@ class SetBuilder {
   }
 
   void keep(LabelledRow row) { set_.rows.push_back(std::move(row)); }
+  void look_at_header(const LabelledReader& reader) {
+    const auto header = reader.header_as_row();
+    const auto is_label = [&](const std::string& name) { return labels_->find(name).has_value(); };
+    if (is_sample(header, is_label)) set_.samples_as_header.push_back(reader.place(*header));
+  }
   void add_skipped(int64_t count) { set_.skipped += count; }
   LabelledSet take() { return std::move(set_); }
 
@@ -165,6 +170,15 @@ std::unique_ptr<text::LineSource> open_labelled_texts(const LabelledOptions& opt
   return std::make_unique<LabelledTextLines>(options);
 }
 
+bool is_sample(const std::optional<LabelledRow>& header,
+               const std::function<bool(const std::string&)>& is_label) {
+  return header && std::all_of(header->labels.begin(), header->labels.end(), is_label);
+}
+
+std::string sample_as_header_text(const std::string& place) {
+  return place + " looks like a sample, not like a header, and is not read";
+}
+
 LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
                               const text::Tokenizer& tokenizer, const Labels* labels,
                               KeepTexts keep) {
@@ -177,6 +191,7 @@ LabelledSet read_labelled_set(std::span<const std::string> paths, const Labelled
       builder.add(row, place);
       if (keep == KeepTexts::kYes) builder.keep(row);
     }
+    builder.look_at_header(reader);
     builder.add_skipped(reader.num_skipped());
   }
   return builder.take();

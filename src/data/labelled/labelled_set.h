@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,15 @@ std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_t
 /// on.
 std::unique_ptr<text::LineSource> open_labelled_texts(const LabelledOptions& options);
 
+/// Whether a header looks like a sample: the data have its labels, too.
+/// @param header  LabelledReader::header_as_row()
+bool is_sample(const std::optional<LabelledRow>& header,
+               const std::function<bool(const std::string&)>& is_label);
+/// What is said of such a header, and what helps.
+std::string sample_as_header_text(const std::string& place);
+inline constexpr const char* kSampleAsHeaderAdvice =
+    "data.header = false reads it, where the file has no header";
+
 /// Labelled texts in memory, encoded.
 struct LabelledSet {
   Batch samples;  ///< whose ids are their places; all columns
@@ -39,6 +49,7 @@ struct LabelledSet {
   std::vector<LabelledRow> rows;
   uint64_t hash = 0;  ///< of ids, segments and labels
   int64_t unknown = 0, cut_samples = 0, cut_tokens = 0, skipped = 0;
+  std::vector<std::string> samples_as_header;  ///< "a.tsv:1", by is_sample()
 
   int64_t size() const { return samples.num_sequences(); }
 };

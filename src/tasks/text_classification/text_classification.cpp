@@ -1,6 +1,7 @@
 #include "tasks/text_classification/text_classification.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "data/length_batches.h"
 #include "data/samples_in_memory.h"
@@ -70,7 +71,9 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
       labels_(std::move(labels)) {
   const auto& data = options_.data;
   const auto read = [&](const std::vector<std::string>& files, data::KeepTexts keep) {
-    return data::read_labelled_set(files, data, tokenizer(), this->labels(), keep);
+    auto set = data::read_labelled_set(files, data, tokenizer(), this->labels(), keep);
+    samples_as_header_.insert(set.samples_as_header.begin(), set.samples_as_header.end());
+    return set;
   };
   auto train = read(data.train, data::KeepTexts::kNo);
   outputs_.emplace(options_, this->labels(),
@@ -130,6 +133,14 @@ train::Validation TextClassificationTask::validate() {
   result.samples = label_samples(*outputs_, labels(), predictions, *valid_,
                                  static_cast<size_t>(experiment().report.samples));
   return result;
+}
+
+void TextClassificationTask::require_known_data(bool warn) const {
+  TextTask::require_known_data(warn);
+  if (!warn) return;
+  for (const auto& place : samples_as_header_) {
+    log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
+  }
 }
 
 TextFacts TextClassificationTask::facts_of(const std::string& name,

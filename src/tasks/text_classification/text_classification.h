@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class TextClassificationTask : public TextTask {
   std::vector<train::Score> measures(const train::Totals& totals) const override;
   bool can_validate() const override { return valid_.has_value(); }
   train::Validation validate() override;
+  /// And warns of headers that look like samples.
+  void require_known_data(bool warn) const override;
 
  protected:
   std::vector<TextFacts> text_facts() const override;
@@ -52,6 +55,7 @@ class TextClassificationTask : public TextTask {
   std::optional<TextFacts> train_facts_;
   std::optional<LabelOutputs> outputs_;
   std::optional<data::LabelledSet> valid_;
+  std::set<std::string> samples_as_header_;  ///< of all files
 };
 
 /// The confusion matrix, where texts have one label each, and the texts whose loss is highest.

@@ -80,5 +80,22 @@ TEST(CheckWithoutEngine, IsToldWhatTrainingHereWouldSayOfPatterns) {
       << outcome.err;
 }
 
+TEST(CheckWithoutEngine, NotesAHeaderThatLooksLikeASample) {
+  const WithoutEngine lab;
+  lab.folder.write("bare.tsv", "red\tno\nblue\tyes\ngreen\tno\n");
+  lab.folder.write("my.toml",
+                   "[task]\nname = \"text_classification\"\n[data]\ntrain = [\"bare.tsv\"]\n"
+                   "text = \"1\"\nlabel = \"2\"\n[train]\nmax_steps = 9000\n");
+  const std::string what = "bare.tsv:1 looks like a sample, not like a header, and is not read";
+  auto outcome = lab.check("");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(has(outcome.out, "note: my.toml:4:1: `data.train`: ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, what + "\n  data.header = false reads it")) << outcome.out;
+  outcome = lab.check("--json");
+  EXPECT_TRUE(has(outcome.out, "\"doubts\":[{\"place\":\"my.toml:4:1: `data.train`\""))
+      << outcome.out;
+  EXPECT_TRUE(has(lab.check("data.header=false --json").out, "\"doubts\":[],"));
+}
+
 }  // namespace
 }  // namespace stretto::testing

@@ -61,6 +61,25 @@ TEST_F(ReadingKeys, AreFreeForEvalAndInferAlone) {
             said({"train", "labels.toml", "--run", "run", "data.skipped_label=-"}));
 }
 
+TEST_F(ReadingKeys, AnOverrideOfAFixedKeyIsToldBeforeARuleIsAsked) {
+  const std::string fixed = ": fixed, since the run was trained with another value\n";
+  for (const std::string word :
+       {"model.num_heads=7", "data.label_kind=number", "task.name=masked_lm", "model.d_model=abc",
+        "optim.lr=-1", "tokenizer.type=sentencepiece"}) {
+    const std::string key = word.substr(0, word.find('='));
+    for (const char* command : {"eval", "infer", "embed"}) {
+      const std::string error = said({command, "run", word});
+      expect_in("error: command line, `" + word + "`: `" + key + "`" + fixed, error);
+      EXPECT_FALSE(has(error, "config.toml:")) << command << ": " << error;
+    }
+  }
+  expect_in("how files are read: data.format, data.header",
+            said({"eval", "run", "task.name=masked_lm"}));
+  const std::string both = said({"eval", "run", "eval.max_tokns=9", "model.num_heads=7"});
+  expect_in("`model.num_heads`" + fixed, both);
+  expect_in("did you mean `eval.max_tokens`?", both);
+}
+
 TEST_F(ReadingKeys, AFileOfDataLeavesTheKeysBehindItAlone) {
   expect_in("`data.labels`: fixed, since",
             said({"eval", "run", "--data", "dev.tsv", "data.labels=[\"no\"]"}));

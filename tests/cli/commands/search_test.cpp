@@ -66,6 +66,19 @@ TEST(SearchCommand, IsNamedWhereItsFileIsTakenForAConfiguration) {
   EXPECT_EQ(json["errors"].size(), 1u);
 }
 
+TEST(SearchCommand, TellsAConfigurationOfOneRunWhereItBelongs) {
+  const Program program;
+  const SearchBench bench;
+  const auto result = program.run({"search", bench.config, "--dir", "found"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err,
+            "error: " + bench.config +
+                ": is a configuration of one run, and no search file\n"
+                "  name it as search.config in a file of its own; `stretto search describe search` "
+                "lists the keys\n");
+  EXPECT_FALSE(std::filesystem::exists(program.folder / "found"));
+}
+
 TEST(SearchCommand, IsNamedByDescribeForItsOwnKeys) {
   const Program program;
   for (const std::string name : {"search", "space", "search.max_trials", "method.asha"}) {

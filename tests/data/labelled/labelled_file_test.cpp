@@ -56,6 +56,41 @@ TEST(LabelledFile, TakesANameForANameBeforeANumber) {
   EXPECT_EQ(rows_of("a.tsv", "text\tlabel\nx\ty\n", {.text = "1", .label = "2"})[0].text, "x");
 }
 
+TEST(LabelledFile, AHeaderIsARowOnlyWhereItNamesNoColumn) {
+  const LabelledColumns numbers{.text = "1", .label = "2"};
+  auto reader = open("a.tsv", "good\tyes\nbad\tno\n", numbers);
+  const auto header = reader.header_as_row();
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->labels, Labelled{"yes"});
+  EXPECT_EQ(reader.place(*header), "a.tsv:1");
+  const auto has_row = [](const std::string& text, const LabelledColumns& columns) {
+    return open("a.tsv", text, columns).header_as_row().has_value();
+  };
+  EXPECT_FALSE(has_row("1\tyes\nbad\tno\n", numbers)) << "a name";
+  EXPECT_FALSE(has_row("good\t \nbad\tno\n", numbers)) << "no label";
+  EXPECT_FALSE(has_row("", numbers));
+  EXPECT_FALSE(has_row("text\tyes\nbad\tno\n", {.label = "2"}));
+  EXPECT_FALSE(has_row("good\tyes\n", {.text = "1", .label = "2", .header = false}));
+  EXPECT_FALSE(has_row("good\tyes\nbad\tno\n", {.text = "1", .label = ""}));
+  EXPECT_FALSE(open("a.jsonl", "{\"1\": \"a\", \"2\": \"b\"}\n", numbers).header_as_row());
+}
+
+TEST(LabelledFile, LabelsOfAHeaderAreReadAsThoseOfRows) {
+  const auto header = [](const std::string& text, LabelledColumns columns) {
+    columns.text = "1";
+    columns.label = "2";
+    return open("a.tsv", text + "\nbad\t1\n", columns).header_as_row();
+  };
+  EXPECT_EQ(header("good\ta:x,b", {.label_separator = ",", .label_until = ":"})->labels,
+            (Labelled{"a", "b"}));
+  EXPECT_EQ(header("good\t\xE9", {.encoding = Encoding::kLatin1})->labels, Labelled{"é"});
+  EXPECT_TRUE(header("good\t\xE9", {})) << "is refused where it is read as a row";
+  const auto number = header("good\t3.5", {.kind = LabelKind::kNumber});
+  ASSERT_TRUE(number);
+  EXPECT_EQ(number->value, 3.5);
+  EXPECT_FALSE(header("sentence\tscore", {.kind = LabelKind::kNumber}));
+}
+
 TEST(LabelledFile, AColumnThatIsReadHasItsNameAlone) {
   const std::string twice = "text,other,other,text,label\na,b,c,d,x\n";
   const auto error = refusal(ExitCode::kUsage, "a.csv", twice);

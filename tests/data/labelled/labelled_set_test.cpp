@@ -85,6 +85,24 @@ TEST_F(LabelledSetTest, AnUnknownLabelIsAnErrorWithItsLine) {
   EXPECT_NE(error.advice().find("did you mean `yes`"), std::string::npos) << error.advice();
 }
 
+TEST_F(LabelledSetTest, NotesAHeaderThatLooksLikeASample) {
+  options_.text = "1";
+  options_.label = "2";
+  const auto labels = Labels::given({"yes", "no"});
+  const auto headers = [&](const std::string& first, const Labels* known) {
+    const std::string row = known == nullptr ? "\nin\t1\n" : "\nin\tno\n";
+    options_.train = {folder_.write("a.tsv", first + row),
+                      folder_.write("b.tsv", "text\tlabel" + row)};
+    return read(known).samples_as_header;
+  };
+  const std::vector<std::string> found{(folder_ / "a.tsv").string() + ":1"};
+  EXPECT_EQ(headers("who\tyes", &labels), found);
+  EXPECT_TRUE(headers("sentence\tname", &labels).empty());
+  options_.label_kind = "number";
+  EXPECT_EQ(headers("who\t3.5", nullptr), found);
+  EXPECT_TRUE(headers("sentence\tscore", nullptr).empty());
+}
+
 TEST_F(LabelledSetTest, OtherTextsAndLabelsHaveAnotherHash) {
   const auto hash_of = [&](const std::string& rows) {
     options_.train = {folder_.write("a.tsv", "text\tlabel\n" + rows)};

@@ -523,6 +523,31 @@ TEST_F(TextClassificationTest, AColumnThatIsHardlyTheLabelIsToldOf) {
   EXPECT_EQ(told(apart + alike).find("warning: data.train"), std::string::npos);
 }
 
+TEST_F(TextClassificationTest, AHeaderThatLooksLikeASampleIsToldOfOnceByRankZero) {
+  const std::string all = rows(60, 3);
+  const std::string file = folder_.write("bare.tsv", all.substr(all.find('\n') + 1));
+  sections().data.train = sections().data.valid = {file};
+  sections().data.text = "1";
+  sections().data.label = "3";
+  const std::string said =
+      "warning: " + file + ":1 looks like a sample, not like a header, and is not read; ";
+  const auto told = [&](const std::function<void()>& look) {
+    ::testing::internal::CaptureStderr();
+    look();
+    const std::string err = ::testing::internal::GetCapturedStderr();
+    const size_t first = err.find(said);
+    if (first == std::string::npos) return 0;
+    return err.find(said, first + 1) == std::string::npos ? 1 : 2;
+  };
+  const auto task = make_task();
+  EXPECT_EQ(told([&] { task->require_known_data(/*warn=*/true); }), 1);
+  EXPECT_EQ(told([&] { task->require_known_data(/*warn=*/false); }), 0);
+  train("bare", 1);
+  EXPECT_EQ(told([&] { eval("bare"); }), 1);
+  sections().data.header = false;
+  EXPECT_EQ(told([&] { eval("bare"); }), 0);
+}
+
 TEST_F(TextClassificationTest, AModelWithoutAHeadIsRefused) {
   sections().model.head = "none";
   const Error error = failure(ExitCode::kUsage, [&] { make_task(); });
