@@ -264,6 +264,21 @@ TEST(Explain, NamesCompetitorsAndCutOffOfEachRung) {
                 rows);
 }
 
+// Each trial has its least loss before its end, where it has what the log and best.toml say.
+TEST(Explain, HasTheLastValueInTheLastRungOfMedianStopping) {
+  const SearchBench bench;
+  SearchState state(plan_of(bench, "max_trials = 4\n", kMedianRule + kLearningRate));
+  play(state, [](const Trial& trial, const Job& job) {
+    return (job.until < 64 ? 1.0 : 2.0) - 0.1 * static_cast<double>(trial.id);
+  });
+  ASSERT_EQ(state.best(), 3);
+  EXPECT_EQ(value_text(state.plan(), state.trials()[3].reports.back().value), "nll 1.7000");
+  const auto text = explain(state);
+  const auto last = text.substr(text.find("  rung at 64 updates"));
+  expect_in("    trial 3     1.7000      the best", last);
+  expect_in("    trial 0     2.0000 ", last);
+}
+
 TEST(Importance, FindsTheKeyThatMattered) {
   const SearchBench bench;
   SearchState state(plan_of(bench, "max_trials = 40\n"));
