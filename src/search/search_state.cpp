@@ -75,10 +75,6 @@ SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
 
 }  // namespace
 
-int64_t updates_of(const Report& report) {
-  return report.value ? report.step : report.until;
-}
-
 const char* name_of(TrialState state) {
   switch (state) {
     case TrialState::kRunning:
