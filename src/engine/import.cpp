@@ -9,6 +9,7 @@
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
 #include "interchange/described_experiment.h"
+#include "interchange/folder_tensors.h"
 #include "interchange/import_model.h"
 #include "interchange/import_seq2seq.h"
 #include "interchange/new_folder.h"
@@ -36,9 +37,10 @@ store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
 
 /// Every parameter of the network that the configuration describes: the folder's tensor, or the
 /// network's own where the folder has none.
-std::vector<store::TensorView> complete(const std::vector<store::TensorView>& imported,
+std::vector<store::TensorView> complete(const interchange::ReadTensors& read,
                                         const torch::nn::Module& network,
                                         const std::string& where) {
+  const auto& imported = read.ours;
   std::vector<store::TensorView> tensors;
   std::vector<std::string> misfits;
   for (const auto& item : network.named_parameters()) {
@@ -51,7 +53,8 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
       }
       tensors.push_back(view_of(item.key(), item.value()));
     } else if (found->shape != item.value().sizes().vec()) {
-      misfits.push_back("`" + item.key() + "` is " + shape_text(found->shape) + ", the model has " +
+      misfits.push_back(interchange::name_in_folder(read.names, item.key()) + " is " +
+                        shape_text(found->shape) + ", the model has " +
                         shape_text(item.value().sizes().vec()));
     } else {
       tensors.push_back(*found);
@@ -120,7 +123,8 @@ void write_model(const ImportRequest& request, interchange::NewFolder& target, c
   // some of it is to have first weights.
   const auto network = tasks::family_of(loaded.options)
                            .make_network(loaded.options, model.assets, !model.missing.empty());
-  const auto tensors = complete(model.tensors, *network, request.folder);
+  const auto tensors =
+      complete({.ours = model.tensors, .names = model.names}, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);

@@ -48,7 +48,20 @@ bool is_of_another_tokenizer(int64_t rows, int64_t ids) {
   return spare > kMostSpare && spare > rows / 20;
 }
 
+std::string ticked(const std::string& name) {
+  return "`" + printable(name) + "`";
+}
+
 }  // namespace
+
+std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours) {
+  const auto found = std::ranges::find(names, ours, &NamePair::ours);
+  if (found == names.end() || found->theirs.empty()) return ticked(ours);
+  std::vector<std::string> theirs;
+  for (const auto& name : found->theirs) theirs.push_back(ticked(name));
+  return join(theirs, " + ") + " (" + ticked(ours) +
+         (found->skips_rows ? ", without rows that nothing reads)" : ")");
+}
 
 TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
   TensorsByName named;
@@ -62,21 +75,19 @@ TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::p
 }
 
 void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
-                          const std::vector<TensorView>& ours, const fs::path& folder,
+                          const ReadTensors& read, const fs::path& folder,
                           std::set<std::string>& known) {
   for (const NamePair& copy : copies) {
     const auto found = theirs.find(copy.theirs[0]);
     if (found == theirs.end()) continue;
     known.insert(copy.theirs[0]);
-    const auto original = std::find_if(ours.begin(), ours.end(), [&](const TensorView& tensor) {
-      return tensor.name == copy.ours;
-    });
-    if (original == ours.end()) continue;
+    const auto original = std::ranges::find(read.ours, copy.ours, &TensorView::name);
+    if (original == read.ours.end()) continue;
     std::deque<std::string> bytes;
     if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
     throw Error(ExitCode::kBadData,
-                folder.string() + ": `" + copy.theirs[0] + "` is not `" + copy.ours +
-                    "`, which config.json ties to it",
+                folder.string() + ": " + ticked(copy.theirs[0]) + " is not " +
+                    name_in_folder(read.names, copy.ours) + ", which config.json ties to it",
                 "set tie_word_embeddings in config.json to false, where the model does not tie");
   }
 }
@@ -100,18 +111,19 @@ void require_names(const NameMisfits& misfits, const ImportOptions& options, con
 int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
                  const fs::path& folder) {
   const int64_t rows = table.shape.empty() ? 0 : table.shape[0];
+  const std::string name = size.table.empty() ? ticked(table.name) : size.table;
   if (rows < size.ids || rows != size.stated) {
     throw Error(ExitCode::kBadData,
                 folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
                     counted(size.ids, "id") + ", config.json says " + with_thousands(size.stated) +
-                    ", and `" + table.name + "` has " + counted(rows, "row"),
+                    ", and " + name + " has " + counted(rows, "row"),
                 "put the tokenizer of these weights into the folder");
   }
   if (!size.ignores_extra && is_of_another_tokenizer(rows, size.ids)) {
     throw Error(
         ExitCode::kBadData,
         folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
-            counted(size.ids, "id") + ", and `" + table.name + "` has " + counted(rows, "row"),
+            counted(size.ids, "id") + ", and " + name + " has " + counted(rows, "row"),
         "put the tokenizer of these weights into the folder; --ignore-extra leaves out rows "
         "without an id");
   }

@@ -50,12 +50,13 @@ bool is_table_of_tokens(const std::string& name, const ModelDescription& descrip
 /// every run has them.
 void fit_to_vocabulary(ImportedModel& model, const fs::path& folder, bool ignores_extra) {
   const auto& description = model.config.description;
-  const VocabularySize size{.ids = model.tokenizer->size(),
-                            .stated = description.vocab_size,
-                            .multiple = text::TextTokenizerOptions().vocab_multiple,
-                            .ignores_extra = ignores_extra};
+  VocabularySize size{.ids = model.tokenizer->size(),
+                      .stated = description.vocab_size,
+                      .multiple = text::TextTokenizerOptions().vocab_multiple,
+                      .ignores_extra = ignores_extra};
   for (TensorView& tensor : model.tensors) {
     if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
+    size.table = name_in_folder(model.names, tensor.name);
     model.rows_left_out = fit_rows(tensor, size, *model.own, folder);
   }
 }
@@ -90,13 +91,14 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
                    [&](const std::string& name) { return theirs.contains(name); })) {
     description.model.pooling = "mean";
   }
-  const auto names = names_of(architecture, description, prefixed);
+  model.names = names_of(architecture, description, prefixed);
   const int64_t skipped = description.pad_id + 1;
-  auto joined_tensors = joined(theirs, names, skipped, folder.string());
+  auto joined_tensors = joined(theirs, model.names, skipped, folder.string());
   model.tensors = joined_tensors.list.tensors;
   model.missing = joined_tensors.missing;
   std::set<std::string> known(joined_tensors.taken.begin(), joined_tensors.taken.end());
-  require_equal_copies(theirs, copies_of(architecture, description), model.tensors, folder, known);
+  require_equal_copies(theirs, copies_of(architecture, description),
+                       {.ours = model.tensors, .names = model.names}, folder, known);
   model.own = std::make_shared<TensorList>(std::move(joined_tensors.list));
   std::vector<std::string> extra;
   for (const auto& [name, tensor] : theirs) {

@@ -23,6 +23,7 @@ struct ImportedModel {
   std::map<std::string, std::string> assets;  ///< tokenizer.json, and labels.json of labels
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::vector<store::TensorView> tensors;  ///< under the names of models::TextModel, F32
+  std::vector<NamePair> names;             ///< of these tensors in the folder
   std::vector<std::string> missing;        ///< tensors of the model that the folder has not
   /// Tensors of the folder that are not in the model: those that nothing reads, and extra ones.
   std::vector<std::string> left_out;

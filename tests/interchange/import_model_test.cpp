@@ -153,7 +153,11 @@ TEST(ImportModel, ATiedMatrixIsTheTable) {
   auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
   folder.shapes["cls.predictions.decoder.weight"] = {8, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("ties"), std::string::npos);
+  EXPECT_NE(refused(folder).find("`cls.predictions.decoder.weight` is not "
+                                 "`bert.embeddings.word_embeddings.weight` "
+                                 "(`encoder.embedding.weight`), which config.json ties to it"),
+            std::string::npos)
+      << refused(folder);
   auto untied = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
   untied.shapes["cls.predictions.decoder.weight"] = {8, 4};
   untied.config["tie_word_embeddings"] = false;
@@ -166,6 +170,10 @@ TEST(ImportModel, TheVocabularyFitsTheWeights) {
   folder.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
   folder.write();
   EXPECT_NE(refused(folder).find("does not fit the weights"), std::string::npos);
+  EXPECT_NE(refused(folder).find("and `bert.embeddings.word_embeddings.weight` "
+                                 "(`encoder.embedding.weight`) has 8 rows"),
+            std::string::npos)
+      << refused(folder);
   auto roomy = ModelFolder::bert("BertModel");
   roomy.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   roomy.write();
@@ -176,6 +184,14 @@ TEST(ImportModel, TheVocabularyFitsTheWeights) {
   EXPECT_EQ(table->shape, (std::vector<int64_t>{8, 4}));
   const auto theirs = roomy.values_of("bert.embeddings.word_embeddings.weight");
   EXPECT_EQ(table->bytes, theirs.substr(0, 6 * 16) + std::string(2 * 16, '\0'));
+}
+
+TEST(ImportModel, TensorsAreNamedAsTheFolderDoes) {
+  const std::vector<NamePair> names{{{"q", "k"}, "qk"}, {{"p"}, "positions", true}};
+  EXPECT_EQ(name_in_folder(names, "qk"), "`q` + `k` (`qk`)");
+  EXPECT_EQ(name_in_folder(names, "positions"),
+            "`p` (`positions`, without rows that nothing reads)");
+  EXPECT_EQ(name_in_folder(names, "new"), "`new`");
 }
 
 TEST(ImportModel, ATokenizerOfAFractionOfTheRowsIsAnotherModels) {

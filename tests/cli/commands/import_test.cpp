@@ -117,7 +117,23 @@ TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   fs::remove(*folder.dir / "model.safetensors");
   folder.shapes["embeddings.LayerNorm.weight"] = {5};
   folder.write();
-  refuses(folder, "`encoder.embedding_norm.weight` is [5], the model has [4]");
+  refuses(folder,
+          "`embeddings.LayerNorm.weight` (`encoder.embedding_norm.weight`) is [5], the model has "
+          "[4]");
+}
+
+TEST_F(ImportCommand, ShapesThatDoNotFitHaveTheNamesOfTheFolder) {
+  auto folder = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  folder.shapes["classifier.bias"] = {7};
+  const std::string self = "bert.encoder.layer.0.attention.self.";
+  for (const char* part : {"query.bias", "key.bias", "value.bias"}) {
+    folder.shapes[self + part] = {3};
+  }
+  folder.write();
+  refuses(folder, "`classifier.bias` (`head.output.bias`) is [7], the model has [2]");
+  refuses(folder, "`" + self + "query.bias` + `" + self + "key.bias` + `" + self +
+                      "value.bias` (`encoder.layers.0.self_attention.qkv.bias`) is [9], the model "
+                      "has [12]");
 }
 
 TEST_F(ImportCommand, AModelThatCannotBeIsBlamedOnItsConfigJson) {
