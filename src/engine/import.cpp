@@ -107,6 +107,15 @@ void tell_differences(const std::vector<std::string>& missing,
             " of the table of tokens, behind the last id of the tokenizer");
 }
 
+void tell_not_finite(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const auto others = static_cast<int64_t>(names.size()) - 1;
+  log::warn("`" + printable(names.front()) + "`" +
+            (others == 0 ? " has" : " and " + counted(others, "other tensor") + " have") +
+            " values that are not finite; answers of this model will be refused; copy the folder "
+            "again, or take other weights");
+}
+
 void tell_result(const ImportRequest& request, const std::string& model_class,
                  const std::vector<store::TensorView>& tensors, int64_t pieces) {
   std::cout << request.run_directory << ": " << model_class << ", "
@@ -123,11 +132,12 @@ void write_model(const ImportRequest& request, interchange::NewFolder& target, c
   // some of it is to have first weights.
   const auto network = tasks::family_of(loaded.options)
                            .make_network(loaded.options, model.assets, !model.missing.empty());
-  const auto tensors =
-      complete({.ours = model.tensors, .names = model.names}, *network, request.folder);
+  const interchange::ReadTensors read{.ours = model.tensors, .names = model.names};
+  const auto tensors = complete(read, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
+  tell_not_finite(interchange::not_finite(read));
   tell_result(request, model_class, tensors, pieces);
 }
 

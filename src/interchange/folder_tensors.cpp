@@ -1,6 +1,8 @@
 #include "interchange/folder_tensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -52,6 +54,15 @@ std::string ticked(const std::string& name) {
   return "`" + printable(name) + "`";
 }
 
+bool are_finite(std::string_view floats) {
+  for (size_t at = 0; at + sizeof(float) <= floats.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, floats.data() + at, sizeof(float));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours) {
@@ -61,6 +72,22 @@ std::string name_in_folder(const std::vector<NamePair>& names, const std::string
   for (const auto& name : found->theirs) theirs.push_back(ticked(name));
   return join(theirs, " + ") + " (" + ticked(ours) +
          (found->skips_rows ? ", without rows that nothing reads)" : ")");
+}
+
+std::vector<std::string> not_finite(const ReadTensors& read) {
+  std::vector<std::string> found;
+  for (const NamePair& pair : read.names) {
+    const auto whole = std::ranges::find(read.ours, pair.ours, &TensorView::name);
+    if (whole == read.ours.end()) continue;
+    const size_t size = whole->bytes.size() / pair.theirs.size();
+    for (size_t i = 0; i < pair.theirs.size(); ++i) {
+      if (are_finite(whole->bytes.substr(i * size, size))) continue;
+      // Two tables of ours may come from one.
+      const std::string& name = pair.theirs[i];
+      if (std::ranges::find(found, name) == found.end()) found.push_back(name);
+    }
+  }
+  return found;
 }
 
 TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {

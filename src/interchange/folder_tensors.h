@@ -26,6 +26,10 @@ struct ReadTensors {
 /// "`classifier.bias` (`head.output.bias`)". Ours alone where `names` does not have it.
 std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours);
 
+/// The folder's names of tensors that have values which are infinite or NaN, in the order of
+/// `names`. Looked at is what was read: all tensors are F32.
+std::vector<std::string> not_finite(const ReadTensors& read);
+
 /// Tensors that a folder may have a second time, because the model ties them: such a copy must be
 /// equal to the tensor of ours that it repeats. Adds the copies that are there to `known`.
 /// Throws Error(kBadData): a copy that differs is of a model that does not tie.

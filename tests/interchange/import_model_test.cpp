@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "experiment/experiment.h"
 #include "experiment/text_sections.h"
@@ -192,6 +194,22 @@ TEST(ImportModel, TensorsAreNamedAsTheFolderDoes) {
   EXPECT_EQ(name_in_folder(names, "positions"),
             "`p` (`positions`, without rows that nothing reads)");
   EXPECT_EQ(name_in_folder(names, "new"), "`new`");
+}
+
+TEST(ImportModel, ValuesThatAreNotFiniteAreFoundInWhatIsRead) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.add_layer("bert.pooler.dense", 4, 4);
+  const auto found = [&] {
+    folder.write();
+    const auto model = import_model(folder.dir->path());
+    return not_finite({.ours = model.tensors, .names = model.names});
+  };
+  EXPECT_EQ(found(), std::vector<std::string>{});
+  const std::string value = "bert.encoder.layer.0.attention.self.value.bias";
+  folder.last_values = {{"bert.pooler.dense.weight", std::nanf("")},  // nothing reads it
+                        {"cls.predictions.bias", std::nanf("")},
+                        {value, -std::numeric_limits<float>::infinity()}};
+  EXPECT_EQ(found(), (std::vector<std::string>{value, "cls.predictions.bias"}));
 }
 
 TEST(ImportModel, ATokenizerOfAFractionOfTheRowsIsAnotherModels) {

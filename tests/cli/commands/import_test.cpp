@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/cli/program.h"
 #include "tests/interchange/model_folder.h"
 #include "tests/store/pickle_writer.h"
@@ -99,6 +101,28 @@ TEST_F(ImportCommand, NamesThatTheErrorHasNoRoomForStandAboveIt) {
     EXPECT_LT(result.err.find(line), error) << line << result.err;
   }
   EXPECT_TRUE(fs::is_empty(run_.path()));
+}
+
+TEST_F(ImportCommand, WarnsOfValuesThatAreNotFinite) {
+  auto folder = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  const auto err_of = [&] {
+    folder.write();
+    fs::remove_all(run_.path() / "model");
+    const auto result = import(folder);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.err;
+  };
+  EXPECT_FALSE(has(err_of(), "not finite"));
+  folder.last_values = {{"classifier.weight", std::nanf("")}};
+  std::string err = err_of();
+  EXPECT_TRUE(has(err,
+                  "warning: `classifier.weight` has values that are not finite; answers of this "
+                  "model will be refused"))
+      << err;
+  folder.last_values["bert.embeddings.LayerNorm.bias"] = std::nanf("");
+  err = err_of();
+  EXPECT_TRUE(has(err, "`bert.embeddings.LayerNorm.bias` and 1 other tensor have values that"))
+      << err;
 }
 
 TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
