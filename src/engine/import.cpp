@@ -116,6 +116,13 @@ void tell_not_finite(const std::vector<std::string>& names) {
             "again, or take other weights");
 }
 
+void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& run) {
+  if (!vectors.problem.empty()) log::warn(vectors.problem);
+  if (vectors.options.empty()) return;
+  log::info("modules.json asks for the vectors of `stretto embed " + run + " " + vectors.options +
+            "`");
+}
+
 void tell_result(const ImportRequest& request, const std::string& model_class,
                  const std::vector<store::TensorView>& tensors, int64_t pieces) {
   std::cout << request.run_directory << ": " << model_class << ", "
@@ -146,6 +153,7 @@ void import_text_model(const ImportRequest& request, interchange::NewFolder& tar
   write_model(request, target, model,
               interchange::class_name(*model.config.architecture, model.config.description.head),
               model.tokenizer->size());
+  tell_vectors(model.vectors, request.run_directory);
 }
 
 void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {

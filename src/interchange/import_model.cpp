@@ -30,14 +30,23 @@ bool has_prefix(const TensorsByName& tensors, std::string_view prefix) {
                      [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
-/// Sentence encoders say how long a text may be; 0 when the folder says nothing.
-int64_t longest_text(const fs::path& folder) {
+/// `max_seq_length` of sentence encoders; 0 when the folder does not say it.
+int64_t longest_sentence(const fs::path& folder) {
   const fs::path path = folder / "sentence_bert_config.json";
   if (!fs::exists(path)) return 0;
   const ConfigReader config(
       parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
       path.string());
   return config.integer("max_seq_length", 0, kFewestTextTokens, kMostTextTokens);
+}
+
+/// How long a text may be; 0 when the folder says nothing, or more than there are positions.
+int64_t longest_text(const fs::path& folder, int64_t positions) {
+  const int64_t of_sentences = longest_sentence(folder);
+  if (of_sentences > 0) return of_sentences;
+  const int64_t of_tokenizer = stated_max_length(folder);
+  const bool is_usable = of_tokenizer >= kFewestTextTokens && of_tokenizer <= positions;
+  return is_usable ? std::min(of_tokenizer, kMostTextTokens) : 0;
 }
 
 bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
@@ -158,7 +167,8 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   fit_to_vocabulary(model, folder, options.ignore_extra);
   model.experiment =
       described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,
-                           std::min(longest_text(folder), kMostTextTokens));
+                           longest_text(folder, description.model.max_positions));
+  model.vectors = read_embed_recipe(folder);
   return model;
 }
 

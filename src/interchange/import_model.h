@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "interchange/embed_recipe.h"
 #include "interchange/import_options.h"
 #include "interchange/model_config.h"
 #include "interchange/tensors.h"
@@ -28,6 +29,7 @@ struct ImportedModel {
   /// Tensors of the folder that are not in the model: those that nothing reads, and extra ones.
   std::vector<std::string> left_out;
   int64_t rows_left_out = 0;  ///< of tables of tokens, behind the last one of the tokenizer
+  EmbedRecipe vectors;        ///< as the folder asks for them
 
   std::shared_ptr<const store::WeightFiles> files;  ///< whose bytes the tensors are
   std::shared_ptr<TensorList> own;                  ///< and of others

@@ -334,6 +334,40 @@ TEST(ImportModel, ALengthOfTextsThatIsWrongIsBlamedOnItsFile) {
   }
 }
 
+int64_t longest_text_of(const std::filesystem::path& folder) {
+  return experiment::text_sections(import_model(folder).experiment).max_text_tokens;
+}
+
+TEST(ImportModel, TheLongestTextIsThatOfTheTokenizer) {
+  const auto roberta = ModelFolder::roberta("RobertaModel");
+  const auto bert = ModelFolder::bert("BertModel");
+  for (const auto& folder : {bert, roberta}) {  // both have 16 positions that are read
+    folder.write();
+    EXPECT_EQ(longest_text_of(folder.dir->path()), 16);
+    const auto with_length = [&](const std::string& length) {
+      folder.dir->write("tokenizer_config.json", "{\"model_max_length\": " + length + "}");
+      return longest_text_of(folder.dir->path());
+    };
+    EXPECT_EQ(with_length("12"), 12);
+    EXPECT_EQ(with_length("8"), 8);
+    // What means no bound, or none that a model could have.
+    for (const char* none : {"1000000000000000019884624838656", "1e30", "18446744073709551615",
+                             "18", "17", "7", "0", "-3", "12.5", "\"12\"", "null"}) {
+      EXPECT_EQ(with_length(none), 16) << none;
+    }
+  }
+}
+
+TEST(ImportModel, TheLongestTextOfSentencesComesFirst) {
+  const auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  folder.dir->write("tokenizer_config.json", R"({"model_max_length": 12})");
+  folder.dir->write("sentence_bert_config.json", R"({"max_seq_length": 14})");
+  EXPECT_EQ(longest_text_of(folder.dir->path()), 14);
+  folder.dir->write("sentence_bert_config.json", R"({"max_seq_length": null})");
+  EXPECT_EQ(longest_text_of(folder.dir->path()), 12);
+}
+
 TEST(ImportModel, ShapesThatDoNotFitAreRefused) {
   auto folder = ModelFolder::bert("BertModel");
   folder.shapes["bert.encoder.layer.0.attention.self.key.weight"] = {4, 3};
@@ -402,6 +436,19 @@ TEST(ExportModel, GivesBackWhatWasImported) {
               of_segments(model.assets.at("tokenizer.json"), description.model.num_segments));
     EXPECT_EQ(again.size(), model.assets.size());
   }
+}
+
+TEST(ExportModel, KeepsTheLongestText) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  const TempDir target;
+  export_model({.description = model.config.description,
+                .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                .max_text_tokens = 12,
+                .tensors = model.tensors},
+               kBert, target / "out");
+  EXPECT_EQ(longest_text_of(target / "out"), 12);
 }
 
 TEST(ExportModel, TheNearestClassThatIsEqual) {

@@ -125,6 +125,31 @@ TEST_F(ImportCommand, WarnsOfValuesThatAreNotFinite) {
       << err;
 }
 
+TEST_F(ImportCommand, TellsTheOptionsOfEmbedThatTheFolderAsksFor) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.write();
+  folder.dir->write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"},
+    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
+  folder.dir->write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": true})");
+  const std::string run = run_.path() / "model";
+  auto result = import(folder);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "modules.json asks for the vectors of `stretto embed " + run +
+                                  " --pooling mean --normalize`"))
+      << result.err;
+  const auto vectors = program_.run({"embed", run, "--pooling", "mean", "--normalize"}, "red\n");
+  EXPECT_EQ(vectors.code, 0) << vectors.err;
+
+  fs::remove_all(run);
+  folder.dir->write("1_Pooling/config.json", "{\n]");
+  result = import(folder);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "warning: ")) << result.err;
+  EXPECT_TRUE(has(result.err, "1_Pooling/config.json:2:1: ")) << result.err;
+  EXPECT_FALSE(has(result.err, "asks for")) << result.err;
+}
+
 TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   auto folder = ModelFolder::bert("BertModel", "");
   folder.write();
