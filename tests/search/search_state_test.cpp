@@ -112,6 +112,10 @@ TEST(SearchState, RefusesAJournalThatDoesNotFollow) {
   expect_in("journal:1: ", refusal([](auto& e) { e.erase(e.begin()); }));
   expect_in("journal:3: ", refusal([](auto& e) { e[2]["trial"] = -1; }));
   expect_in("journal:2: ", refusal([](auto& e) { e[1]["event"] = "unknown"; }));
+  // The page adds them up.
+  for (const int64_t step : {int64_t{-1}, INT64_MAX}) {
+    expect_in("journal:3: ", refusal([&](auto& e) { e[2]["step"] = step; }));
+  }
 }
 
 TEST(SearchState, HasTheUpdatesOfATrialThatItsConfigurationEndsEarly) {
