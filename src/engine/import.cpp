@@ -9,6 +9,7 @@
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
 #include "interchange/described_experiment.h"
+#include "interchange/folder_tensors.h"
 #include "interchange/import_model.h"
 #include "interchange/import_seq2seq.h"
 #include "interchange/new_folder.h"
@@ -36,9 +37,10 @@ store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
 
 /// Every parameter of the network that the configuration describes: the folder's tensor, or the
 /// network's own where the folder has none.
-std::vector<store::TensorView> complete(const std::vector<store::TensorView>& imported,
+std::vector<store::TensorView> complete(const interchange::ReadTensors& read,
                                         const torch::nn::Module& network,
                                         const std::string& where) {
+  const auto& imported = read.ours;
   std::vector<store::TensorView> tensors;
   std::vector<std::string> misfits;
   for (const auto& item : network.named_parameters()) {
@@ -51,7 +53,8 @@ std::vector<store::TensorView> complete(const std::vector<store::TensorView>& im
       }
       tensors.push_back(view_of(item.key(), item.value()));
     } else if (found->shape != item.value().sizes().vec()) {
-      misfits.push_back("`" + item.key() + "` is " + shape_text(found->shape) + ", the model has " +
+      misfits.push_back(interchange::name_in_folder(read.names, item.key()) + " is " +
+                        shape_text(found->shape) + ", the model has " +
                         shape_text(item.value().sizes().vec()));
     } else {
       tensors.push_back(*found);
@@ -104,6 +107,22 @@ void tell_differences(const std::vector<std::string>& missing,
             " of the table of tokens, behind the last id of the tokenizer");
 }
 
+void tell_not_finite(const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  const auto others = static_cast<int64_t>(names.size()) - 1;
+  log::warn("`" + printable(names.front()) + "`" +
+            (others == 0 ? " has" : " and " + counted(others, "other tensor") + " have") +
+            " values that are not finite; answers of this model will be refused; copy the folder "
+            "again, or take other weights");
+}
+
+void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& run) {
+  if (!vectors.problem.empty()) log::warn(vectors.problem);
+  if (vectors.options.empty()) return;
+  log::info("modules.json asks for the vectors of `stretto embed " + run + " " + vectors.options +
+            "`");
+}
+
 void tell_result(const ImportRequest& request, const std::string& model_class,
                  const std::vector<store::TensorView>& tensors, int64_t pieces) {
   std::cout << request.run_directory << ": " << model_class << ", "
@@ -120,10 +139,12 @@ void write_model(const ImportRequest& request, interchange::NewFolder& target, c
   // some of it is to have first weights.
   const auto network = tasks::family_of(loaded.options)
                            .make_network(loaded.options, model.assets, !model.missing.empty());
-  const auto tensors = complete(model.tensors, *network, request.folder);
+  const interchange::ReadTensors read{.ours = model.tensors, .names = model.names};
+  const auto tensors = complete(read, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
+  tell_not_finite(interchange::not_finite(read));
   tell_result(request, model_class, tensors, pieces);
 }
 
@@ -132,6 +153,7 @@ void import_text_model(const ImportRequest& request, interchange::NewFolder& tar
   write_model(request, target, model,
               interchange::class_name(*model.config.architecture, model.config.description.head),
               model.tokenizer->size());
+  tell_vectors(model.vectors, request.run_directory);
 }
 
 void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {

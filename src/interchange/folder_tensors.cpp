@@ -1,6 +1,8 @@
 #include "interchange/folder_tensors.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -48,7 +50,45 @@ bool is_of_another_tokenizer(int64_t rows, int64_t ids) {
   return spare > kMostSpare && spare > rows / 20;
 }
 
+std::string ticked(const std::string& name) {
+  return "`" + printable(name) + "`";
+}
+
+bool are_finite(std::string_view floats) {
+  for (size_t at = 0; at + sizeof(float) <= floats.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, floats.data() + at, sizeof(float));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours) {
+  const auto found = std::ranges::find(names, ours, &NamePair::ours);
+  if (found == names.end() || found->theirs.empty()) return ticked(ours);
+  std::vector<std::string> theirs;
+  for (const auto& name : found->theirs) theirs.push_back(ticked(name));
+  return join(theirs, " + ") + " (" + ticked(ours) +
+         (found->skips_rows ? ", without rows that nothing reads)" : ")");
+}
+
+std::vector<std::string> not_finite(const ReadTensors& read) {
+  std::vector<std::string> found;
+  for (const NamePair& pair : read.names) {
+    const auto whole = std::ranges::find(read.ours, pair.ours, &TensorView::name);
+    if (whole == read.ours.end()) continue;
+    const size_t size = whole->bytes.size() / pair.theirs.size();
+    for (size_t i = 0; i < pair.theirs.size(); ++i) {
+      if (are_finite(whole->bytes.substr(i * size, size))) continue;
+      // Two tables of ours may come from one.
+      const std::string& name = pair.theirs[i];
+      if (std::ranges::find(found, name) == found.end()) found.push_back(name);
+    }
+  }
+  return found;
+}
 
 TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
   TensorsByName named;
@@ -62,21 +102,19 @@ TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::p
 }
 
 void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
-                          const std::vector<TensorView>& ours, const fs::path& folder,
+                          const ReadTensors& read, const fs::path& folder,
                           std::set<std::string>& known) {
   for (const NamePair& copy : copies) {
     const auto found = theirs.find(copy.theirs[0]);
     if (found == theirs.end()) continue;
     known.insert(copy.theirs[0]);
-    const auto original = std::find_if(ours.begin(), ours.end(), [&](const TensorView& tensor) {
-      return tensor.name == copy.ours;
-    });
-    if (original == ours.end()) continue;
+    const auto original = std::ranges::find(read.ours, copy.ours, &TensorView::name);
+    if (original == read.ours.end()) continue;
     std::deque<std::string> bytes;
     if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
     throw Error(ExitCode::kBadData,
-                folder.string() + ": `" + copy.theirs[0] + "` is not `" + copy.ours +
-                    "`, which config.json ties to it",
+                folder.string() + ": " + ticked(copy.theirs[0]) + " is not " +
+                    name_in_folder(read.names, copy.ours) + ", which config.json ties to it",
                 "set tie_word_embeddings in config.json to false, where the model does not tie");
   }
 }
@@ -100,18 +138,19 @@ void require_names(const NameMisfits& misfits, const ImportOptions& options, con
 int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
                  const fs::path& folder) {
   const int64_t rows = table.shape.empty() ? 0 : table.shape[0];
+  const std::string name = size.table.empty() ? ticked(table.name) : size.table;
   if (rows < size.ids || rows != size.stated) {
     throw Error(ExitCode::kBadData,
                 folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
                     counted(size.ids, "id") + ", config.json says " + with_thousands(size.stated) +
-                    ", and `" + table.name + "` has " + counted(rows, "row"),
+                    ", and " + name + " has " + counted(rows, "row"),
                 "put the tokenizer of these weights into the folder");
   }
   if (!size.ignores_extra && is_of_another_tokenizer(rows, size.ids)) {
     throw Error(
         ExitCode::kBadData,
         folder.string() + ": the vocabulary does not fit the weights: the tokenizer has " +
-            counted(size.ids, "id") + ", and `" + table.name + "` has " + counted(rows, "row"),
+            counted(size.ids, "id") + ", and " + name + " has " + counted(rows, "row"),
         "put the tokenizer of these weights into the folder; --ignore-extra leaves out rows "
         "without an id");
   }

@@ -16,12 +16,26 @@ namespace stretto::interchange {
 TensorsByName by_modern_name(const std::vector<store::TensorView>& tensors,
                              const std::filesystem::path& folder);
 
+/// What was read of a folder: tensors under our names, and which of the folder's they are.
+struct ReadTensors {
+  const std::vector<store::TensorView>& ours;
+  const std::vector<NamePair>& names;
+};
+
+/// A tensor of ours by the folder's names, for messages:
+/// "`classifier.bias` (`head.output.bias`)". Ours alone where `names` does not have it.
+std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours);
+
+/// The folder's names of tensors that have values which are infinite or NaN, in the order of
+/// `names`. Looked at is what was read: all tensors are F32.
+std::vector<std::string> not_finite(const ReadTensors& read);
+
 /// Tensors that a folder may have a second time, because the model ties them: such a copy must be
 /// equal to the tensor of ours that it repeats. Adds the copies that are there to `known`.
 /// Throws Error(kBadData): a copy that differs is of a model that does not tie.
 void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePair>& copies,
-                          const std::vector<store::TensorView>& ours,
-                          const std::filesystem::path& folder, std::set<std::string>& known);
+                          const ReadTensors& read, const std::filesystem::path& folder,
+                          std::set<std::string>& known);
 
 /// Names that do not fit.
 struct NameMisfits {
@@ -40,6 +54,7 @@ struct VocabularySize {
   int64_t ids = 0, stated = 0;
   int64_t multiple = 1;        ///< of which the rows of a run's table are
   bool ignores_extra = false;  ///< rows without an id may be many
+  std::string table = {};      ///< which it is, for messages; empty = by its own name
 };
 
 /// Gives a table [V, …] the rows of the ids, and rows of zeros up to a round number, as every run

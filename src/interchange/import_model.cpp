@@ -30,14 +30,23 @@ bool has_prefix(const TensorsByName& tensors, std::string_view prefix) {
                      [&](const auto& entry) { return entry.first.starts_with(prefix); });
 }
 
-/// Sentence encoders say how long a text may be; 0 when the folder says nothing.
-int64_t longest_text(const fs::path& folder) {
+/// `max_seq_length` of sentence encoders; 0 when the folder does not say it.
+int64_t longest_sentence(const fs::path& folder) {
   const fs::path path = folder / "sentence_bert_config.json";
   if (!fs::exists(path)) return 0;
   const ConfigReader config(
       parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
       path.string());
   return config.integer("max_seq_length", 0, kFewestTextTokens, kMostTextTokens);
+}
+
+/// How long a text may be; 0 when the folder says nothing, or more than there are positions.
+int64_t longest_text(const fs::path& folder, int64_t positions) {
+  const int64_t of_sentences = longest_sentence(folder);
+  if (of_sentences > 0) return of_sentences;
+  const int64_t of_tokenizer = stated_max_length(folder);
+  const bool is_usable = of_tokenizer >= kFewestTextTokens && of_tokenizer <= positions;
+  return is_usable ? std::min(of_tokenizer, kMostTextTokens) : 0;
 }
 
 bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
@@ -50,12 +59,13 @@ bool is_table_of_tokens(const std::string& name, const ModelDescription& descrip
 /// every run has them.
 void fit_to_vocabulary(ImportedModel& model, const fs::path& folder, bool ignores_extra) {
   const auto& description = model.config.description;
-  const VocabularySize size{.ids = model.tokenizer->size(),
-                            .stated = description.vocab_size,
-                            .multiple = text::TextTokenizerOptions().vocab_multiple,
-                            .ignores_extra = ignores_extra};
+  VocabularySize size{.ids = model.tokenizer->size(),
+                      .stated = description.vocab_size,
+                      .multiple = text::TextTokenizerOptions().vocab_multiple,
+                      .ignores_extra = ignores_extra};
   for (TensorView& tensor : model.tensors) {
     if (!is_table_of_tokens(tensor.name, description) || tensor.shape.empty()) continue;
+    size.table = name_in_folder(model.names, tensor.name);
     model.rows_left_out = fit_rows(tensor, size, *model.own, folder);
   }
 }
@@ -90,13 +100,14 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
                    [&](const std::string& name) { return theirs.contains(name); })) {
     description.model.pooling = "mean";
   }
-  const auto names = names_of(architecture, description, prefixed);
+  model.names = names_of(architecture, description, prefixed);
   const int64_t skipped = description.pad_id + 1;
-  auto joined_tensors = joined(theirs, names, skipped, folder.string());
+  auto joined_tensors = joined(theirs, model.names, skipped, folder.string());
   model.tensors = joined_tensors.list.tensors;
   model.missing = joined_tensors.missing;
   std::set<std::string> known(joined_tensors.taken.begin(), joined_tensors.taken.end());
-  require_equal_copies(theirs, copies_of(architecture, description), model.tensors, folder, known);
+  require_equal_copies(theirs, copies_of(architecture, description),
+                       {.ours = model.tensors, .names = model.names}, folder, known);
   model.own = std::make_shared<TensorList>(std::move(joined_tensors.list));
   std::vector<std::string> extra;
   for (const auto& [name, tensor] : theirs) {
@@ -156,7 +167,8 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   fit_to_vocabulary(model, folder, options.ignore_extra);
   model.experiment =
       described_experiment(description, spec.model == text::TokenizerSpec::Model::kByteBpe,
-                           std::min(longest_text(folder), kMostTextTokens));
+                           longest_text(folder, description.model.max_positions));
+  model.vectors = read_embed_recipe(folder);
   return model;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "interchange/embed_recipe.h"
 #include "interchange/import_options.h"
 #include "interchange/model_config.h"
 #include "interchange/tensors.h"
@@ -23,10 +24,12 @@ struct ImportedModel {
   std::map<std::string, std::string> assets;  ///< tokenizer.json, and labels.json of labels
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::vector<store::TensorView> tensors;  ///< under the names of models::TextModel, F32
+  std::vector<NamePair> names;             ///< of these tensors in the folder
   std::vector<std::string> missing;        ///< tensors of the model that the folder has not
   /// Tensors of the folder that are not in the model: those that nothing reads, and extra ones.
   std::vector<std::string> left_out;
   int64_t rows_left_out = 0;  ///< of tables of tokens, behind the last one of the tokenizer
+  EmbedRecipe vectors;        ///< as the folder asks for them
 
   std::shared_ptr<const store::WeightFiles> files;  ///< whose bytes the tensors are
   std::shared_ptr<TensorList> own;                  ///< and of others

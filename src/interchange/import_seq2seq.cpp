@@ -197,15 +197,19 @@ void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
                           const ImportOptions& options) {
   const TensorsByName theirs = by_modern_name(model.files->tensors(), folder);
   const auto unread = choose_marian_tables(theirs, model.description);
-  auto found = joined(theirs, names_but_positions(model.description), 0, folder.string());
+  model.names = names_but_positions(model.description);
+  auto found = joined(theirs, model.names, 0, folder.string());
   model.tensors = found.list.tensors;
   model.missing = found.missing;
   model.own = std::make_shared<TensorList>(std::move(found.list));
   std::set<std::string> known(found.taken.begin(), found.taken.end());
   known.insert(unread.begin(), unread.end());
-  require_equal_copies(theirs, marian_copies(model.description), model.tensors, folder, known);
+  require_equal_copies(theirs, marian_copies(model.description),
+                       {.ours = model.tensors, .names = model.names}, folder, known);
   if (take_output_bias(model, theirs, folder)) known.insert(kMarianOutputBias);
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
+  for (const auto& [name, ours] : kPositionTables) model.names.push_back({{name}, ours});
+  model.names.push_back({{kMarianOutputBias}, kOutputBias});
   NameMisfits misfits{
       .model_class = model.model_class(), .not_found = found.not_found, .extra = {}};
   for (const auto& [name, tensor] : theirs) {
@@ -224,12 +228,13 @@ bool is_table_of(const std::string& name, bool source) {
 void fit_seq2seq_tables(ImportedSeq2Seq& model, const fs::path& folder, bool ignores_extra) {
   for (const bool source : {true, false}) {
     const auto& tokenizer = source ? *model.tokenizers.src : *model.tokenizers.tgt;
-    const VocabularySize size{.ids = tokenizer.size(),
-                              .stated = model.description.vocab_size,
-                              .multiple = text::TokenizerOptions().vocab_multiple,
-                              .ignores_extra = ignores_extra};
+    VocabularySize size{.ids = tokenizer.size(),
+                        .stated = model.description.vocab_size,
+                        .multiple = text::TokenizerOptions().vocab_multiple,
+                        .ignores_extra = ignores_extra};
     for (TensorView& tensor : model.tensors) {
       if (!is_table_of(tensor.name, source)) continue;
+      size.table = name_in_folder(model.names, tensor.name);
       model.rows_left_out =
           std::max(model.rows_left_out, fit_rows(tensor, size, *model.own, folder));
     }

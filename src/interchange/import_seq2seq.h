@@ -23,6 +23,7 @@ struct ImportedSeq2Seq {
   std::map<std::string, std::string> assets;  ///< of the tokenizers
   text::TokenizerPair tokenizers;
   std::vector<store::TensorView> tensors;  ///< under the names of models::EncoderDecoder, F32
+  std::vector<NamePair> names;             ///< of these tensors in the folder
   std::vector<std::string> missing;        ///< tensors of the model that the folder has not
   std::vector<std::string> left_out;       ///< tensors of the folder that are not in the model
   int64_t rows_left_out = 0;  ///< of each table of tokens, behind the last one of the tokenizer

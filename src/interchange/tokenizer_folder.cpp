@@ -209,6 +209,14 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   return *spec;
 }
 
+int64_t stated_max_length(const fs::path& folder) {
+  const auto config = read_keys(folder / "tokenizer_config.json");
+  if (!config || !config->has("model_max_length")) return 0;
+  const auto& length = config->json().at("model_max_length");
+  const bool fits = length.is_number_unsigned() && length.get<uint64_t>() <= uint64_t{INT64_MAX};
+  return fits ? length.get<int64_t>() : 0;
+}
+
 TokenizerSpec without_segments(TokenizerSpec spec) {
   for (auto* slots : {&spec.sequences.single, &spec.sequences.pair}) {
     for (auto& slot : *slots) slot.segment = 0;

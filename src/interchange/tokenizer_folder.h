@@ -19,6 +19,10 @@ namespace stretto::interchange {
 /// supported, and for two that disagree.
 text::TokenizerSpec read_tokenizer_folder(const std::filesystem::path& folder, bool roberta);
 
+/// `model_max_length` of tokenizer_config.json; 0 where it is missing or no whole number: of a
+/// tokenizer without a bound it is 1e30. Throws Error(kBadData) for a file that is no JSON object.
+int64_t stated_max_length(const std::filesystem::path& folder);
+
 /// The same tokenizer with all tokens of segment 0.
 text::TokenizerSpec without_segments(text::TokenizerSpec spec);
 

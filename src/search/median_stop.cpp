@@ -82,8 +82,10 @@ std::vector<Rung> MedianStop::rungs() const {
       const auto here = curve.find(until);
       if (here == curve.end()) continue;
       const bool last_look = curve.rbegin()->first == until;
+      // At the end nobody is judged any more: trials rank by their last scores.
+      const bool is_judged = !rung.is_last && here->second;
       rung.competitors.push_back({.trial = trial,
-                                  .score = here->second ? best_until(curve, until) : std::nullopt,
+                                  .score = is_judged ? best_until(curve, until) : here->second,
                                   .went_on = !last_look || !over_.contains(trial)});
       if (!rung.is_last && last_look && over_.contains(trial) && judged_by_.contains(trial)) {
         rung.cut_off = judged_by_.at(trial);

@@ -49,7 +49,7 @@ Json trial_json(const SearchState& state, const Trial& trial) {
   Json reports = Json::array();
   double seconds = 0;
   for (const auto& report : trial.reports) {
-    reports.push_back(Json::array({updates_of(report), or_null(report.value)}));
+    reports.push_back(Json::array({report.step, or_null(report.value)}));
     seconds = report.seconds;
   }
   const TrialState standing = state.state_of(trial.id);

@@ -12,7 +12,7 @@ namespace stretto::search {
 ///
 /// `trial`, `state`, `point` (numbers as numbers), `bracket`, `updates`, `value`, `reports` (pairs
 /// of updates and value), `failures`, `run`; of a trial that failed `error` and `log`; `seconds`,
-/// which alone is no function of file and seed. Updates are those that it made (updates_of()).
+/// which alone is no function of file and seed. Updates are those that it made (Trial::updates()).
 nlohmann::ordered_json trial_json(const SearchState& state, const Trial& trial);
 /// The lines of `trials.jsonl`.
 std::string trials_jsonl(const SearchState& state);

@@ -65,13 +65,14 @@ FileLock lock_of(const fs::path& directory) {
 
 // Once for a trial: it would come no further at its next rungs either.
 void tell_early_end(const Trial& trial) {
-  const auto ended_early = [](const Report& report) { return updates_of(report) < report.until; };
+  const auto ended_early = [](const Report& report) {
+    return report.value && report.step < report.until;
+  };
   const auto& reports = trial.reports;
   if (!ended_early(reports.back())) return;
   if (std::any_of(reports.begin(), std::prev(reports.end()), ended_early)) return;
   log::warn("trial " + std::to_string(trial.id) + " ended at update " +
-            with_thousands(updates_of(reports.back())) + " of " +
-            with_thousands(reports.back().until) +
+            with_thousands(trial.updates()) + " of " + with_thousands(reports.back().until) +
             ", by train.patience, train.max_epochs or train.max_hours; it is compared as if it had "
             "come further");
 }
@@ -395,9 +396,19 @@ bool SearchRunner::take_result() {
   return false;
 }
 
+// What fails in the same way each time has made as many updates each time. How far another training
+// came depends on when it was killed: such a trial has those of its last report.
+Report SearchRunner::failure_of(const Job& job) const {
+  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  const auto made = made_so_far(trial_directory(setup_.directory, job.trial));
+  return {.until = job.until,
+          .step = is_final(trial.exit_code) ? made.updates : trial.updates(),
+          .seconds = made.seconds};
+}
+
 void SearchRunner::take(const Ended& ended) {
   const Job& job = ended.job;
-  if (has_failed_for_good(job)) return report(job, {.until = job.until});
+  if (has_failed_for_good(job)) return report(job, failure_of(job));
   const auto& metric = state_->plan().metric;
   const auto last = last_validation(trial_directory(setup_.directory, job.trial), metric);
   if (!last || !last->value) {
@@ -405,8 +416,9 @@ void SearchRunner::take(const Ended& ended) {
         {job, ended.code,
          last ? metric + " of its last validation is no number" : "it ended without a validation"});
   }
-  report(job,
-         {.until = job.until, .step = last->step, .value = last->value, .seconds = last->seconds});
+  report(
+      job,
+      {.until = job.until, .step = last->updates, .value = last->value, .seconds = last->seconds});
 }
 
 void SearchRunner::report(const Job& job, const Report& report) {

@@ -89,6 +89,7 @@ class SearchRunner {
   [[noreturn]] void refuse(const Ended& ended);
   void stop_processes();
   bool has_failed_for_good(const Job& job) const;
+  Report failure_of(const Job& job) const;
   void report(const Job& job, const Report& report);
   bool is_time_up() const;
   double clock() const;

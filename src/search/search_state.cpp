@@ -75,10 +75,6 @@ SearchPlan plan_of(const JournalEntry& entry, const std::string& where) {
 
 }  // namespace
 
-int64_t updates_of(const Report& report) {
-  return report.value ? report.step : report.until;
-}
-
 const char* name_of(TrialState state) {
   switch (state) {
     case TrialState::kRunning:
@@ -144,6 +140,9 @@ void SearchState::apply(const JournalEntry& entry) {
     Report done{.until = job.until,
                 .step = entry.at("step").get<int64_t>(),
                 .seconds = entry.at("seconds").get<double>()};
+    if (done.step < 0 || done.step > kMostSteps) {
+      throw std::runtime_error("a training makes no such number of updates");
+    }
     if (!entry.at("value").is_null()) done.value = entry.at("value").get<double>();
     report(job, done, entry.at("clock").get<double>());
   } else {

@@ -17,14 +17,10 @@ namespace stretto::search {
 /// What a trial reported at the end of a job.
 struct Report {
   int64_t until = 0;            ///< updates that it was to make
-  int64_t step = 0;             ///< of its last validation
+  int64_t step = 0;             ///< updates that it had made by then
   std::optional<double> value;  ///< of the metric; absent: the trial failed for good
   double seconds = 0;           ///< that it has trained in all
 };
-
-/// Updates that a trial had made by then: fewer than `until` where its configuration ends it
-/// before. Of a failed one those that it was to make.
-int64_t updates_of(const Report& report);
 
 /// Where a trial stands.
 enum class TrialState {
@@ -45,8 +41,9 @@ struct Trial {
   int exit_code = 0;            ///< its code
   int64_t failed_until = 0;     ///< of its job
 
-  /// By its last report; 0 before the first.
-  int64_t updates() const { return reports.empty() ? 0 : updates_of(reports.back()); }
+  /// By its last report; 0 before the first. Fewer than its job was to make where it failed, or
+  /// its configuration ended it before.
+  int64_t updates() const { return reports.empty() ? 0 : reports.back().step; }
 };
 
 /// How a search stands: a fold over its journal. Live, each decision is taken here and then

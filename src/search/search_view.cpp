@@ -157,7 +157,7 @@ void SearchView::reported(const SearchState& state, const Job& job) {
   if (!report.value) return;
   const std::string place = place_text(state, job);
   log::info(trial_name(job.trial) + ": " + value_text(state.plan(), report.value) + " at " +
-            with_thousands(updates_of(report)) + (place.empty() ? "" : ", " + place));
+            with_thousands(report.step) + (place.empty() ? "" : ", " + place));
 }
 
 void SearchView::failed(const SearchState& state, const Job& job, bool tried_again) {

@@ -26,15 +26,26 @@ constexpr double kPatienceSeconds = 300;  // for a process of a killed search th
 constexpr double kTellSeconds = 5;        // between two signs of life to another host
 constexpr size_t kMostOutput = size_t{16} << 20;
 
+using Events = std::vector<report::MetricsEvent>;
+
 // Torn and broken lines are left out.
-std::vector<report::MetricsEvent> validation_events(const fs::path& run_directory) {
+Events events_of(const fs::path& run_directory) {
   const fs::path path = run_directory / "metrics.jsonl";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
   std::vector<report::BrokenLine> broken;
-  auto events = report::read_metrics(path, broken);
-  std::erase_if(events, [](const auto& event) { return event.event != "valid"; });
-  return events;
+  return report::read_metrics(path, broken);
+}
+
+bool is_validation(const report::MetricsEvent& event) {
+  return event.event == "valid";
+}
+
+// Each step that was left out has a line of its own.
+int64_t updates_at(const Events& events, int64_t step) {
+  return step - std::ranges::count_if(events, [&](const auto& event) {
+           return event.step <= step && event.skipped.value_or(false);
+         });
 }
 
 // A program without a folder is one of $PATH.
@@ -158,20 +169,29 @@ std::string TrialProcess::last_line() const {
 
 std::optional<LastValidation> last_validation(const fs::path& run_directory,
                                               const std::string& metric) {
-  const auto events = validation_events(run_directory);
-  if (events.empty()) return std::nullopt;
-  const auto& last = events.back();
-  auto value = last.number(metric);
+  const auto events = events_of(run_directory);
+  const auto last = std::find_if(events.rbegin(), events.rend(), is_validation);
+  if (last == events.rend()) return std::nullopt;
+  auto value = last->number(metric);
   if (value && !std::isfinite(*value)) value = std::nullopt;
-  return LastValidation{.step = last.step, .value = value, .seconds = last.seconds.value_or(0)};
+  return LastValidation{.updates = updates_at(events, last->step),
+                        .value = value,
+                        .seconds = last->seconds.value_or(0)};
+}
+
+MadeSoFar made_so_far(const fs::path& run_directory) {
+  const auto events = events_of(run_directory);
+  if (events.empty()) return {};
+  return {.updates = updates_at(events, events.back().step),
+          .seconds = events.back().seconds.value_or(0)};
 }
 
 std::vector<report::Point> validations_of(const fs::path& run_directory,
                                           const std::string& metric) {
   std::vector<report::Point> points;
   try {
-    for (const auto& event : validation_events(run_directory)) {
-      const auto value = event.number(metric);
+    for (const auto& event : events_of(run_directory)) {
+      const auto value = is_validation(event) ? event.number(metric) : std::nullopt;
       if (value && event.step > 0) points.push_back({static_cast<double>(event.step), *value});
     }
   } catch (const Error&) {

@@ -87,12 +87,19 @@ class TrialProcess {
 /// What a run folder says of a metric: the last validation of `metrics.jsonl`, and the time trained
 /// in all. Absent when there is none. Throws Error(kBadData), Error(kIo).
 struct LastValidation {
-  int64_t step = 0;
+  int64_t updates = 0;          ///< made by then; steps that were left out are none
   std::optional<double> value;  ///< absent: it has no such score, or no number
   double seconds = 0;
 };
 std::optional<LastValidation> last_validation(const std::filesystem::path& run_directory,
                                               const std::string& metric);
+/// How far a run folder came, by the last line of `metrics.jsonl`; zeros where there is none.
+/// Throws Error(kIo).
+struct MadeSoFar {
+  int64_t updates = 0;
+  double seconds = 0;
+};
+MadeSoFar made_so_far(const std::filesystem::path& run_directory);
 /// A metric at all validations of a run folder, x is the step; empty when there are none, or its
 /// `metrics.jsonl` cannot be read.
 std::vector<report::Point> validations_of(const std::filesystem::path& run_directory,

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "experiment/experiment.h"
 #include "experiment/text_sections.h"
@@ -153,7 +155,11 @@ TEST(ImportModel, ATiedMatrixIsTheTable) {
   auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
   folder.shapes["cls.predictions.decoder.weight"] = {8, 4};
   folder.write();
-  EXPECT_NE(refused(folder).find("ties"), std::string::npos);
+  EXPECT_NE(refused(folder).find("`cls.predictions.decoder.weight` is not "
+                                 "`bert.embeddings.word_embeddings.weight` "
+                                 "(`encoder.embedding.weight`), which config.json ties to it"),
+            std::string::npos)
+      << refused(folder);
   auto untied = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
   untied.shapes["cls.predictions.decoder.weight"] = {8, 4};
   untied.config["tie_word_embeddings"] = false;
@@ -166,6 +172,10 @@ TEST(ImportModel, TheVocabularyFitsTheWeights) {
   folder.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\nd\n");
   folder.write();
   EXPECT_NE(refused(folder).find("does not fit the weights"), std::string::npos);
+  EXPECT_NE(refused(folder).find("and `bert.embeddings.word_embeddings.weight` "
+                                 "(`encoder.embedding.weight`) has 8 rows"),
+            std::string::npos)
+      << refused(folder);
   auto roomy = ModelFolder::bert("BertModel");
   roomy.dir->write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   roomy.write();
@@ -176,6 +186,30 @@ TEST(ImportModel, TheVocabularyFitsTheWeights) {
   EXPECT_EQ(table->shape, (std::vector<int64_t>{8, 4}));
   const auto theirs = roomy.values_of("bert.embeddings.word_embeddings.weight");
   EXPECT_EQ(table->bytes, theirs.substr(0, 6 * 16) + std::string(2 * 16, '\0'));
+}
+
+TEST(ImportModel, TensorsAreNamedAsTheFolderDoes) {
+  const std::vector<NamePair> names{{{"q", "k"}, "qk"}, {{"p"}, "positions", true}};
+  EXPECT_EQ(name_in_folder(names, "qk"), "`q` + `k` (`qk`)");
+  EXPECT_EQ(name_in_folder(names, "positions"),
+            "`p` (`positions`, without rows that nothing reads)");
+  EXPECT_EQ(name_in_folder(names, "new"), "`new`");
+}
+
+TEST(ImportModel, ValuesThatAreNotFiniteAreFoundInWhatIsRead) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.add_layer("bert.pooler.dense", 4, 4);
+  const auto found = [&] {
+    folder.write();
+    const auto model = import_model(folder.dir->path());
+    return not_finite({.ours = model.tensors, .names = model.names});
+  };
+  EXPECT_EQ(found(), std::vector<std::string>{});
+  const std::string value = "bert.encoder.layer.0.attention.self.value.bias";
+  folder.last_values = {{"bert.pooler.dense.weight", std::nanf("")},  // nothing reads it
+                        {"cls.predictions.bias", std::nanf("")},
+                        {value, -std::numeric_limits<float>::infinity()}};
+  EXPECT_EQ(found(), (std::vector<std::string>{value, "cls.predictions.bias"}));
 }
 
 TEST(ImportModel, ATokenizerOfAFractionOfTheRowsIsAnotherModels) {
@@ -300,6 +334,40 @@ TEST(ImportModel, ALengthOfTextsThatIsWrongIsBlamedOnItsFile) {
   }
 }
 
+int64_t longest_text_of(const std::filesystem::path& folder) {
+  return experiment::text_sections(import_model(folder).experiment).max_text_tokens;
+}
+
+TEST(ImportModel, TheLongestTextIsThatOfTheTokenizer) {
+  const auto roberta = ModelFolder::roberta("RobertaModel");
+  const auto bert = ModelFolder::bert("BertModel");
+  for (const auto& folder : {bert, roberta}) {  // both have 16 positions that are read
+    folder.write();
+    EXPECT_EQ(longest_text_of(folder.dir->path()), 16);
+    const auto with_length = [&](const std::string& length) {
+      folder.dir->write("tokenizer_config.json", "{\"model_max_length\": " + length + "}");
+      return longest_text_of(folder.dir->path());
+    };
+    EXPECT_EQ(with_length("12"), 12);
+    EXPECT_EQ(with_length("8"), 8);
+    // What means no bound, or none that a model could have.
+    for (const char* none : {"1000000000000000019884624838656", "1e30", "18446744073709551615",
+                             "18", "17", "7", "0", "-3", "12.5", "\"12\"", "null"}) {
+      EXPECT_EQ(with_length(none), 16) << none;
+    }
+  }
+}
+
+TEST(ImportModel, TheLongestTextOfSentencesComesFirst) {
+  const auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  folder.dir->write("tokenizer_config.json", R"({"model_max_length": 12})");
+  folder.dir->write("sentence_bert_config.json", R"({"max_seq_length": 14})");
+  EXPECT_EQ(longest_text_of(folder.dir->path()), 14);
+  folder.dir->write("sentence_bert_config.json", R"({"max_seq_length": null})");
+  EXPECT_EQ(longest_text_of(folder.dir->path()), 12);
+}
+
 TEST(ImportModel, ShapesThatDoNotFitAreRefused) {
   auto folder = ModelFolder::bert("BertModel");
   folder.shapes["bert.encoder.layer.0.attention.self.key.weight"] = {4, 3};
@@ -368,6 +436,19 @@ TEST(ExportModel, GivesBackWhatWasImported) {
               of_segments(model.assets.at("tokenizer.json"), description.model.num_segments));
     EXPECT_EQ(again.size(), model.assets.size());
   }
+}
+
+TEST(ExportModel, KeepsTheLongestText) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  const auto model = import_model(folder.dir->path());
+  const TempDir target;
+  export_model({.description = model.config.description,
+                .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                .max_text_tokens = 12,
+                .tensors = model.tensors},
+               kBert, target / "out");
+  EXPECT_EQ(longest_text_of(target / "out"), 12);
 }
 
 TEST(ExportModel, TheNearestClassThatIsEqual) {

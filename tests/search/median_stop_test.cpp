@@ -46,6 +46,27 @@ TEST(MedianStop, ComparesTheBestSoFar) {
   expect_next(stop, 1, 30, 8.0);
 }
 
+// By hand: trial 0 was better at 20 than at its end, and trial 1 is the better one there.
+TEST(MedianStop, ShowsTheBestSoFarWhereItJudgesAndTheLastScoreAtTheEnd) {
+  MedianStop stop({.check_every = 10, .min_trials = 1}, 2, 30);
+  expect_next(stop, 0, 10, 4.0);
+  expect_next(stop, 0, 20, 2.0);
+  expect_next(stop, 0, 30, 3.0);
+  expect_next(stop, 1, 10, 2.2);
+  expect_next(stop, 1, 20, 2.6);
+  expect_next(stop, 1, 30, 2.5);
+  const auto rungs = stop.rungs();
+  ASSERT_EQ(rungs.size(), 3u);
+  const auto shown = [&](size_t rung) {
+    std::vector<std::pair<TrialId, std::optional<double>>> scores;
+    for (const auto& one : rungs[rung].competitors) scores.emplace_back(one.trial, one.score);
+    return scores;
+  };
+  using Scores = std::vector<std::pair<TrialId, std::optional<double>>>;
+  EXPECT_EQ(shown(1), (Scores{{0, 2.0}, {1, 2.2}}));
+  EXPECT_EQ(shown(2), (Scores{{1, 2.5}, {0, 3.0}}));
+}
+
 TEST(MedianStop, SparesEveryoneDuringTheGrace) {
   MedianStop stop({.check_every = 10, .grace_steps = 15, .min_trials = 1}, 2, 30);
   for (const int64_t until : {10, 20, 30}) expect_next(stop, 0, until, 1.0);

@@ -75,6 +75,44 @@ TEST_F(SearchRunnerTest, TriesAFailedTrialAgainAndThenCountsItAsTheWorst) {
             std::string::npos);
 }
 
+// By hand: of four steps two were left out. How far the trial came that was killed is no function
+// of the seed.
+TEST_F(SearchRunnerTest, CountsTheUpdatesThatAFailedTrialMade) {
+  fail(1, "diverged\n");
+  fail(2, "137\n");
+  fail(3, "nothing\n");
+  EXPECT_EQ(run(file("max_trials = 5\nslots = 1\nmax_restarts = 0\n"), "dir"), ExitCode::kOk);
+  const auto state = replayed("dir");
+  const auto json_of = [&](size_t trial) { return trial_json(state, state.trials()[trial]); };
+  EXPECT_EQ(json_of(1)["state"], "failed");
+  EXPECT_EQ(json_of(1)["updates"], 2);
+  EXPECT_EQ(json_of(1)["reports"].dump(), "[[2,null]]");
+  EXPECT_EQ(json_of(1)["seconds"], 1.0);
+  for (const size_t trial : {2, 3}) {
+    EXPECT_EQ(json_of(trial)["state"], "failed");
+    EXPECT_EQ(json_of(trial)["updates"], 0);
+  }
+  EXPECT_FALSE(log_has("dir", "ended at update")) << "it failed";
+}
+
+TEST_F(SearchRunnerTest, CountsTheSameWhereItIsKilledBehindAFailure) {
+  const auto path =
+      file("max_trials = 3\nslots = 1\n", "[method]\nname = \"random\"\n" + kLearningRate);
+  fail(1, "diverged\n");
+  EXPECT_EQ(run(path, "whole"), ExitCode::kOk);
+  fs::copy(bench_.folder / "whole", bench_.folder / "cut", fs::copy_options::recursive);
+  fs::remove_all(trial_directory(bench_.folder / "cut", 2));
+  std::string journal;
+  for (const auto& line : lines_of("whole/journal")) {
+    journal += line + "\n";
+    if (line.find("\"event\":\"failure\"") != std::string::npos) break;
+  }
+  std::ofstream(journal_path(bench_.folder / "cut")) << journal;
+  EXPECT_EQ(replayed("cut").state_of(1), TrialState::kRunning);
+  EXPECT_EQ(run(path, "cut"), ExitCode::kOk);
+  EXPECT_EQ(table("cut"), table("whole"));
+}
+
 TEST_F(SearchRunnerTest, StopsWhereADiskIsFullAndGoesOnLater) {
   const auto path = file("max_trials = 4\nslots = 1\n");
   run(path, "whole");

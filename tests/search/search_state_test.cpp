@@ -112,6 +112,10 @@ TEST(SearchState, RefusesAJournalThatDoesNotFollow) {
   expect_in("journal:1: ", refusal([](auto& e) { e.erase(e.begin()); }));
   expect_in("journal:3: ", refusal([](auto& e) { e[2]["trial"] = -1; }));
   expect_in("journal:2: ", refusal([](auto& e) { e[1]["event"] = "unknown"; }));
+  // The page adds them up.
+  for (const int64_t step : {int64_t{-1}, INT64_MAX}) {
+    expect_in("journal:3: ", refusal([&](auto& e) { e[2]["step"] = step; }));
+  }
 }
 
 TEST(SearchState, HasTheUpdatesOfATrialThatItsConfigurationEndsEarly) {
@@ -262,6 +266,21 @@ TEST(Explain, NamesCompetitorsAndCutOffOfEachRung) {
             "bracket 0: 4 trials, rungs at 16, 32, 64 updates\n"
             "  rung at 16 updates: 4 results, the best 2 of 4 go on (one of 2)\n" +
                 rows);
+}
+
+// Each trial has its least loss before its end, where it has what the log and best.toml say.
+TEST(Explain, HasTheLastValueInTheLastRungOfMedianStopping) {
+  const SearchBench bench;
+  SearchState state(plan_of(bench, "max_trials = 4\n", kMedianRule + kLearningRate));
+  play(state, [](const Trial& trial, const Job& job) {
+    return (job.until < 64 ? 1.0 : 2.0) - 0.1 * static_cast<double>(trial.id);
+  });
+  ASSERT_EQ(state.best(), 3);
+  EXPECT_EQ(value_text(state.plan(), state.trials()[3].reports.back().value), "nll 1.7000");
+  const auto text = explain(state);
+  const auto last = text.substr(text.find("  rung at 64 updates"));
+  expect_in("    trial 3     1.7000      the best", last);
+  expect_in("    trial 0     2.0000 ", last);
 }
 
 TEST(Importance, FindsTheKeyThatMattered) {

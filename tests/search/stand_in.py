@@ -36,6 +36,11 @@ def main():
                 return 0
             if lines[0] == "nothing":
                 return 0
+            if lines[0] == "diverged":
+                steps = ({"step": step, "epoch": 1, "event": "train", "seconds": step / 4} for step in (1, 2, 3, 4))
+                (run / "metrics.jsonl").write_text("".join(
+                    json.dumps(event | ({"skipped": True} if event["step"] > 2 else {})) + "\n" for event in steps))
+                return 70
             return int(lines[0])
     if "CUDA_VISIBLE_DEVICES" in os.environ:
         with open(run / "gpus", "a") as gpus:

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/base/temp_dir.h"
+
 namespace stretto::search {
 namespace {
 
@@ -48,6 +50,27 @@ TEST(TrainWords, ShareTheThreadsOutToProcesses) {
   EXPECT_EQ(threads_and_processes(6, {"0"}), (Pair{"6", ""})) << "one GPU needs no launcher";
   EXPECT_EQ(threads_and_processes(7, {"0", "1", "2"}), (Pair{"2", "3"}));
   EXPECT_EQ(threads_and_processes(1, {"0", "1", "2", "3"}), (Pair{"1", "4"})) << "one at least";
+}
+
+// By hand: of seven steps two were left out, the first before the validation. Losses that are not
+// finite are null.
+TEST(RunFolderOfATrial, CountsUpdatesWithoutThoseThatWereLeftOut) {
+  const testing::TempDir run;
+  EXPECT_FALSE(last_validation(run.path(), "nll"));
+  EXPECT_EQ(made_so_far(run.path()).updates, 0);
+  const std::string train = R"("epoch":1,"event":"train","loss":)";
+  run.write("metrics.jsonl", R"({"step":3,)" + train + "2.5,\"seconds\":3}\n" + R"({"step":4,)" +
+                                 train + "null,\"skipped\":true}\n" +
+                                 R"({"step":5,"epoch":1,"event":"valid","nll":2,"seconds":5})" +
+                                 "\n" + R"({"step":7,)" + train +
+                                 "null,\"seconds\":7,\"skipped\":true}\n");
+  const auto last = last_validation(run.path(), "nll");
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->updates, 4);
+  EXPECT_EQ(last->value, 2.0);
+  EXPECT_EQ(last->seconds, 5.0);
+  EXPECT_EQ(made_so_far(run.path()).updates, 5);
+  EXPECT_EQ(made_so_far(run.path()).seconds, 7.0);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/cli/program.h"
 #include "tests/interchange/model_folder.h"
 #include "tests/store/pickle_writer.h"
@@ -101,6 +103,53 @@ TEST_F(ImportCommand, NamesThatTheErrorHasNoRoomForStandAboveIt) {
   EXPECT_TRUE(fs::is_empty(run_.path()));
 }
 
+TEST_F(ImportCommand, WarnsOfValuesThatAreNotFinite) {
+  auto folder = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  const auto err_of = [&] {
+    folder.write();
+    fs::remove_all(run_.path() / "model");
+    const auto result = import(folder);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.err;
+  };
+  EXPECT_FALSE(has(err_of(), "not finite"));
+  folder.last_values = {{"classifier.weight", std::nanf("")}};
+  std::string err = err_of();
+  EXPECT_TRUE(has(err,
+                  "warning: `classifier.weight` has values that are not finite; answers of this "
+                  "model will be refused"))
+      << err;
+  folder.last_values["bert.embeddings.LayerNorm.bias"] = std::nanf("");
+  err = err_of();
+  EXPECT_TRUE(has(err, "`bert.embeddings.LayerNorm.bias` and 1 other tensor have values that"))
+      << err;
+}
+
+TEST_F(ImportCommand, TellsTheOptionsOfEmbedThatTheFolderAsksFor) {
+  auto folder = ModelFolder::bert("BertModel", "");
+  folder.write();
+  folder.dir->write("modules.json", R"([{"type": "sentence_transformers.models.Transformer"},
+    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}])");
+  folder.dir->write("1_Pooling/config.json", R"({"pooling_mode_mean_tokens": true})");
+  const std::string run = run_.path() / "model";
+  auto result = import(folder);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "modules.json asks for the vectors of `stretto embed " + run +
+                                  " --pooling mean --normalize`"))
+      << result.err;
+  const auto vectors = program_.run({"embed", run, "--pooling", "mean", "--normalize"}, "red\n");
+  EXPECT_EQ(vectors.code, 0) << vectors.err;
+
+  fs::remove_all(run);
+  folder.dir->write("1_Pooling/config.json", "{\n]");
+  result = import(folder);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(has(result.err, "warning: ")) << result.err;
+  EXPECT_TRUE(has(result.err, "1_Pooling/config.json:2:1: ")) << result.err;
+  EXPECT_FALSE(has(result.err, "asks for")) << result.err;
+}
+
 TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   auto folder = ModelFolder::bert("BertModel", "");
   folder.write();
@@ -117,7 +166,23 @@ TEST_F(ImportCommand, HostileFoldersLeaveNothing) {
   fs::remove(*folder.dir / "model.safetensors");
   folder.shapes["embeddings.LayerNorm.weight"] = {5};
   folder.write();
-  refuses(folder, "`encoder.embedding_norm.weight` is [5], the model has [4]");
+  refuses(folder,
+          "`embeddings.LayerNorm.weight` (`encoder.embedding_norm.weight`) is [5], the model has "
+          "[4]");
+}
+
+TEST_F(ImportCommand, ShapesThatDoNotFitHaveTheNamesOfTheFolder) {
+  auto folder = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  folder.shapes["classifier.bias"] = {7};
+  const std::string self = "bert.encoder.layer.0.attention.self.";
+  for (const char* part : {"query.bias", "key.bias", "value.bias"}) {
+    folder.shapes[self + part] = {3};
+  }
+  folder.write();
+  refuses(folder, "`classifier.bias` (`head.output.bias`) is [7], the model has [2]");
+  refuses(folder, "`" + self + "query.bias` + `" + self + "key.bias` + `" + self +
+                      "value.bias` (`encoder.layers.0.self_attention.qkv.bias`) is [9], the model "
+                      "has [12]");
 }
 
 TEST_F(ImportCommand, AModelThatCannotBeIsBlamedOnItsConfigJson) {
