@@ -19,11 +19,20 @@ constexpr const char* kLabels = experiment::TextClassificationOptions::kName;
 struct FamilyOption {
   const char* option;                      ///< "--src"
   std::vector<std::string_view> families;  ///< values of task.name
+  /// What it states in their configurations: "decode.beam_size", a whole number, or of a flag
+  /// "decode.method=sample". Empty = their requests have its value.
+  std::string key = {};
+  std::vector<std::string_view> without_key = {};  ///< of the families, whose requests have it
 };
 
 /// Throws Error(kUsage) for the first option that was given and is none of the family of this
 /// experiment, with the options that are.
 void require_own_options(const CLI::App& app, std::span<const FamilyOption> options,
                          const experiment::Experiment& experiment);
+
+/// The keys that given options state in the configuration of a family which has these options, as
+/// overrides. A family without such a key refuses it when they are read.
+std::vector<std::string> stated_keys(const CLI::App& app, std::span<const FamilyOption> options,
+                                     const std::string& family);
 
 }  // namespace stretto::cli

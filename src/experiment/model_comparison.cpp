@@ -13,21 +13,22 @@ ModelComparison::ModelComparison(const Experiment& theirs, const Experiment& own
 std::vector<std::string> ModelComparison::hidden_keys() const {
   std::vector<std::string> keys;
   for (const auto& key : own_schema_.keys) {
-    if (key.meta.hidden_in_shapes && their_schema_.find(key.path) != nullptr) {
-      keys.push_back(key.path);
-    }
+    if (key.meta.hidden_in_shapes) keys.push_back(key.path);
   }
   return keys;
 }
 
-void ModelComparison::compare(const std::string& key) {
-  compare(key, config::value_text(their_schema_.find(key)->value),
-          config::value_text(own_schema_.find(key)->value));
+void ModelComparison::compare(const std::string& key, const std::string& key_there) {
+  const auto *theirs = their_schema_.find(key_there), *own = own_schema_.find(key);
+  if (theirs == nullptr || own == nullptr) return;
+  compare_values({.key = key,
+                  .theirs = config::value_text(theirs->value),
+                  .own = config::value_text(own->value),
+                  .key_there = key_there});
 }
 
-void ModelComparison::compare(const std::string& key, const std::string& theirs,
-                              const std::string& own) {
-  if (theirs != own) found_.push_back({key, theirs, own});
+void ModelComparison::compare_values(const ModelDifference& values) {
+  if (values.theirs != values.own) found_.push_back(values);
 }
 
 }  // namespace stretto::experiment

@@ -19,13 +19,15 @@ class ModelComparison {
   const config::Schema& theirs() const { return their_schema_; }
   const config::Schema& own() const { return own_schema_; }
 
-  /// Keys that both have, and that shapes of tensors may hide (config::Meta).
+  /// Keys of the own experiment that shapes of tensors may hide (config::Meta).
   std::vector<std::string> hidden_keys() const;
 
-  /// As the configurations have it: a key that both have.
-  void compare(const std::string& key);
+  /// A key that may have another name there, as the configurations have it. A key that only one of
+  /// them has differs in nothing.
+  void compare(const std::string& key, const std::string& key_there);
+  void compare(const std::string& key) { compare(key, key); }
   /// Values as they count, where a key says less than them.
-  void compare(const std::string& key, const std::string& theirs, const std::string& own);
+  void compare_values(const ModelDifference& values);
 
   const std::vector<ModelDifference>& found() const { return found_; }
 

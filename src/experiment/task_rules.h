@@ -47,6 +47,7 @@ struct ModelWidth {
 /// A key of `[model]` in two experiments.
 struct ModelDifference {
   std::string key, theirs, own;  ///< "model.num_heads", and values as TOML writes them
+  std::string key_there;         ///< "model.encoders.1.num_heads"; the same for most
 };
 
 /// What a family of tasks says of a configuration before anything is built. One for each name of
@@ -105,9 +106,12 @@ class TaskRules {
   virtual void complete_stored(Experiment& /*experiment*/, const config::Origins& /*given*/) const {
   }
   /// `train.init_from`: where the other run's model computes other numbers than `own` would with
-  /// the same tensors, though their shapes are the same. Nothing for runs of other families.
-  virtual std::vector<ModelDifference> hidden_differences(const Experiment& /*theirs*/,
-                                                          const Experiment& /*own*/) const {
+  /// the same tensors, though their shapes are the same. Of parts that `own` takes nothing from,
+  /// and for runs of other families, nothing.
+  /// @param stored  the names of the other run's tensors; not read without `train.init_only`
+  virtual std::vector<ModelDifference> hidden_differences(
+      const Experiment& /*theirs*/, const Experiment& /*own*/,
+      const std::vector<std::string>& /*stored*/) const {
     return {};
   }
 };

@@ -8,6 +8,7 @@
 #include "experiment/model_comparison.h"
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
+#include "experiment/taken_parts.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -46,6 +47,16 @@ bool takes_pooling(const Experiment& theirs, const Experiment& own) {
   const auto &other = *text_sections(theirs).model, &model = *text_sections(own).model;
   if (other.head == "none") return models::has_pooler(other) && models::has_pooler(model);
   return text_rules_of(theirs).reads_pooled_rows();
+}
+
+bool takes_head_of_masks(const Experiment& theirs, const Experiment& own, const TakenParts& taken) {
+  return theirs.task.is<MaskedLmOptions>() && own.task.is<MaskedLmOptions>() &&
+         taken.takes("head.", "head.");
+}
+
+// The head of masked tokens has an activation and a norm as the encoder has them.
+bool is_of_masked_head(const std::string& key) {
+  return key == "model.activation" || key == "model.norm_layer" || key == "model.norm_epsilon";
 }
 
 // Loads the tokenizer that is named, or trains one. Empty where training would stop.
@@ -207,23 +218,29 @@ std::optional<text::TokenizerOptions> TextRules::tokenizer_options(
   return text_sections(experiment).tokenizer->tokenizer_options();
 }
 
-std::vector<ModelDifference> TextRules::hidden_differences(const Experiment& theirs,
-                                                           const Experiment& own) const {
+std::vector<ModelDifference> TextRules::hidden_differences(
+    const Experiment& theirs, const Experiment& own, const std::vector<std::string>& stored) const {
   const auto other = find_text_sections(theirs);
   if (!other) return {};
   const auto &before = *other->model, &now = *text_sections(own).model;
+  const TakenParts taken(own.train.init_only, stored);
+  const bool layers = taken.takes_layers("encoder.", "encoder.");
+  const bool masked_head = takes_head_of_masks(theirs, own, taken);
   const bool adapters = before.adapter.is_on() && now.adapter.is_on();
   ModelComparison pair(theirs, own);
   for (const auto& key : pair.hidden_keys()) {
+    if (!layers && !(masked_head && is_of_masked_head(key))) continue;
     if (key.starts_with("model.adapter.") && !adapters) continue;
     if (key == "model.num_heads") {  // which a preset may give
-      pair.compare(key, std::to_string(models::sizes_of(before).num_heads),
-                   std::to_string(models::sizes_of(now).num_heads));
+      pair.compare_values({.key = key,
+                           .theirs = std::to_string(models::sizes_of(before).num_heads),
+                           .own = std::to_string(models::sizes_of(now).num_heads),
+                           .key_there = key});
     } else {
       pair.compare(key);
     }
   }
-  if (takes_pooling(theirs, own)) pair.compare("model.pooling");
+  if (taken.takes("head.", "head.") && takes_pooling(theirs, own)) pair.compare("model.pooling");
   return pair.found();
 }
 

@@ -75,8 +75,9 @@ class TextRules : public TaskRules {
   const nn::AdapterOptions* adapter(const Experiment& experiment) const override;
   std::optional<text::TokenizerOptions> tokenizer_options(
       const Experiment& experiment) const override;
-  std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
-                                                  const Experiment& own) const override;
+  std::vector<ModelDifference> hidden_differences(
+      const Experiment& theirs, const Experiment& own,
+      const std::vector<std::string>& stored) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
 };
 

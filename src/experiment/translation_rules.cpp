@@ -1,7 +1,6 @@
 #include "experiment/translation_rules.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -9,8 +8,8 @@
 #include "config/schema.h"
 #include "experiment/head_rules.h"
 #include "experiment/heads.h"
-#include "experiment/model_comparison.h"
 #include "experiment/scaled_rate.h"
+#include "experiment/translation_differences.h"
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
@@ -227,52 +226,6 @@ void check_bleu(RuleCheck& c) {
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
 
-// By parts that the other model has too, the first encoders and the first decoders: whether token
-// vectors are multiplied. One value, or a list where they differ.
-std::string scales_of(const models::Seq2SeqOptions& model, const models::Seq2SeqOptions& other) {
-  const auto kinds = models::embedding_kinds(model);
-  const size_t encoders = models::num_encoders(model), decoders = kinds.size() - encoders;
-  std::vector<std::string> scales;
-  const auto add = [&](size_t begin, size_t count) {
-    for (size_t i = begin; i < begin + count; ++i) {
-      scales.emplace_back(kinds[i].scales(model.embedding_scale) ? "sqrt" : "none");
-    }
-  };
-  add(0, std::min(encoders, models::num_encoders(other)));
-  add(encoders, std::min(decoders, models::decoders_of(other).size()));
-  const bool differ =
-      std::adjacent_find(scales.begin(), scales.end(), std::not_equal_to<>()) != scales.end();
-  return differ || scales.empty() ? config::value_text(&scales)
-                                  : config::value_text(&scales.front());
-}
-
-// Of a stack the first layer with a residual connection: all numbers behind the last layer mean
-// that there is none.
-std::string residual_from(const config::Schema& schema, const std::string& path) {
-  const std::string layers = path.substr(0, path.rfind('.')) + ".num_layers";
-  const auto number = [&](const std::string& key) {
-    return std::stoll(config::value_text(schema.find(key)->value));
-  };
-  return std::to_string(std::min(number(path), number(layers)));
-}
-
-// Keys of a part count where both models have the part, those of `[model]` where both have a
-// Transformer that reads them. Lists of encoders and of decoders take the place of the one.
-bool counts_in_both(const std::string& path, const models::Seq2SeqOptions& other,
-                    const models::Seq2SeqOptions& own) {
-  const bool decoders = !other.heads.empty() || !own.heads.empty();
-  const bool encoders = !other.encoders.empty() || !own.encoders.empty();
-  if (decoders && path.starts_with("model.decoder.")) return false;
-  if (encoders && path.starts_with("model.encoder.")) return false;
-  if (path.starts_with("model.adapter.")) return other.adapter.is_on() && own.adapter.is_on();
-  // A single layer has none above it that could read the context.
-  if (path == "model.decoder.context_to" && other.decoder.is<models::LstmDecoderOptions>()) {
-    return other.decoder.as<models::LstmDecoderOptions>().num_layers > 1;
-  }
-  const bool of_part = path.find('.') != path.rfind('.');
-  return of_part || (models::has_transformer(other) && models::has_transformer(own));
-}
-
 class TranslationRules final : public TaskRules {
  public:
   void check_model(RuleCheck& c) const override {
@@ -361,21 +314,10 @@ class TranslationRules final : public TaskRules {
     return models::has_batch_norm(translation_of(e).model);
   }
 
-  std::vector<ModelDifference> hidden_differences(const Experiment& theirs,
-                                                  const Experiment& own) const override {
-    if (!theirs.task.is<TranslationOptions>()) return {};
-    const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
-    ModelComparison pair(theirs, own);
-    for (const auto& key : pair.hidden_keys()) {
-      if (!counts_in_both(key, other, model)) continue;
-      if (key.ends_with(".residual_from")) {
-        pair.compare(key, residual_from(pair.theirs(), key), residual_from(pair.own(), key));
-      } else {
-        pair.compare(key);
-      }
-    }
-    pair.compare("model.embedding_scale", scales_of(other, model), scales_of(model, other));
-    return pair.found();
+  std::vector<ModelDifference> hidden_differences(
+      const Experiment& theirs, const Experiment& own,
+      const std::vector<std::string>& stored) const override {
+    return translation_differences(theirs, own, stored);
   }
 
   ModelWidth model_width(const Experiment& e) const override {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/name_pattern.h"
 #include "base/text.h"
 #include "optim/group_options.h"
 
@@ -21,6 +22,15 @@ struct TakenNames {
     if (source.empty()) return name;
     if (!source.ends_with('*')) return source;
     return source.substr(0, source.size() - 1) + name.substr(pattern.size() - 1);
+  }
+
+  /// What the other run's tensor `stored` is called in this one; nothing if the entry does not take
+  /// it.
+  std::optional<std::string> name_of_stored(const std::string& stored) const {
+    if (!matches(source.empty() ? pattern : source, stored)) return std::nullopt;
+    if (source.empty()) return stored;
+    if (!source.ends_with('*')) return pattern;
+    return pattern.substr(0, pattern.size() - 1) + stored.substr(source.size() - 1);
   }
 };
 

@@ -9,20 +9,28 @@
 
 namespace stretto::tasks {
 
-/// Of its family, whatever `best` means to the experiment.
-inline report::Display display_of_family(const experiment::Experiment& experiment) {
-  const auto& task = experiment.task;
-  if (task.is<experiment::MaskedLmOptions>()) return masked_lm_display();
-  if (task.is<experiment::QuestionAnsweringOptions>()) return question_answering_display();
-  if (task.is<experiment::TextClassificationOptions>()) {
-    return text_classification_display(task.as<experiment::TextClassificationOptions>());
+/// The display of each family of experiment::TaskChoice, whatever `best` means to the experiment. A
+/// family without a function here does not compile.
+struct FamilyDisplay {
+  const experiment::Experiment& of;
+
+  report::Display operator()(const experiment::TranslationOptions& task) const {
+    return translation_display(task.loss, experiment::head_names(of));
   }
-  return translation_display(translation_of(experiment).loss, experiment::head_names(experiment));
-}
+  report::Display operator()(const experiment::MaskedLmOptions& /*task*/) const {
+    return masked_lm_display();
+  }
+  report::Display operator()(const experiment::QuestionAnsweringOptions& /*task*/) const {
+    return question_answering_display();
+  }
+  report::Display operator()(const experiment::TextClassificationOptions& task) const {
+    return text_classification_display(task);
+  }
+};
 
 /// How the numbers of an experiment's task are told and drawn. No libtorch.
 inline report::Display display_of(const experiment::Experiment& experiment) {
-  report::Display display = display_of_family(experiment);
+  report::Display display = experiment.task.visit(FamilyDisplay{experiment});
   display.best_by = experiment.eval.best_metric;
   return display;
 }

@@ -9,10 +9,24 @@
 #include "experiment/text_sections.h"
 
 namespace stretto::tasks {
+namespace {
+
+// "model.encoder.num_heads: 4 there (model.encoders.1.num_heads), 8 here"
+std::string difference_text(const experiment::ModelDifference& difference) {
+  const bool renamed = difference.key_there != difference.key;
+  return difference.key + ": " + difference.theirs + " there" +
+         (renamed ? " (" + difference.key_there + ")" : "") + ", " + difference.own + " here";
+}
+
+}  // namespace
 
 TakenModel::TakenModel(const runs::InitialRun& run) : folder_(run.folder), place_(run.place()) {
   const auto path = folder_ / "config.toml";
   if (folder_.empty() || !std::filesystem::exists(path)) return;
+  for (const auto& [stem, file] : run.checkpoint.files) {
+    if (stem != "model") continue;
+    for (const auto& tensor : file.tensors()) tensors_.push_back(tensor.name);
+  }
   try {
     options_ =
         experiment::load_stored_experiment(experiment::read_run_config(folder_), path.string(), {})
@@ -30,9 +44,8 @@ void TakenModel::require_alike(const experiment::Experiment& own) const {
   }
   if (rules == nullptr || !options_) return;
   std::vector<std::string> lines;
-  for (const auto& difference : rules->hidden_differences(*options_, own)) {
-    lines.push_back(difference.key + ": " + difference.theirs + " there, " + difference.own +
-                    " here");
+  for (const auto& difference : rules->hidden_differences(*options_, own, tensors_)) {
+    lines.push_back(difference_text(difference));
   }
   if (lines.empty()) return;
   const std::string what = "train.init_from: the weights of " + place_.string() +

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "experiment/experiment.h"
 #include "runs/initial_weights.h"
@@ -17,8 +18,9 @@ class TakenModel {
 
   /// Compares its `[model]` with that of the run that begins (TaskRules::hidden_differences):
   /// weights would load, and mean something else. Throws Error(kUsage) with keys and values. With
-  /// `train.init_only`, which names what is taken, this is a warning; so is a configuration that
-  /// cannot be read. Asks nothing of a checkpoint outside of a run.
+  /// `train.init_only`, which names what is taken, parts that it leaves out do not count, and this
+  /// is a warning; so is a configuration that cannot be read. Asks nothing of a checkpoint outside
+  /// of a run.
   void require_alike(const experiment::Experiment& own) const;
 
   /// Whether its head is another task's: tensors of the same name and shape then mean something
@@ -29,6 +31,7 @@ class TakenModel {
 
  private:
   std::filesystem::path folder_, place_;  ///< as runs::InitialRun has them
+  std::vector<std::string> tensors_;      ///< names of the checkpoint's
   std::optional<experiment::Experiment> options_;
   std::string problem_;  ///< why the configuration cannot be read
 };

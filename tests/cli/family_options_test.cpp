@@ -53,5 +53,33 @@ TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   EXPECT_EQ(none.advice(), "leave it out");
 }
 
+TEST(FamilyOptions, StateKeysForAllOfTheirFamiliesButThoseThatReadThemOtherwise) {
+  const std::vector<FamilyOption> options{
+      {"--beam", {"translation", "captions"}, "decode.beam_size"},
+      {"--nbest", {"translation", "masked_lm"}, "decode.nbest", {"masked_lm"}},
+      {"--sample", {"translation"}, "decode.method=sample"},
+      {"--src", {"translation"}}};
+  const auto stated = [&](const std::string& family, std::vector<std::string> words) {
+    CLI::App app;
+    int64_t beam = 0, nbest = 0;
+    bool sample = false;
+    std::string src;
+    app.add_option("--beam", beam);
+    app.add_option("--nbest", nbest);
+    app.add_flag("--sample", sample);
+    app.add_option("--src", src);
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+    return stated_keys(app, options, family);
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(stated("translation", {"--src", "a", "--sample", "--nbest", "2", "--beam", "8"}),
+            (Keys{"decode.beam_size=8", "decode.nbest=2", "decode.method=sample"}));
+  EXPECT_EQ(stated("translation", {"--sample=false"}), Keys{});
+  EXPECT_EQ(stated("captions", {"--beam", "8"}), Keys{"decode.beam_size=8"})
+      << "a family that is named in the table alone";
+  EXPECT_EQ(stated("masked_lm", {"--nbest", "2"}), Keys{});
+}
+
 }  // namespace
 }  // namespace stretto::cli

@@ -107,6 +107,20 @@ TEST_F(EngineCheck, WeightsOfAnotherModelWithTheSameShapesStop) {
   EXPECT_TRUE(weights().stops.empty());
 }
 
+// As the names of the checkpoint's tensors say.
+TEST_F(EngineCheck, WeightsOfAnotherModelAreWarnedOfWhereTheyAreTaken) {
+  make_it_a_run_with_heads(4);
+  const auto told = [&](const std::string& entry) {
+    e_.train.init_only = {entry};
+    ::testing::internal::CaptureStderr();
+    EXPECT_TRUE(weights().stops.empty());
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string heads = "model.encoder.num_heads: 4 there, 2 here";
+  EXPECT_NE(told("encoder.*").find(heads), std::string::npos);
+  EXPECT_EQ(told("decoder.*").find("belong to another model"), std::string::npos);
+}
+
 TEST_F(EngineCheck, WhatShapesHideAndWhatTheyShowIsToldAtOnce) {
   make_it_a_run_with_heads(4);
   translation_of(e_).model.encoder.as<models::StackOptions>().ffn_dim = 24;

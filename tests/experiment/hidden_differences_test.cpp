@@ -18,10 +18,13 @@ Experiment of_text(const models::BertOptions& model = {}) {
   return experiment;
 }
 
-Lines differences(const Experiment& theirs, const Experiment& own) {
+/// Lines name the key there too where it is another. @param stored  tensors of the other run
+Lines differences(const Experiment& theirs, const Experiment& own, const Lines& stored = {}) {
   Lines lines;
-  for (const auto& found : find_task_rules(own)->hidden_differences(theirs, own)) {
-    lines.push_back(found.key + ": " + found.theirs + ", " + found.own);
+  for (const auto& found : find_task_rules(own)->hidden_differences(theirs, own, stored)) {
+    const bool renamed = found.key_there != found.key;
+    lines.push_back(found.key + (renamed ? " = " + found.key_there : "") + ": " + found.theirs +
+                    ", " + found.own);
   }
   return lines;
 }
@@ -76,6 +79,38 @@ TEST(HiddenDifferences, PoolingCountsWhereItsRowsAreRead) {
   EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), differs);
   other.pooling = "mean";  // it has no pooler that could be taken
   EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), labels), Lines{});
+}
+
+TEST(HiddenDifferences, OfTextAreThoseOfPartsThatAreTaken) {
+  auto other = kBase;
+  other.num_heads = 8;
+  other.activation = "gelu_tanh";
+  other.pooling = "cls_relu";
+  const Lines stored{"encoder.embedding.weight", "encoder.layers.0.ffn.up.weight",
+                     "head.pooler.weight"};
+  const auto taking = [&](auto own, const Lines& entries) {
+    own.train.init_only = entries;
+    return differences(of_text<TextClassificationOptions>(other), own, stored);
+  };
+  const auto labels = of_text<TextClassificationOptions>(kBase);
+  const Lines encoder{"model.num_heads: 8, 12", "model.activation: \"gelu_tanh\", \"gelu\""},
+      pooling{"model.pooling: \"cls_relu\", \"cls_tanh\""};
+  EXPECT_EQ(taking(labels, {"encoder.*"}), encoder);
+  EXPECT_EQ(taking(labels, {"head.*"}), pooling);
+  EXPECT_EQ(taking(labels, {"*.embedding.weight"}), Lines{});
+  EXPECT_EQ(taking(labels, {"*"}).size(), 3U);
+}
+
+TEST(HiddenDifferences, OfTheHeadOfMasksAreItsActivationAndNorm) {
+  auto other = kBase, model = kBase;
+  other.num_heads = 8;
+  other.activation = "gelu_tanh";
+  auto own = of_text<MaskedLmOptions>(model);
+  own.train.init_only = {"head.*"};
+  EXPECT_EQ(differences(of_text<MaskedLmOptions>(other), own, {"head.dense.weight"}),
+            Lines{"model.activation: \"gelu_tanh\", \"gelu\""});
+  EXPECT_EQ(differences(of_text<QuestionAnsweringOptions>(other), own, {"head.output.weight"}),
+            Lines{});
 }
 
 TEST(HiddenDifferences, OfTextAreToldInTheirOrderAndPoolingLast) {
@@ -155,6 +190,74 @@ TEST(HiddenDifferences, APartThatAListReplacesIsNotCompared) {
   EXPECT_EQ(differences(theirs, own), Lines{});
   translation_of(own).model.heads.clear();
   EXPECT_EQ(differences(theirs, own).size(), 1U);
+}
+
+models::StackOptions with_heads(int64_t num_heads) {
+  models::StackOptions part;
+  part.num_heads = num_heads;
+  return part;
+}
+
+/// Decoders by name, with so many heads of attention.
+Experiment with_decoders(const std::vector<std::pair<std::string, int64_t>>& decoders) {
+  Experiment experiment;
+  for (const auto& [name, num_heads] : decoders) {
+    translation_of(experiment)
+        .model.heads.push_back({.name = name, .decoder = with_heads(num_heads)});
+  }
+  return experiment;
+}
+
+TEST(HiddenDifferences, DecodersAreComparedByTheirNames) {
+  const auto theirs = with_decoders({{"de", 4}, {"fr", 2}});
+  EXPECT_EQ(differences(theirs, with_decoders({{"fr", 2}, {"de", 4}})), Lines{});
+  EXPECT_EQ(differences(theirs, with_decoders({{"fr", 4}, {"de", 4}})),
+            Lines{"model.heads.0.decoder.num_heads = model.heads.1.decoder.num_heads: 2, 4"});
+}
+
+TEST(HiddenDifferences, APartIsComparedWithTheOneThatItTakes) {
+  Experiment theirs, own;
+  translation_of(theirs).model.encoders = {with_heads(8), with_heads(4)};
+  const Lines stored{"encoders.0.norm.gain", "encoders.1.norm.gain", "decoder.norm.gain"};
+  own.train.init_only = {"encoder.* = encoders.1.*"};
+  EXPECT_EQ(differences(theirs, own, stored),
+            Lines{"model.encoder.num_heads = model.encoders.1.num_heads: 4, 8"});
+  own.train.init_only = {"encoder.* = encoders.0.*"};
+  EXPECT_EQ(differences(theirs, own, stored), Lines{});
+
+  const auto reverse = with_decoders({{"copy", 2}, {"reverse", 4}});
+  Experiment one;
+  translation_of(one).model.decoder = with_heads(2);
+  auto taking = reverse;
+  taking.train.init_only = {"encoder.*", "decoders.reverse.* = decoder.*"};
+  EXPECT_EQ(differences(one, taking, stored),
+            Lines{"model.heads.1.decoder.num_heads = model.decoder.num_heads: 2, 4"});
+}
+
+TEST(HiddenDifferences, APartThatTakesNothingIsNotCompared) {
+  Experiment theirs, own;
+  auto& other = translation_of(theirs).model;
+  other.decoder = with_heads(4);
+  other.embedding_scale = "none";
+  const Lines stored{"embedding.weight", "encoder.norm.gain", "decoder.norm.gain"};
+  const std::string scale = "model.embedding_scale: \"none\", \"sqrt\"";
+  own.train.init_only = {"encoder.*"};
+  EXPECT_EQ(differences(theirs, own, stored), Lines{scale}) << "the decoder begins anew";
+  own.train.init_only = {"embedding.weight"};
+  EXPECT_EQ(differences(theirs, own, stored), Lines{scale}) << "layers begin anew";
+  own.train.init_only = {"decoder.*"};
+  EXPECT_EQ(differences(theirs, own, stored), (Lines{"model.decoder.num_heads: 4, 8", scale}));
+}
+
+TEST(HiddenDifferences, OfTransformersAreThoseOfPartsThatAreTaken) {
+  const auto mixed = with_parts<models::LstmEncoderOptions, models::StackOptions>;
+  auto theirs = mixed({}, {}), own = mixed({}, {});
+  translation_of(theirs).model.norm = "pre";
+  const Lines stored{"encoder.layers.0.forward.input.weight", "decoder.norm.gain"};
+  own.train.init_only = {"encoder.*"};
+  EXPECT_EQ(differences(theirs, own, stored), Lines{}) << "its encoder is no Transformer";
+  own.train.init_only = {"*"};
+  EXPECT_EQ(differences(theirs, own, stored), Lines{"model.norm: \"pre\", \"post\""});
 }
 
 TEST(HiddenDifferences, ScalesOfEmbeddingsAreComparedInPartsThatBothHave) {

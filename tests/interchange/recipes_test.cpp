@@ -38,7 +38,7 @@ void expect_that_weights_fit(const Experiment& theirs, const Experiment& own) {
   EXPECT_EQ(there.num_layers, here.num_layers);
   EXPECT_EQ(there.d_model, here.d_model);
   EXPECT_EQ(there.ffn_dim, here.ffn_dim);
-  for (const auto& found : find_task_rules(own)->hidden_differences(theirs, own)) {
+  for (const auto& found : find_task_rules(own)->hidden_differences(theirs, own, {})) {
     ADD_FAILURE() << found.key << ": " << found.theirs << " there, " << found.own << " here";
   }
 }

@@ -149,7 +149,8 @@ def eval_prints_each_head_and_all(stretto):
         mean = sum(scores["nll"] * scores["target_tokens"] for scores in alone.values()) / tokens
         check(abs(everything["nll"] - mean) < 1e-9, f"nll {everything['nll']}, expected {mean}")
         text = done(lab.run([stretto, "eval", run, "eval.bleu=true"]))
-        for words in ("de.nll ", "same.ppl ", "de.bleu ", "mean over heads"):
+        check(everything["de.set"] == everything["same.set"] == everything["set"] == "valid", f"{everything}")
+        for words in ("de.nll ", "same.ppl ", "de.bleu ", "de.set valid", "mean over heads"):
             check(words in text, f"no `{words}` in\n{text}")
         files = ["--src", str(lab.root / "valid.src"), "--tgt", str(lab.root / "valid.tgt")]
         refused(lab.run([stretto, "eval", run, *files]), "--src is for one decoder", "--head")
@@ -157,6 +158,20 @@ def eval_prints_each_head_and_all(stretto):
         refused(lab.run([stretto, "eval", run, "--head", "dee"]), "did you mean de?")
         same_text = json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", "de", *files])))
         check(same_text["nll"] == alone["de"]["nll"], "the same text has another nll")
+
+
+def scores_of_test_and_validation_text_have_no_mean(stretto):
+    with Lab(stretto, HEADS + 'test_src = ["valid.src"]\ntest_tgt = ["valid.tgt"]\n') as lab:
+        run = trained(lab, "run", "train.max_steps=20")
+        result = lab.run([stretto, "eval", run, "eval.bleu=true", "--json"])
+        scores = json.loads(done(result))
+        check("bleu" not in scores, f"a mean over sets: {scores}")
+        check(scores["set"] == "test,valid" and scores["de.set"] == "test" and scores["same.set"] == "valid", f"{scores}")
+        check("de.bleu" in scores and "same.bleu" in scores and "signature" in scores, f"{scores}")
+        check("no mean BLEU over heads: there is no test text of same" in result.stderr, result.stderr)
+        result = lab.run([stretto, "eval", run, "eval.bleu=true"])
+        text = done(result)
+        check("BLEU of each head  (" in text and "de.set test" in text and "same.set valid" in text, text)
 
 
 def infer_takes_one_head(stretto):
@@ -254,7 +269,8 @@ def mistakes_are_told_at_once(stretto):
 
 TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one,
          r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run, eval_prints_each_head_and_all,
-         infer_takes_one_head, ensembles_and_averages_have_all_heads, two_sources_reach_either_head,
+         scores_of_test_and_validation_text_have_no_mean, infer_takes_one_head, ensembles_and_averages_have_all_heads,
+         two_sources_reach_either_head,
          a_run_with_one_decoder_has_no_heads, weights_of_one_decoder_begin_several_as_the_advice_says,
          mistakes_are_told_at_once)
 

@@ -24,9 +24,9 @@ struct InferArguments {
 const std::vector<FamilyOption>& infer_family_options() {
   static const std::vector<FamilyOption> options{
       {"--head", {kTranslation}},
-      {"--beam", {kTranslation}},
-      {"--nbest", {kTranslation, kMaskedLm, kAnswers}},
-      {"--sample", {kTranslation}},
+      {"--beam", {kTranslation}, "decode.beam_size"},
+      {"--nbest", {kTranslation, kMaskedLm, kAnswers}, "decode.nbest", {kMaskedLm, kAnswers}},
+      {"--sample", {kTranslation}, "decode.method=sample"},
       {"--scores", {kTranslation, kAnswers, kLabels}},
       {"--alignments", {kTranslation}},
       {"--prefix", {kTranslation}},
@@ -36,19 +36,10 @@ const std::vector<FamilyOption>& infer_family_options() {
   return options;
 }
 
-// What options of translation say as keys.
-std::vector<std::string> keys_of(const InferArguments& options) {
-  std::vector<std::string> keys;
-  if (options.beam > 0) keys.push_back("decode.beam_size=" + std::to_string(options.beam));
-  if (options.nbest > 0) keys.push_back("decode.nbest=" + std::to_string(options.nbest));
-  if (options.sample) keys.emplace_back("decode.method=sample");
-  return keys;
-}
-
 int run_infer(const CLI::App& app, const InferArguments& options) {
   require_one_process("stretto infer",
                       "a text that is to be scored is cut by `stretto eval RUN --processes N`, "
-                      "which writes translations to `--hypotheses FILE`");
+                      "which writes outputs to `--hypotheses FILE` or `--predictions FILE`");
   std::vector<std::string> overrides, files;
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {
@@ -57,9 +48,10 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
     }
   }
   auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
-  require_own_options(app, infer_family_options(), loaded.options);
+  const auto& known = infer_family_options();
+  require_own_options(app, known, loaded.options);
   const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
-  if (const auto keys = keys_of(options); translates && !keys.empty()) {
+  if (const auto keys = stated_keys(app, known, loaded.options.task.name()); !keys.empty()) {
     overrides.insert(overrides.begin(), keys.begin(), keys.end());
     loaded = load_run_config(options.run, overrides, Reads::kAnyText);
   }

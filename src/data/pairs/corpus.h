@@ -38,13 +38,13 @@ struct FilterCounts {
 
 /// How well a tokenizer knows one side of the pairs that were kept, each counted once.
 struct TextCounts {
-  int64_t words = 0;    ///< split at white space
+  int64_t words = 0;    ///< split at white space, before truncation
   int64_t pieces = 0;   ///< tokens without end-of-sentence, before weights
   int64_t unknown = 0;  ///< of the pieces: `<unk>`
   int64_t cut = 0;      ///< beside the pieces: those that truncation cut off
 
   double unknown_rate() const;     ///< in [0, 1]; 0 without pieces
-  double pieces_per_word() const;  ///< 0 without words
+  double pieces_per_word() const;  ///< both before truncation; 0 without words
   double cut_rate() const;         ///< share of pieces and cut ones together; 0 without any
 };
 

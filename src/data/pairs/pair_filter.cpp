@@ -205,7 +205,8 @@ double TextCounts::unknown_rate() const {
 }
 
 double TextCounts::pieces_per_word() const {
-  return words > 0 ? static_cast<double>(pieces) / static_cast<double>(words) : 0;
+  // Words are those of the whole text.
+  return words > 0 ? static_cast<double>(pieces + cut) / static_cast<double>(words) : 0;
 }
 
 double TextCounts::cut_rate() const {

@@ -120,18 +120,31 @@ std::string set_of(const std::vector<Chosen>& texts) {
   return join(names, ",");
 }
 
+// A mean would be of numbers that cannot be compared.
+void tell_of_sets(const std::vector<HeadScore>& heads) {
+  std::vector<std::string> without;
+  for (const auto& one : heads) {
+    if (one.set == "valid") without.push_back(one.head);
+  }
+  log::warn("no mean BLEU over heads: there is no test text of " + join(without, ", ") +
+            ", which validation text judges; set test_src and test_tgt, or test_tsv, in each of "
+            "[[data.heads]]");
+}
+
 void print_json(const std::vector<HeadScore>& heads, const std::string& checkpoint,
                 const std::string& set) {
   const CorpusScore score = overall(heads);
   nlohmann::ordered_json json{
       {"set", set},       {"checkpoint", checkpoint},   {"loss", score.loss},
       {"nll", score.nll}, {"ppl", std::exp(score.nll)}, {"target_tokens", score.target_tokens}};
-  if (score.bleu >= 0) {
-    json["bleu"] = score.bleu;
-    json["signature"] = score.bleu_signature;
-  }
+  const CorpusScore& first = heads.front().score;
+  if (score.bleu >= 0) json["bleu"] = score.bleu;
+  if (first.bleu >= 0) json["signature"] = first.bleu_signature;
   for (const auto& one : scores_of(heads)) {
     if (!json.contains(one.name)) json[one.name] = one.value;
+  }
+  for (const auto& one : heads) {
+    if (!one.head.empty()) json[one.head + ".set"] = one.set;
   }
   std::cout << json.dump() << std::endl;
 }
@@ -146,13 +159,15 @@ void print_text(const std::vector<HeadScore>& heads, const losses::CrossEntropyO
   if (score.bleu >= 0) {
     std::cout << "BLEU " << fixed(score.bleu, 2) << "  ("
               << (heads.size() > 1 ? "mean over heads, " : "") << score.bleu_signature << ")\n";
+  } else if (heads.front().score.bleu >= 0) {
+    std::cout << "BLEU of each head  (" << heads.front().score.bleu_signature << ")\n";
   }
-  for (const auto& [head, own] : heads) {
+  for (const auto& [head, own, set] : heads) {
     if (head.empty()) continue;
     std::cout << head << ".nll " << fixed(own.nll, 4) << "  " << head << ".ppl "
               << fixed(std::exp(own.nll), 2);
     if (own.bleu >= 0) std::cout << "  " << head << ".bleu " << fixed(own.bleu, 2);
-    std::cout << "\n";
+    std::cout << "  " << head << ".set " << set << "\n";
   }
   std::cout.flush();
 }
@@ -221,12 +236,14 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                    .translate = translate,
                                    .per_pair = per_pair,
                                    .loss = translation_of(experiment).loss,
-                                   .group = group})});
+                                   .group = group}),
+                     text.name});
     if (group.is_root()) {
       write_files(request, text.data, *corpus, run.tokenizers, heads.back().score);
     }
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
+  if (translate && !share_set(heads)) tell_of_sets(heads);
   if (request.json) {
     print_json(heads, checkpoint, set_of(texts));
   } else {

@@ -1,5 +1,6 @@
 #include "tasks/translation/head_scores.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace stretto::tasks {
@@ -16,12 +17,17 @@ void add_scores(const std::string& prefix, const CorpusScore& score,
 
 }  // namespace
 
+bool share_set(const std::vector<HeadScore>& heads) {
+  return std::ranges::all_of(heads,
+                             [&](const HeadScore& one) { return one.set == heads.front().set; });
+}
+
 CorpusScore overall(const std::vector<HeadScore>& heads) {
   if (heads.size() == 1) return heads.front().score;
   CorpusScore all;
   double bleu = 0;
   bool translated = true;
-  for (const auto& [name, score] : heads) {
+  for (const auto& [name, score, set] : heads) {
     const auto tokens = static_cast<double>(score.target_tokens);
     all.loss += score.loss * tokens;
     all.nll += score.nll * tokens;
@@ -31,7 +37,7 @@ CorpusScore overall(const std::vector<HeadScore>& heads) {
   }
   all.loss /= static_cast<double>(all.target_tokens);
   all.nll /= static_cast<double>(all.target_tokens);
-  if (translated) {
+  if (translated && share_set(heads)) {
     all.bleu = bleu / static_cast<double>(heads.size());
     all.bleu_signature = heads.front().score.bleu_signature;
   }
@@ -42,7 +48,7 @@ std::vector<train::Score> scores_of(const std::vector<HeadScore>& heads) {
   const CorpusScore all = overall(heads);
   std::vector<train::Score> scores{{.name = "loss", .value = all.loss}};
   add_scores("", all, scores);
-  for (const auto& [name, score] : heads) {
+  for (const auto& [name, score, set] : heads) {
     if (!name.empty()) add_scores(name + ".", score, scores);
   }
   return scores;

@@ -12,10 +12,15 @@ namespace stretto::tasks {
 struct HeadScore {
   std::string head;
   CorpusScore score;
+  std::string set = {};  ///< "test" or "valid" where heads may differ in it
 };
 
-/// The heads together: loss and NLL per target token of all of them, BLEU the mean over the heads.
-/// Of one head its own numbers. @param heads  at least one; all translated, or none did
+/// Whether their texts are of one kind.
+bool share_set(const std::vector<HeadScore>& heads);
+
+/// The heads together: loss and NLL per target token of all of them, BLEU the mean over the heads,
+/// if they share a set. Of one head its own numbers. @param heads  at least one; all translated, or
+/// none did
 CorpusScore overall(const std::vector<HeadScore>& heads);
 
 /// loss, nll, ppl and, of translations, bleu of all; where heads have names, behind them nll, ppl

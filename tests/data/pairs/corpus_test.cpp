@@ -244,6 +244,7 @@ TEST_F(CorpusCache, KnowsWhatTruncationCutOff) {
     // Kept and cut tokens are all that there were.
     EXPECT_EQ(cut->src_counts().pieces + cut->src_counts().cut, whole->src_counts().pieces);
     EXPECT_EQ(cut->tgt_counts().pieces + cut->tgt_counts().cut, whole->tgt_counts().pieces);
+    EXPECT_DOUBLE_EQ(cut->src_counts().pieces_per_word(), 1);
     EXPECT_NE(cut->cache_path(), whole->cache_path());
   }
 }

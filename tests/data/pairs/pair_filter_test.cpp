@@ -68,6 +68,20 @@ TEST_F(PairFilter, CountsTheTokensThatItCutsOffEachSide) {
   EXPECT_EQ(cut_text(TextCounts{}, tgt), "0 % of the source's tokens, 25.0 % of the target's");
 }
 
+TEST_F(PairFilter, CountsPiecesAWordAsBeforeTheCut) {
+  rules_.too_long = TooLong::kTruncate;
+  TextCounts src, tgt;
+  ASSERT_TRUE(keep(rules_, "w0 w1 w2 w3 w4 w5", "w0 w1"));
+  count_pair(tokenizers_, pair_, src, tgt);
+  EXPECT_DOUBLE_EQ(src.pieces_per_word(), 1);
+  rules_.two_sources = true;  // two ends of sentences, which are no pieces
+  ASSERT_TRUE(keep(rules_, "w0 w1 w2\tw3 w4", "w0 w1 w2 w3"));
+  count_pair(tokenizers_, pair_, src, tgt);
+  EXPECT_EQ(src.cut, 3 + 3);
+  EXPECT_DOUBLE_EQ(src.pieces_per_word(), 1);
+  EXPECT_DOUBLE_EQ(tgt.pieces_per_word(), 1);
+}
+
 TEST_F(PairFilter, LeavesOutPairsOfUnequalLength) {
   rules_.max_ratio = 1.5;  // end-of-sentence counts: 3 against 2 is 1.5, 4 against 2 is more
   EXPECT_TRUE(keep(rules_, "w0 w1", "w0"));

@@ -196,8 +196,21 @@ TEST(HeadScores, OfAllAreThoseOfAllTokensAndTheMeanBleu) {
   EXPECT_EQ(all.target_tokens, 40);
   EXPECT_DOUBLE_EQ(all.bleu, 25);
   EXPECT_EQ(all.bleu_signature, "nrefs:1");
+  EXPECT_EQ(overall({{"de", de, "test"}, {"fr", fr, "test"}}).bleu, 25);
   fr.bleu = -1;
   EXPECT_EQ(overall({{"de", de}, {"fr", fr}}).bleu, -1);
+}
+
+TEST(HeadScores, OfDifferentSetsHaveNoMeanBleu) {
+  CorpusScore de, fr;
+  de.nll = 1, de.target_tokens = 30, de.bleu = 10;
+  fr.nll = 5, fr.target_tokens = 10, fr.bleu = 40;
+  const std::vector<HeadScore> heads{{"de", de, "test"}, {"fr", fr, "valid"}};
+  EXPECT_EQ(overall(heads).bleu, -1);
+  EXPECT_DOUBLE_EQ(overall(heads).nll, 2);
+  const auto scores = scores_of(heads);
+  EXPECT_EQ(train::find_score(scores, "bleu"), nullptr);
+  EXPECT_EQ(train::find_score(scores, "fr.bleu")->value, 40);
 }
 
 TEST(HeadScores, OfOneDecoderHaveNoOtherNames) {
