@@ -1,25 +1,14 @@
 #include "config/describe.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/paths.h"
 #include "config/suggest.h"
 
 namespace stretto::config {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string leaf(const std::string& path) {
-  return path.substr(path.rfind('.') + 1);
-}
-std::string parent(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
 
 // Behind the type of a key, and behind its help in a row of the reference.
 const char* change_text(Change change) {
@@ -84,9 +73,9 @@ std::string component(const Schema& defaults, const std::string& name) {
     if (!text.empty()) text += "\n";
     text += "`" + name + "` is a value of " + key.path + "\n\n";
     text += key_block(defaults, key, key.path);
-    if (leaf(key.path) != "name" && leaf(key.path) != "type") continue;
+    if (last_name(key.path) != "name" && last_name(key.path) != "type") continue;
     // A component's own keys stand in its section.
-    text += "\n" + describe(defaults, parent(key.path));
+    text += "\n" + describe(defaults, section_above(key.path));
   }
   for (const auto& list : defaults.lists) {
     const std::string inside = component(*list.entry, name);
@@ -117,131 +106,12 @@ std::string markdown_cell(std::string text) {
   return text;
 }
 
-Json type_schema(const Key& key) {
-  const auto number = [&](const char* type) {
-    Json json{{"type", type}};
-    if (std::isfinite(key.range.min))
-      json[key.range.min_open ? "exclusiveMinimum" : "minimum"] = key.range.min;
-    if (std::isfinite(key.range.max))
-      json[key.range.max_open ? "exclusiveMaximum" : "maximum"] = key.range.max;
-    return json;
-  };
-  if (std::holds_alternative<bool*>(key.value)) return {{"type", "boolean"}};
-  if (std::holds_alternative<int64_t*>(key.value)) return number("integer");
-  if (std::holds_alternative<double*>(key.value)) return number("number");
-  if (std::holds_alternative<std::string*>(key.value)) {
-    Json json{{"type", "string"}};
-    if (!key.range.choices.empty()) json[key.range.open ? "examples" : "enum"] = key.range.choices;
-    return json;
-  }
-  const bool strings = std::holds_alternative<std::vector<std::string>*>(key.value);
-  const Json item = strings ? Json{{"type", "string"}} : number("number");
-  return {{"anyOf", Json::array({item, {{"type", "array"}, {"items", item}}})}};
-}
-
-Json key_schema(const Key& key) {
-  Json json = type_schema(key);
-  json["description"] = key.help + (key.meta.unit.empty() ? "" : " [" + key.meta.unit + "]");
-  json["default"] = Json::parse(value_text(key.value));
-  return json;
-}
-
-Json section_schema(const Schema& defaults, const std::string& path);
-
-Json list_schema(const List& list) {
-  return {{"type", "array"},
-          {"maxItems", kMostEntries},
-          {"items", section_schema(*list.entry, list.path)},
-          {"description", list.help}};
-}
-
-Json properties_of(const Schema& schema, const std::string& path) {
-  Json properties = Json::object();
-  for (const auto& key : schema.keys) {
-    if (parent(key.path) == path) properties[leaf(key.path)] = key_schema(key);
-  }
-  for (const auto& section : schema.sections) {
-    if (parent(section.path) != path) continue;
-    Json json = section_schema(schema, section.path);
-    json["description"] = section.help;
-    properties[leaf(section.path)] = json;
-  }
-  for (const auto& list : schema.lists) {
-    if (parent(list.path) == path) properties[leaf(list.path)] = list_schema(list);
-  }
-  return properties;
-}
-
-Json table_schema(const Json& properties) {
-  return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-}
-
-// The switch whose parts have sections beside this one, at the root of a file; nullptr = none.
-const Switch* root_switch(const Schema& schema) {
-  for (const auto& parts : schema.switches) {
-    if (parts.below.empty()) return &parts;
-  }
-  return nullptr;
-}
-
-// The name of a part and its keys in the section of the switch.
-Json part_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
-  Json properties{{"name", key_schema(*defaults.find(parts.name_key()))}};
-  properties["name"].erase("enum");
-  properties["name"]["const"] = part.name;
-  properties.update(properties_of(*part.schema, parts.section));
-  Json table = table_schema(properties);
-  if (part.name != defaults.chosen(parts)) table["required"] = Json::array({"name"});
-  return table;
-}
-
-// One table for each part; who names none has the first.
-Json section_schema(const Schema& defaults, const std::string& path) {
-  const Switch* parts = defaults.find_switch(path);
-  if (parts == nullptr) return table_schema(properties_of(defaults, path));
-  Json tables = Json::array();
-  for (const auto& part : parts->alternatives) {
-    tables.push_back(part_schema(defaults, *parts, part));
-  }
-  return tables.size() == 1 ? tables.front() : Json{{"anyOf", tables}};
-}
-
-Json include_schema() {
-  return {{"description", "files that are read first, relative to this one"},
-          {"anyOf", Json::array({{{"type", "string"}},
-                                 {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
-}
-
-// A whole file, for one part of the root.
-Json file_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
-  Json properties = properties_of(with_part(defaults, parts, &part), "");
-  properties[parts.section] = part_schema(defaults, parts, part);
-  properties["include"] = include_schema();
-  Json file = table_schema(properties);
-  if (part.name != defaults.chosen(parts)) file["required"] = Json::array({parts.section});
-  return file;
-}
-
-Json file_schema(const Schema& defaults) {
-  const Switch* parts = root_switch(defaults);
-  if (parts == nullptr) {
-    Json file = section_schema(defaults, "");
-    file["properties"]["include"] = include_schema();
-    return file;
-  }
-  Json files = Json::array();
-  for (const auto& part : parts->alternatives) {
-    files.push_back(file_schema(defaults, *parts, part));
-  }
-  return files.size() == 1 ? files.front() : Json{{"anyOf", files}};
-}
-
 // A part of a switch by its path, "model.encoder.lstm".
 const Alternative* find_part(const Schema& defaults, const std::string& path) {
-  const Switch* parts = defaults.find_switch(parent(path));
+  const Switch* parts = defaults.find_switch(section_above(path));
   if (parts == nullptr) return nullptr;
   for (const auto& part : parts->alternatives) {
-    if (part.name == leaf(path)) return &part;
+    if (part.name == last_name(path)) return &part;
   }
   return nullptr;
 }
@@ -336,9 +206,9 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
 std::string markdown_rows(const Schema& schema, const std::string& section) {
   std::string rows;
   for (const auto& key : schema.keys) {
-    if (parent(key.path) != section) continue;
+    if (section_above(key.path) != section) continue;
     const std::string readers = readers_text(key, schema);
-    rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
+    rows += "| `" + last_name(key.path) + "` | " + type_name(key.value) + " | `" +
             markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
             key.meta.unit + " | " + markdown_cell(key.help) +
             (readers.empty() ? "" : " *(with " + readers + ")*") + change_mark(key.meta.change) +
@@ -516,7 +386,7 @@ std::string describe(const Schema& defaults, const std::string& typed) {
   if (const Key* key = defaults.find(name)) return key_block(defaults, *key, key->path);
   const Section* section = defaults.find_section(name);
   if (const auto* part = find_part(defaults, name)) {
-    return describe_part(defaults, parent(name), *part);
+    return describe_part(defaults, section_above(name), *part);
   }
   if (section == nullptr) {
     if (const auto* inside = part_with(defaults, name)) return describe(*inside, name);
@@ -543,15 +413,9 @@ std::string reference_markdown(const Schema& defaults) {
       "other values of the keys marked *free for eval and infer*, which say how files are read. A "
       "key marked\n"
       "*with …* counts only while other keys have these values.\n";
-  const Switch* parts = root_switch(defaults);
+  const Switch* parts = defaults.root_switch();
   const auto every_file = parts == nullptr ? defaults : with_part(defaults, *parts, nullptr);
   return text + markdown_sections(every_file, "", 2);
-}
-
-std::string json_schema(const Schema& defaults) {
-  Json out{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "Stretto experiment"}};
-  out.update(file_schema(defaults));
-  return out.dump(2) + "\n";
 }
 
 }  // namespace stretto::config
