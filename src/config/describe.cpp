@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/every_key.h"
 #include "config/paths.h"
 #include "config/suggest.h"
 
@@ -62,42 +63,6 @@ std::string section_list(const Schema& defaults) {
   }
   return text +
          "\nBeside them `include = \"base.toml\"` at the top of a file reads another one first.\n";
-}
-
-// Keys that have `name` among their choices: `adamw` is a value of `optim.name`.
-std::string component(const Schema& defaults, const std::string& name) {
-  std::string text;
-  for (const auto& key : defaults.keys) {
-    const auto& choices = key.range.choices;
-    if (std::find(choices.begin(), choices.end(), name) == choices.end()) continue;
-    if (!text.empty()) text += "\n";
-    text += "`" + name + "` is a value of " + key.path + "\n\n";
-    text += key_block(defaults, key, key.path);
-    if (last_name(key.path) != "name" && last_name(key.path) != "type") continue;
-    // A component's own keys stand in its section.
-    text += "\n" + describe(defaults, section_above(key.path));
-  }
-  for (const auto& list : defaults.lists) {
-    const std::string inside = component(*list.entry, name);
-    text += (text.empty() || inside.empty() ? "" : "\n") + inside;
-  }
-  return text;
-}
-
-[[noreturn]] void unknown(const Schema& defaults, const std::string& name) {
-  std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
-  if (near.empty()) near = suggest_key(name, defaults).path;
-  if (near.empty()) near = suggest_section(name, defaults);
-  if (near.empty()) {
-    std::vector<std::string> choices;
-    for (const auto& key : defaults.keys) {
-      choices.insert(choices.end(), key.range.choices.begin(), key.range.choices.end());
-    }
-    near = closest(name, choices);
-  }
-  throw Error(
-      ExitCode::kUsage, "there is no section, key or component `" + printable(name) + "`",
-      near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?");
 }
 
 std::string markdown_cell(std::string text) {
@@ -201,6 +166,129 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
     }
   }
   return text;
+}
+
+// Whether a key counts while its chooser has this value, as far as that chooser decides.
+bool counts_with(const Schema& schema, const Key& key, const Key& chooser,
+                 const std::string& value) {
+  return key.readers.empty() ||
+         std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
+           if (reader.chooser == chooser.path) return reads_with(reader, value);
+           const Key* other = schema.find(reader.chooser);
+           return other == nullptr || counts_with(schema, *other, chooser, value);
+         });
+}
+
+// The keys beside a chooser that count with this value of it.
+std::string section_with(const Schema& schema, const Key& chooser, const std::string& value) {
+  const std::string section = section_above(chooser.path);
+  std::string text =
+      header(schema, section) + "  with " + last_name(chooser.path) + " = \"" + value + "\"\n\n";
+  for (const auto& key : schema.keys) {
+    if (!key.path.starts_with(section + ".") || &key == &chooser) continue;
+    if (!counts_with(schema, key, chooser, value)) continue;
+    text += key_block(schema, key, key.path.substr(section.size() + 1));
+  }
+  return text + lists_below(schema, section) + other_parts(schema, section);
+}
+
+// A value of a key, and what else counts with it: the keys of the part that it chooses, or those
+// beside a key that is called `name` or `type`.
+std::string value_block(const FoundKey& found, const std::string& value) {
+  const Schema& schema = *found.schema;
+  const Key& key = *found.key;
+  if (const auto* part = find_part(schema, section_above(key.path) + "." + value);
+      part != nullptr && last_name(key.path) == "name") {
+    return describe_part(schema, section_above(key.path), *part);
+  }
+  const std::string text = key_block(schema, key, key.path);
+  if (last_name(key.path) != "name" && last_name(key.path) != "type") return text;
+  return text + "\n" + section_with(schema, key, value);
+}
+
+void erase_all(std::string& text, const std::string& words) {
+  for (size_t at = 0; (at = text.find(words, at)) != std::string::npos;) {
+    text.erase(at, words.size());
+  }
+}
+
+/// Keys of which the same is to be said, but for where they stand.
+struct Alike {
+  std::string text;            ///< of the first
+  std::vector<FoundKey> keys;  ///< all, in their order
+};
+
+/// @param block  what is said of a key
+template <class Block>
+std::vector<Alike> alike(const std::vector<FoundKey>& keys, const Block& block) {
+  std::vector<Alike> all;
+  std::vector<std::string> seen;
+  for (const auto& found : keys) {
+    const std::string text = block(found);
+    const std::string section = section_above(found.key->path);
+    std::string said = text;
+    erase_all(said, header(*found.schema, section));
+    erase_all(said, section + ".");
+    const auto same = std::find(seen.begin(), seen.end(), said);
+    if (same == seen.end()) {
+      seen.push_back(std::move(said));
+      all.push_back({text, {found}});
+    } else {
+      all[static_cast<size_t>(same - seen.begin())].keys.push_back(found);
+    }
+  }
+  return all;
+}
+
+// What a word means that is no path: a value of some key (`adamw` of `optim.name`), or the last
+// name of one. Empty = neither.
+std::string describe_word(const std::vector<FoundKey>& keys, const std::string& name) {
+  std::vector<std::string> texts;
+  const auto of_value = [&](const FoundKey& found) { return value_block(found, name); };
+  for (const auto& one : alike(keys_with_choice(keys, name), of_value)) {
+    std::vector<std::string> paths;
+    for (const auto& found : one.keys) paths.push_back(found.path);
+    texts.push_back("`" + name + "` is a value of " + join(paths, ", ") + "\n\n" + one.text);
+  }
+  const auto of_key = [](const FoundKey& found) {
+    return key_block(*found.schema, *found.key, found.key->path);
+  };
+  for (const auto& one : alike(keys_called(keys, name), of_key)) {
+    std::vector<std::string> sections;
+    for (const auto& found : one.keys) sections.push_back(section_above(found.path));
+    // Else its first line says all.
+    const bool is_in_parts = sections.size() > 1 || one.keys[0].path != one.keys[0].key->path;
+    texts.push_back(one.text + (is_in_parts ? "      in " + join(sections, ", ") + "\n" : ""));
+  }
+  return join(texts, "\n");
+}
+
+bool is_name_of_section(const Schema& schema, const std::string& name) {
+  const auto is_called = [&](const auto& one) { return last_name(one.path) == name; };
+  return std::any_of(schema.sections.begin(), schema.sections.end(), is_called) ||
+         std::any_of(schema.lists.begin(), schema.lists.end(), is_called);
+}
+
+[[noreturn]] void unknown(const Schema& defaults, const std::vector<FoundKey>& keys,
+                          const std::string& name) {
+  std::string advice = is_name_of_section(defaults, name) ? "" : other_value_advice(keys, name);
+  if (advice.empty()) {
+    std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
+    if (near.empty()) near = suggest_key(name, defaults).path;
+    if (near.empty()) near = suggest_section(name, defaults);
+    if (near.empty()) {
+      std::vector<std::string> words;
+      for (const auto& [schema, key, path] : keys) {
+        words.push_back(last_name(path));
+        words.insert(words.end(), key->range.choices.begin(), key->range.choices.end());
+      }
+      near = closest(name, words);
+    }
+    advice =
+        near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?";
+  }
+  throw Error(ExitCode::kUsage, "there is no section, key or component `" + printable(name) + "`",
+              advice);
 }
 
 std::string markdown_rows(const Schema& schema, const std::string& section) {
@@ -390,8 +478,9 @@ std::string describe(const Schema& defaults, const std::string& typed) {
   }
   if (section == nullptr) {
     if (const auto* inside = part_with(defaults, name)) return describe(*inside, name);
-    const std::string text = component(defaults, name);
-    if (text.empty()) unknown(defaults, name);
+    const auto keys = every_key(defaults);
+    const std::string text = describe_word(keys, name);
+    if (text.empty()) unknown(defaults, keys, name);
     return text;
   }
   const std::string once = section->is_entry ? ", a list of tables: one block for each" : "";
