@@ -45,6 +45,28 @@ bool warmup_is_short(const Subject& s) {
   return run == 0 || s.warmup < run / 10;
 }
 
+// Updates that a second moment remembers.
+double memory_of(double beta2) {
+  return 1 / (1 - beta2);
+}
+
+// Of fewer updates even the last gradient alone is more than a third.
+constexpr int64_t kFewestToForget = 3;
+
+bool forgets_in_time(double beta2, int64_t updates) {
+  return memory_of(beta2) <= static_cast<double>(updates) / 3;
+}
+
+// About the largest beta2 that does, with few digits: 1 - beta2 has one.
+double fitting_beta2(int64_t updates) {
+  const double share = 3 / static_cast<double>(updates);
+  double scale = 10;
+  while (share * scale < 1) scale *= 10;
+  double digit = std::ceil(share * scale);
+  while (!forgets_in_time((scale - digit) / scale, updates)) ++digit;
+  return (scale - digit) / scale;
+}
+
 }  // namespace
 
 void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
@@ -174,17 +196,19 @@ void many_micro_batches(const Subject& s, Remarks& out) {
 
 void long_second_moment(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
+  const int64_t updates = s.e.train.max_steps;
   if (!one_of(o.name, {"adam", "adamw", "lazy_adam", "radam", "lamb", "rmsprop"}) ||
-      s.e.train.max_steps == 0) {
+      updates < kFewestToForget || forgets_in_time(o.beta2, updates)) {
     return;
   }
-  const double memory = 1 / (1 - o.beta2);
-  if (memory <= static_cast<double>(s.e.train.max_steps) / 3) return;
+  const double fitting = fitting_beta2(updates);
   out.push_back({"optim.beta2",
-                 "the second moment remembers about " + tokens_text(memory) +
-                     " updates, the run has " + with_thousands(s.e.train.max_steps) +
+                 "the second moment remembers about " + tokens_text(memory_of(o.beta2)) +
+                     " updates, the run has " + with_thousands(updates) +
                      ": it never forgets the gradients of the start",
-                 "a larger batch means fewer updates; lower it (0.98 remembers 50)"});
+                 "optim.beta2 = " + number_text(fitting) + " remembers " +
+                     tokens_text(memory_of(fitting)) +
+                     "; a smaller batch leaves more updates to the run"});
 }
 
 void average_spans_warmup(const Subject& s, Remarks& out) {
