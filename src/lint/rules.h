@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "config/schema.h"
 #include "experiment/scaled_rate.h"
 #include "lint/lint.h"
 
@@ -56,6 +57,10 @@ inline constexpr double kLargeBatch = 100'000;
 std::string tokens_text(double tokens);
 
 namespace rules {
+
+/// Whether anything reads a key of the subject's schema, as the keys are that choose. See
+/// unread.cpp.
+bool is_read(const Subject& s, const config::Schema& schema, const config::Key& key);
 
 // batch.cpp: batch, rate, warm-up, decay
 void linear_scaling_without_warmup(const Subject&, Remarks&);
