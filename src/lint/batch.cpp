@@ -45,6 +45,12 @@ bool warmup_is_short(const Subject& s) {
   return run == 0 || s.warmup < run / 10;
 }
 
+// Decoders of which each has micro-batches of its own; 0 = of other models.
+int64_t num_heads(const Subject& s) {
+  if (!s.e.task.is<experiment::TranslationOptions>()) return 0;
+  return static_cast<int64_t>(translation_of(s.e).model.heads.size());
+}
+
 // Updates that a second moment remembers.
 double memory_of(double beta2) {
   return 1 / (1 - beta2);
@@ -158,13 +164,14 @@ void coupled_decay(const Subject& s, Remarks& out) {
 }
 
 void few_updates_per_epoch(const Subject& s, Remarks& out) {
-  // A text that fits into one plain micro-batch is somebody's toy.
-  const bool chosen = s.e.train.update_freq > 1 || s.large();
+  // A text that fits into one plain micro-batch, or one of each head, is somebody's toy.
+  const bool accumulates = s.e.train.update_freq > std::max<int64_t>(1, num_heads(s));
+  const bool chosen = accumulates || s.large();
   if (s.context.training_bytes <= 0 || !chosen) return;
   const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
   const double updates = tokens / s.batch;
   if (updates >= kFewUpdates) return;
-  out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : s.micro_batch.key,
+  out.push_back({accumulates ? "train.update_freq" : s.micro_batch.key,
                  "one update takes a good part of the training text: about " + fixed(updates, 1) +
                      " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
                      tokens_text(s.batch) + " an update)",
@@ -269,6 +276,19 @@ void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
                      tokens_text(bound),
                  "leave it out, or set optim.lr to the rate of these batches with "
                  "optim.lr_scaling = \"none\""});
+}
+
+// Every head has micro-batches of its own, and processes share those of an update.
+void fewer_micro_batches_than_heads(const Subject& s, Remarks& out) {
+  const int64_t heads = num_heads(s);
+  if (s.e.train.update_freq >= heads) return;
+  out.push_back({"train.update_freq",
+                 "an update has " + counted(s.e.train.update_freq, "micro-batch") +
+                     ", each of one of " + counted(heads, "head") +
+                     ": the decoder of a head without one moves by its momentum alone, and the "
+                     "encoder learns for the others",
+                 "train.update_freq = " + std::to_string(heads) + " or more; a lower " +
+                     s.micro_batch.key + " keeps the batch"});
 }
 
 }  // namespace stretto::lint::rules

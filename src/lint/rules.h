@@ -79,6 +79,7 @@ void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
 void parts_at_full_gain(const Subject&, Remarks&);
 void rate_of_tokens_for_few_samples(const Subject&, Remarks&);
+void fewer_micro_batches_than_heads(const Subject&, Remarks&);
 
 // decay.cpp
 void decay_of_vectors(const Subject&, Remarks&);
