@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -19,6 +20,7 @@
 #include "report/metrics_log.h"
 #include "search/search_plan.h"
 #include "tasks/displays.h"
+#include "text/tokenizer.h"
 
 namespace stretto::cli {
 namespace {
@@ -126,10 +128,10 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
 
 /// What a plan goes by, of any family.
 struct PlannedText {
-  int64_t max_tokens = 0, max_samples = 0, vocab_size = 0, vocab_multiple = 1;
-  double sample_tokens = 0;      ///< of a sample, where max_samples bounds a micro-batch
-  const char* sample_note = "";  ///< what is to be said of them
-  bool names_tokenizer = false;
+  int64_t max_tokens = 0, max_samples = 0;
+  text::TokenizerOptions tokenizer;
+  double sample_tokens = 0;       ///< of a sample, where max_samples bounds a micro-batch
+  const char* sample_note = "";   ///< what is to be said of them
   const char* tokens = "tokens";  ///< what a micro-batch is counted in
   bool ties_output = false;       ///< an embedding is the output projection too
   int64_t d_model = 0;
@@ -152,24 +154,19 @@ PlannedText planned_text(const Experiment& e) {
   if (const auto text = experiment::find_text_sections(e)) {
     planned = {.max_tokens = text->max_tokens,
                .max_samples = text->max_samples,
-               .vocab_size = text->tokenizer->vocab_size,
-               .vocab_multiple = text->tokenizer->vocab_multiple,
+               .tokenizer = text->tokenizer->tokenizer_options(),
                .sample_tokens = double(text->max_text_tokens),
                .sample_note = ", as many as data.max_text_tokens lets in",
-               .names_tokenizer = !text->tokenizer->model.empty(),
                .ties_output = writes_tokens(e) && text->model->tie_embeddings,
                .d_model = models::sizes_of(*text->model).d_model};
     return planned;
   }
   const auto& own = pairs_of(e);
-  const auto& t = own.tokenizer;
   return {
       .max_tokens = own.data.max_tokens,
       .max_samples = own.data.max_samples,
-      .vocab_size = t.vocab_size,
-      .vocab_multiple = t.vocab_multiple,
+      .tokenizer = own.tokenizer,
       .sample_tokens = std::min(experiment::kTokensPerSentence, double(own.data.max_tgt_tokens)),
-      .names_tokenizer = !t.model.empty() || !t.src_model.empty() || !t.src_vocab.empty(),
       .tokens = "target tokens",
       .ties_output = own.model.tie_embeddings != "none",
       .d_model = own.model.d_model};
@@ -237,20 +234,44 @@ void plan_tables(const PlanOptions& options, const Experiment& e, const plan::Ta
   }
 }
 
+// Whether the files are here that the tokenizer names, if it names any. A pipe would keep us
+// waiting.
+bool has_files(const text::TokenizerOptions& t) {
+  const auto is_here = [](const std::string& path) {
+    std::error_code ignored;
+    return path.empty() || std::filesystem::is_regular_file(path, ignored);
+  };
+  return text::names_tokenizer(t) && is_here(t.model) && is_here(t.src_model) &&
+         is_here(t.tgt_model) && is_here(t.merges) && is_here(t.src_vocab) && is_here(t.tgt_vocab);
+}
+
+// As training makes them of the tokenizer's files. Where these are not here, or where a tokenizer
+// is trained, of tokenizer.vocab_size.
+plan::TableRows planned_rows(const PlanOptions& options, const text::TokenizerOptions& t,
+                             PlanInputs& plan) {
+  if (options.vocab_rows > 0) return {.src = options.vocab_rows, .tgt = options.vocab_rows};
+  if (has_files(t)) {
+    const auto tokenizers = text::make_tokenizers(t, /*seed=*/0, nullptr, nullptr);
+    return {.src = text::table_rows(tokenizers.src->size(), t.vocab_multiple),
+            .tgt = text::table_rows(tokenizers.tgt->size(), t.vocab_multiple)};
+  }
+  const int64_t rows = text::table_rows(t.vocab_size, t.vocab_multiple);
+  if (text::names_tokenizer(t)) {
+    plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
+                           " rows, as tokenizer.vocab_size says, since its file is not here "
+                           "(--vocab-rows)");
+  }
+  return {.src = rows, .tgt = rows};
+}
+
 void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
   auto& setup = plan.setup;
   const PlannedText text = planned_text(e);
-  int64_t rows = options.vocab_rows;
-  if (rows == 0) {
-    rows = text::table_rows(text.vocab_size, text.vocab_multiple);
-    if (text.names_tokenizer) {
-      plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
-                             " rows, as tokenizer.vocab_size says (--vocab-rows)");
-    }
-  }
-  const auto cost = engine().model_cost({.experiment = e,
-                                         .translation = {.src_rows = rows, .tgt_rows = rows},
-                                         .text = {.rows = rows}});
+  const plan::TableRows rows = planned_rows(options, text.tokenizer, plan);
+  const auto cost =
+      engine().model_cost({.experiment = e,
+                           .translation = {.src_rows = rows.src, .tgt_rows = rows.tgt},
+                           .text = {.rows = rows.tgt}});
   plan.parameters = cost.parameters;
   setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
@@ -264,7 +285,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   }
   plan_compute(options, e, cost.training_flops, plan);
   plan_device(options, e, plan);
-  plan_tables(options, e, {.src = rows, .tgt = rows}, plan);
+  plan_tables(options, e, rows, plan);
 }
 
 // Without a configuration, what the options say.

@@ -1,25 +1,15 @@
 #include "config/describe.h"
 
 #include <algorithm>
-#include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/every_key.h"
+#include "config/paths.h"
 #include "config/suggest.h"
 
 namespace stretto::config {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string leaf(const std::string& path) {
-  return path.substr(path.rfind('.') + 1);
-}
-std::string parent(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(0, dot);
-}
 
 // Behind the type of a key, and behind its help in a row of the reference.
 const char* change_text(Change change) {
@@ -75,173 +65,18 @@ std::string section_list(const Schema& defaults) {
          "\nBeside them `include = \"base.toml\"` at the top of a file reads another one first.\n";
 }
 
-// Keys that have `name` among their choices: `adamw` is a value of `optim.name`.
-std::string component(const Schema& defaults, const std::string& name) {
-  std::string text;
-  for (const auto& key : defaults.keys) {
-    const auto& choices = key.range.choices;
-    if (std::find(choices.begin(), choices.end(), name) == choices.end()) continue;
-    if (!text.empty()) text += "\n";
-    text += "`" + name + "` is a value of " + key.path + "\n\n";
-    text += key_block(defaults, key, key.path);
-    if (leaf(key.path) != "name" && leaf(key.path) != "type") continue;
-    // A component's own keys stand in its section.
-    text += "\n" + describe(defaults, parent(key.path));
-  }
-  for (const auto& list : defaults.lists) {
-    const std::string inside = component(*list.entry, name);
-    text += (text.empty() || inside.empty() ? "" : "\n") + inside;
-  }
-  return text;
-}
-
-[[noreturn]] void unknown(const Schema& defaults, const std::string& name) {
-  std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
-  if (near.empty()) near = suggest_key(name, defaults).path;
-  if (near.empty()) near = suggest_section(name, defaults);
-  if (near.empty()) {
-    std::vector<std::string> choices;
-    for (const auto& key : defaults.keys) {
-      choices.insert(choices.end(), key.range.choices.begin(), key.range.choices.end());
-    }
-    near = closest(name, choices);
-  }
-  throw Error(
-      ExitCode::kUsage, "there is no section, key or component `" + printable(name) + "`",
-      near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?");
-}
-
 std::string markdown_cell(std::string text) {
   for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
     text.insert(at, "\\");
   return text;
 }
 
-Json type_schema(const Key& key) {
-  const auto number = [&](const char* type) {
-    Json json{{"type", type}};
-    if (std::isfinite(key.range.min))
-      json[key.range.min_open ? "exclusiveMinimum" : "minimum"] = key.range.min;
-    if (std::isfinite(key.range.max))
-      json[key.range.max_open ? "exclusiveMaximum" : "maximum"] = key.range.max;
-    return json;
-  };
-  if (std::holds_alternative<bool*>(key.value)) return {{"type", "boolean"}};
-  if (std::holds_alternative<int64_t*>(key.value)) return number("integer");
-  if (std::holds_alternative<double*>(key.value)) return number("number");
-  if (std::holds_alternative<std::string*>(key.value)) {
-    Json json{{"type", "string"}};
-    if (!key.range.choices.empty()) json[key.range.open ? "examples" : "enum"] = key.range.choices;
-    return json;
-  }
-  const bool strings = std::holds_alternative<std::vector<std::string>*>(key.value);
-  const Json item = strings ? Json{{"type", "string"}} : number("number");
-  return {{"anyOf", Json::array({item, {{"type", "array"}, {"items", item}}})}};
-}
-
-Json key_schema(const Key& key) {
-  Json json = type_schema(key);
-  json["description"] = key.help + (key.meta.unit.empty() ? "" : " [" + key.meta.unit + "]");
-  json["default"] = Json::parse(value_text(key.value));
-  return json;
-}
-
-Json section_schema(const Schema& defaults, const std::string& path);
-
-Json list_schema(const List& list) {
-  return {{"type", "array"},
-          {"maxItems", kMostEntries},
-          {"items", section_schema(*list.entry, list.path)},
-          {"description", list.help}};
-}
-
-Json properties_of(const Schema& schema, const std::string& path) {
-  Json properties = Json::object();
-  for (const auto& key : schema.keys) {
-    if (parent(key.path) == path) properties[leaf(key.path)] = key_schema(key);
-  }
-  for (const auto& section : schema.sections) {
-    if (parent(section.path) != path) continue;
-    Json json = section_schema(schema, section.path);
-    json["description"] = section.help;
-    properties[leaf(section.path)] = json;
-  }
-  for (const auto& list : schema.lists) {
-    if (parent(list.path) == path) properties[leaf(list.path)] = list_schema(list);
-  }
-  return properties;
-}
-
-Json table_schema(const Json& properties) {
-  return {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}};
-}
-
-// The switch whose parts have sections beside this one, at the root of a file; nullptr = none.
-const Switch* root_switch(const Schema& schema) {
-  for (const auto& parts : schema.switches) {
-    if (parts.below.empty()) return &parts;
-  }
-  return nullptr;
-}
-
-// The name of a part and its keys in the section of the switch.
-Json part_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
-  Json properties{{"name", key_schema(*defaults.find(parts.name_key()))}};
-  properties["name"].erase("enum");
-  properties["name"]["const"] = part.name;
-  properties.update(properties_of(*part.schema, parts.section));
-  Json table = table_schema(properties);
-  if (part.name != defaults.chosen(parts)) table["required"] = Json::array({"name"});
-  return table;
-}
-
-// One table for each part; who names none has the first.
-Json section_schema(const Schema& defaults, const std::string& path) {
-  const Switch* parts = defaults.find_switch(path);
-  if (parts == nullptr) return table_schema(properties_of(defaults, path));
-  Json tables = Json::array();
-  for (const auto& part : parts->alternatives) {
-    tables.push_back(part_schema(defaults, *parts, part));
-  }
-  return tables.size() == 1 ? tables.front() : Json{{"anyOf", tables}};
-}
-
-Json include_schema() {
-  return {{"description", "files that are read first, relative to this one"},
-          {"anyOf", Json::array({{{"type", "string"}},
-                                 {{"type", "array"}, {"items", {{"type", "string"}}}}})}};
-}
-
-// A whole file, for one part of the root.
-Json file_schema(const Schema& defaults, const Switch& parts, const Alternative& part) {
-  Json properties = properties_of(with_part(defaults, parts, &part), "");
-  properties[parts.section] = part_schema(defaults, parts, part);
-  properties["include"] = include_schema();
-  Json file = table_schema(properties);
-  if (part.name != defaults.chosen(parts)) file["required"] = Json::array({parts.section});
-  return file;
-}
-
-Json file_schema(const Schema& defaults) {
-  const Switch* parts = root_switch(defaults);
-  if (parts == nullptr) {
-    Json file = section_schema(defaults, "");
-    file["properties"]["include"] = include_schema();
-    return file;
-  }
-  Json files = Json::array();
-  for (const auto& part : parts->alternatives) {
-    files.push_back(file_schema(defaults, *parts, part));
-  }
-  return files.size() == 1 ? files.front() : Json{{"anyOf", files}};
-}
-
 // A part of a switch by its path, "model.encoder.lstm".
 const Alternative* find_part(const Schema& defaults, const std::string& path) {
-  const Switch* parts = defaults.find_switch(parent(path));
+  const Switch* parts = defaults.find_switch(section_above(path));
   if (parts == nullptr) return nullptr;
   for (const auto& part : parts->alternatives) {
-    if (part.name == leaf(path)) return &part;
+    if (part.name == last_name(path)) return &part;
   }
   return nullptr;
 }
@@ -333,12 +168,135 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
   return text;
 }
 
+// Whether a key counts while its chooser has this value, as far as that chooser decides.
+bool counts_with(const Schema& schema, const Key& key, const Key& chooser,
+                 const std::string& value) {
+  return key.readers.empty() ||
+         std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
+           if (reader.chooser == chooser.path) return reads_with(reader, value);
+           const Key* other = schema.find(reader.chooser);
+           return other == nullptr || counts_with(schema, *other, chooser, value);
+         });
+}
+
+// The keys beside a chooser that count with this value of it.
+std::string section_with(const Schema& schema, const Key& chooser, const std::string& value) {
+  const std::string section = section_above(chooser.path);
+  std::string text =
+      header(schema, section) + "  with " + last_name(chooser.path) + " = \"" + value + "\"\n\n";
+  for (const auto& key : schema.keys) {
+    if (!key.path.starts_with(section + ".") || &key == &chooser) continue;
+    if (!counts_with(schema, key, chooser, value)) continue;
+    text += key_block(schema, key, key.path.substr(section.size() + 1));
+  }
+  return text + lists_below(schema, section) + other_parts(schema, section);
+}
+
+// A value of a key, and what else counts with it: the keys of the part that it chooses, or those
+// beside a key that is called `name` or `type`.
+std::string value_block(const FoundKey& found, const std::string& value) {
+  const Schema& schema = *found.schema;
+  const Key& key = *found.key;
+  if (const auto* part = find_part(schema, section_above(key.path) + "." + value);
+      part != nullptr && last_name(key.path) == "name") {
+    return describe_part(schema, section_above(key.path), *part);
+  }
+  const std::string text = key_block(schema, key, key.path);
+  if (last_name(key.path) != "name" && last_name(key.path) != "type") return text;
+  return text + "\n" + section_with(schema, key, value);
+}
+
+void erase_all(std::string& text, const std::string& words) {
+  for (size_t at = 0; (at = text.find(words, at)) != std::string::npos;) {
+    text.erase(at, words.size());
+  }
+}
+
+/// Keys of which the same is to be said, but for where they stand.
+struct Alike {
+  std::string text;            ///< of the first
+  std::vector<FoundKey> keys;  ///< all, in their order
+};
+
+/// @param block  what is said of a key
+template <class Block>
+std::vector<Alike> alike(const std::vector<FoundKey>& keys, const Block& block) {
+  std::vector<Alike> all;
+  std::vector<std::string> seen;
+  for (const auto& found : keys) {
+    const std::string text = block(found);
+    const std::string section = section_above(found.key->path);
+    std::string said = text;
+    erase_all(said, header(*found.schema, section));
+    erase_all(said, section + ".");
+    const auto same = std::find(seen.begin(), seen.end(), said);
+    if (same == seen.end()) {
+      seen.push_back(std::move(said));
+      all.push_back({text, {found}});
+    } else {
+      all[static_cast<size_t>(same - seen.begin())].keys.push_back(found);
+    }
+  }
+  return all;
+}
+
+// What a word means that is no path: a value of some key (`adamw` of `optim.name`), or the last
+// name of one. Empty = neither.
+std::string describe_word(const std::vector<FoundKey>& keys, const std::string& name) {
+  std::vector<std::string> texts;
+  const auto of_value = [&](const FoundKey& found) { return value_block(found, name); };
+  for (const auto& one : alike(keys_with_choice(keys, name), of_value)) {
+    std::vector<std::string> paths;
+    for (const auto& found : one.keys) paths.push_back(found.path);
+    texts.push_back("`" + name + "` is a value of " + join(paths, ", ") + "\n\n" + one.text);
+  }
+  const auto of_key = [](const FoundKey& found) {
+    return key_block(*found.schema, *found.key, found.key->path);
+  };
+  for (const auto& one : alike(keys_called(keys, name), of_key)) {
+    std::vector<std::string> sections;
+    for (const auto& found : one.keys) sections.push_back(section_above(found.path));
+    // Else its first line says all.
+    const bool is_in_parts = sections.size() > 1 || one.keys[0].path != one.keys[0].key->path;
+    texts.push_back(one.text + (is_in_parts ? "      in " + join(sections, ", ") + "\n" : ""));
+  }
+  return join(texts, "\n");
+}
+
+bool is_name_of_section(const Schema& schema, const std::string& name) {
+  const auto is_called = [&](const auto& one) { return last_name(one.path) == name; };
+  return std::any_of(schema.sections.begin(), schema.sections.end(), is_called) ||
+         std::any_of(schema.lists.begin(), schema.lists.end(), is_called);
+}
+
+[[noreturn]] void unknown(const Schema& defaults, const std::vector<FoundKey>& keys,
+                          const std::string& name) {
+  std::string advice = is_name_of_section(defaults, name) ? "" : other_value_advice(keys, name);
+  if (advice.empty()) {
+    std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
+    if (near.empty()) near = suggest_key(name, defaults).path;
+    if (near.empty()) near = suggest_section(name, defaults);
+    if (near.empty()) {
+      std::vector<std::string> words;
+      for (const auto& [schema, key, path] : keys) {
+        words.push_back(last_name(path));
+        words.insert(words.end(), key->range.choices.begin(), key->range.choices.end());
+      }
+      near = closest(name, words);
+    }
+    advice =
+        near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?";
+  }
+  throw Error(ExitCode::kUsage, "there is no section, key or component `" + printable(name) + "`",
+              advice);
+}
+
 std::string markdown_rows(const Schema& schema, const std::string& section) {
   std::string rows;
   for (const auto& key : schema.keys) {
-    if (parent(key.path) != section) continue;
+    if (section_above(key.path) != section) continue;
     const std::string readers = readers_text(key, schema);
-    rows += "| `" + leaf(key.path) + "` | " + type_name(key.value) + " | `" +
+    rows += "| `" + last_name(key.path) + "` | " + type_name(key.value) + " | `" +
             markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
             key.meta.unit + " | " + markdown_cell(key.help) +
             (readers.empty() ? "" : " *(with " + readers + ")*") + change_mark(key.meta.change) +
@@ -516,12 +474,13 @@ std::string describe(const Schema& defaults, const std::string& typed) {
   if (const Key* key = defaults.find(name)) return key_block(defaults, *key, key->path);
   const Section* section = defaults.find_section(name);
   if (const auto* part = find_part(defaults, name)) {
-    return describe_part(defaults, parent(name), *part);
+    return describe_part(defaults, section_above(name), *part);
   }
   if (section == nullptr) {
     if (const auto* inside = part_with(defaults, name)) return describe(*inside, name);
-    const std::string text = component(defaults, name);
-    if (text.empty()) unknown(defaults, name);
+    const auto keys = every_key(defaults);
+    const std::string text = describe_word(keys, name);
+    if (text.empty()) unknown(defaults, keys, name);
     return text;
   }
   const std::string once = section->is_entry ? ", a list of tables: one block for each" : "";
@@ -543,15 +502,9 @@ std::string reference_markdown(const Schema& defaults) {
       "other values of the keys marked *free for eval and infer*, which say how files are read. A "
       "key marked\n"
       "*with …* counts only while other keys have these values.\n";
-  const Switch* parts = root_switch(defaults);
+  const Switch* parts = defaults.root_switch();
   const auto every_file = parts == nullptr ? defaults : with_part(defaults, *parts, nullptr);
   return text + markdown_sections(every_file, "", 2);
-}
-
-std::string json_schema(const Schema& defaults) {
-  Json out{{"$schema", "http://json-schema.org/draft-07/schema#"}, {"title", "Stretto experiment"}};
-  out.update(file_schema(defaults));
-  return out.dump(2) + "\n";
 }
 
 }  // namespace stretto::config

@@ -117,6 +117,13 @@ const Switch* Schema::find_switch(const std::string& section) const {
   return nullptr;
 }
 
+const Switch* Schema::root_switch() const {
+  for (const auto& one : switches) {
+    if (one.below.empty()) return &one;
+  }
+  return nullptr;
+}
+
 const List* Schema::find_list(const std::string& path) const {
   for (const auto& list : lists) {
     if (list.path == path) return &list;

@@ -119,6 +119,8 @@ struct Schema {
   const RetiredKey* find_retired(const std::string& path) const;
   const Section* find_section(const std::string& path) const;
   const Switch* find_switch(const std::string& section) const;
+  /// The one whose parts have sections beside it, at the root of a file; nullptr = none.
+  const Switch* root_switch() const;
   const List* find_list(const std::string& path) const;
   /// Whether it is a key, section or list, or one inside a list, however many entries that has.
   bool has(const std::string& path) const;

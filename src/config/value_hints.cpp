@@ -105,15 +105,16 @@ std::string as_text(const toml::node& node) {
   return "";
 }
 
-const OtherValue* known_elsewhere(const std::vector<OtherValue>& other_values,
-                                  const std::string& word) {
+}  // namespace
+
+const OtherValue* other_value(const std::vector<OtherValue>& other_values,
+                              const std::string& text) {
+  const std::string word = squashed(text);
   for (const auto& other : other_values) {
     if (squashed(other.name) == word) return &other;
   }
   return nullptr;
 }
-
-}  // namespace
 
 std::string value_as_written(const toml::node& node) {
   if (const auto* text = node.as_string()) {
@@ -157,7 +158,7 @@ std::string choice_hint(const std::vector<std::string>& choices,
   for (const auto& choice : choices) {
     if (squashed(choice) == word) return did_you_mean(choice, "");
   }
-  if (const auto* other = known_elsewhere(other_values, word)) {
+  if (const auto* other = other_value(other_values, text)) {
     return did_you_mean(other->value, other->note);
   }
   if (const auto near = closest(text, choices); !near.empty()) return did_you_mean(near, "");
@@ -166,7 +167,7 @@ std::string choice_hint(const std::vector<std::string>& choices,
   for (const auto& other : other_values) names.push_back(squashed(other.name));
   const auto near = closest(word, names);
   if (near.empty()) return "";
-  const auto* other = known_elsewhere(other_values, near);
+  const auto* other = other_value(other_values, near);
   return did_you_mean(other->value, other->note);
 }
 

@@ -16,6 +16,9 @@ std::string value_as_written(const toml::node& node);
 /// @param quoted  whether a text stood in quotes; on the command line it need not
 std::string type_hint(const Key& key, const toml::node& node, bool quoted);
 
+/// What else a value is called, by letters and digits alone; nullptr = none of them.
+const OtherValue* other_value(const std::vector<OtherValue>& other_values, const std::string& text);
+
 /// "did you mean \"mixed_bf16\"?" for a text that is none of the key's choices: by spelling and by
 /// Key::other_values; empty = nothing is near.
 std::string choice_hint(const Key& key, const std::string& text);

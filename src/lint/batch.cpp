@@ -49,6 +49,34 @@ bool warmup_is_short(const Subject& s) {
   return run == 0 || s.warmup < run / 10;
 }
 
+// Decoders of which each has micro-batches of its own; 0 = of other models.
+int64_t num_heads(const Subject& s) {
+  if (!s.e.task.is<experiment::TranslationOptions>()) return 0;
+  return static_cast<int64_t>(translation_of(s.e).model.heads.size());
+}
+
+// Updates that a second moment remembers.
+double memory_of(double beta2) {
+  return 1 / (1 - beta2);
+}
+
+// Of fewer updates even the last gradient alone is more than a third.
+constexpr int64_t kFewestToForget = 3;
+
+bool forgets_in_time(double beta2, int64_t updates) {
+  return memory_of(beta2) <= static_cast<double>(updates) / 3;
+}
+
+// About the largest beta2 that does, with few digits: 1 - beta2 has one.
+double fitting_beta2(int64_t updates) {
+  const double share = 3 / static_cast<double>(updates);
+  double scale = 10;
+  while (share * scale < 1) scale *= 10;
+  double digit = std::ceil(share * scale);
+  while (!forgets_in_time((scale - digit) / scale, updates)) ++digit;
+  return (scale - digit) / scale;
+}
+
 }  // namespace
 
 void linear_scaling_without_warmup(const Subject& s, Remarks& out) {
@@ -140,13 +168,14 @@ void coupled_decay(const Subject& s, Remarks& out) {
 }
 
 void few_updates_per_epoch(const Subject& s, Remarks& out) {
-  // A text that fits into one plain micro-batch is somebody's toy.
-  const bool chosen = s.e.train.update_freq > 1 || s.large();
+  // A text that fits into one plain micro-batch, or one of each head, is somebody's toy.
+  const bool accumulates = s.e.train.update_freq > std::max<int64_t>(1, num_heads(s));
+  const bool chosen = accumulates || s.large();
   if (s.context.training_bytes <= 0 || !chosen) return;
   const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
   const double updates = tokens / s.batch;
   if (updates >= kFewUpdates) return;
-  out.push_back({s.e.train.update_freq > 1 ? "train.update_freq" : s.micro_batch.key,
+  out.push_back({accumulates ? "train.update_freq" : s.micro_batch.key,
                  "one update takes a good part of the training text: about " + fixed(updates, 1) +
                      " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
                      tokens_text(s.batch) + " an update)",
@@ -178,17 +207,19 @@ void many_micro_batches(const Subject& s, Remarks& out) {
 
 void long_second_moment(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
+  const int64_t updates = s.e.train.max_steps;
   if (!one_of(o.name, {"adam", "adamw", "lazy_adam", "radam", "lamb", "rmsprop"}) ||
-      s.e.train.max_steps == 0) {
+      updates < kFewestToForget || forgets_in_time(o.beta2, updates)) {
     return;
   }
-  const double memory = 1 / (1 - o.beta2);
-  if (memory <= static_cast<double>(s.e.train.max_steps) / 3) return;
+  const double fitting = fitting_beta2(updates);
   out.push_back({"optim.beta2",
-                 "the second moment remembers about " + tokens_text(memory) +
-                     " updates, the run has " + with_thousands(s.e.train.max_steps) +
+                 "the second moment remembers about " + tokens_text(memory_of(o.beta2)) +
+                     " updates, the run has " + with_thousands(updates) +
                      ": it never forgets the gradients of the start",
-                 "a larger batch means fewer updates; lower it (0.98 remembers 50)"});
+                 "optim.beta2 = " + number_text(fitting) + " remembers " +
+                     tokens_text(memory_of(fitting)) +
+                     "; a smaller batch leaves more updates to the run"});
 }
 
 void average_spans_warmup(const Subject& s, Remarks& out) {
@@ -249,6 +280,19 @@ void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
                      tokens_text(bound),
                  "leave it out, or set optim.lr to the rate of these batches with "
                  "optim.lr_scaling = \"none\""});
+}
+
+// Every head has micro-batches of its own, and processes share those of an update.
+void fewer_micro_batches_than_heads(const Subject& s, Remarks& out) {
+  const int64_t heads = num_heads(s);
+  if (s.e.train.update_freq >= heads) return;
+  out.push_back({"train.update_freq",
+                 "an update has " + counted(s.e.train.update_freq, "micro-batch") +
+                     ", each of one of " + counted(heads, "head") +
+                     ": the decoder of a head without one moves by its momentum alone, and the "
+                     "encoder learns for the others",
+                 "train.update_freq = " + std::to_string(heads) + " or more; a lower " +
+                     s.micro_batch.key + " keeps the batch"});
 }
 
 }  // namespace stretto::lint::rules

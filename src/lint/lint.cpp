@@ -67,6 +67,8 @@ constexpr std::array kRules{
     Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup, kTranslation},
     Rule{"LB017", &rules::rate_of_tokens_for_few_samples, "docs/large-batches.md#the-learning-rate",
          kTranslation},
+    Rule{"LB018", &rules::fewer_micro_batches_than_heads, "docs/models.md#several-decoders",
+         kTranslation},
     Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494", kTranslation},
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},

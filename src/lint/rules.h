@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "config/schema.h"
 #include "experiment/scaled_rate.h"
 #include "lint/lint.h"
 
@@ -57,6 +58,10 @@ std::string tokens_text(double tokens);
 
 namespace rules {
 
+/// Whether anything reads a key of the subject's schema, as the keys are that choose. See
+/// unread.cpp.
+bool is_read(const Subject& s, const config::Schema& schema, const config::Key& key);
+
 // batch.cpp: batch, rate, warm-up, decay
 void linear_scaling_without_warmup(const Subject&, Remarks&);
 void short_warmup(const Subject&, Remarks&);
@@ -74,6 +79,7 @@ void larc_with_clipping(const Subject&, Remarks&);
 void mostly_warmup(const Subject&, Remarks&);
 void parts_at_full_gain(const Subject&, Remarks&);
 void rate_of_tokens_for_few_samples(const Subject&, Remarks&);
+void fewer_micro_batches_than_heads(const Subject&, Remarks&);
 
 // decay.cpp
 void decay_of_vectors(const Subject&, Remarks&);

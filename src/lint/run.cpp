@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "config/paths.h"
 #include "config/schema.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
 #include "lint/rules.h"
 
@@ -31,6 +33,21 @@ double smoothed_floor(double smoothing, int64_t entries) {
   const double other = smoothing / static_cast<double>(entries - 1);
   const double right = smoothing < 1 ? (1 - smoothing) * std::log(1 - smoothing) : 0;
   return -right - smoothing * std::log(other);
+}
+
+// Whether training drops anything by chance, so that two passes over one batch differ: what is
+// declared as some dropout or zoneout, of any part, is above 0 and is read. The layers that
+// layer_drop leaves out are those of an update: both passes have the same.
+bool drops_anything(const Subject& s) {
+  experiment::Experiment present = s.e;
+  const auto schema = experiment::experiment_schema(present);
+  return std::any_of(schema.keys.begin(), schema.keys.end(), [&](const config::Key& key) {
+    const auto* const* share = std::get_if<double*>(&key.value);
+    const std::string name = config::last_name(key.path);
+    const bool drops =
+        name.find("dropout") != std::string::npos || name.find("zoneout") != std::string::npos;
+    return share != nullptr && drops && **share > 0 && is_read(s, schema, key);
+  });
 }
 
 }  // namespace
@@ -131,8 +148,7 @@ void heavy_smoothing(const Subject& s, Remarks& out) {
 }
 
 void pulls_equal_passes(const Subject& s, Remarks& out) {
-  if (!translation_of(s.e).loss.has_r_drop() || models::has_dropout(translation_of(s.e).model))
-    return;
+  if (!translation_of(s.e).loss.has_r_drop() || drops_anything(s)) return;
   out.push_back({"loss.r_drop",
                  "R-Drop pulls two passes together that are equal, since nothing of the model is "
                  "dropped: an update costs twice as much and is the same",

@@ -51,18 +51,6 @@ std::vector<Choice> choices(const Subject& s, const Schema& schema, const ReadWi
   return made;
 }
 
-/// Whether anything reads a key, as the keys are that choose.
-bool is_read(const Subject& s, const Schema& schema, const Key& key) {
-  return key.readers.empty() ||
-         std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
-           const auto made = choices(s, schema, reader);
-           return std::any_of(made.begin(), made.end(), [&](const Choice& choice) {
-             return config::reads_with(reader, choice.meaning) &&
-                    is_read(s, schema, *schema.find(choice.key));
-           });
-         });
-}
-
 /// What keeps a key from being read.
 struct Hindrance {
   std::vector<std::string> here;       ///< how the keys are set that choose
@@ -100,6 +88,17 @@ std::vector<std::string> read_below(const Subject& s, const Schema& schema, cons
 }
 
 }  // namespace
+
+bool is_read(const Subject& s, const Schema& schema, const Key& key) {
+  return key.readers.empty() ||
+         std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
+           const auto made = choices(s, schema, reader);
+           return std::any_of(made.begin(), made.end(), [&](const Choice& choice) {
+             return config::reads_with(reader, choice.meaning) &&
+                    is_read(s, schema, *schema.find(choice.key));
+           });
+         });
+}
 
 // A value that is not the default must have been given.
 void unread_keys(const Subject& s, Remarks& out) {

@@ -406,29 +406,6 @@ inline bool has_batch_norm(const Seq2SeqOptions& options) {
   return has_transformer(options) && options.norm_layer == "batch_norm";
 }
 
-/// Whether training drops anything, so that two passes over one batch differ.
-inline bool has_dropout(const Seq2SeqOptions& options) {
-  const auto of_part = [](const auto& part) {
-    double sum = 0;
-    if constexpr (requires { part.dropout; }) sum += part.dropout;
-    if constexpr (requires { part.attention_dropout; }) sum += part.attention_dropout;
-    if constexpr (requires { part.activation_dropout; }) sum += part.activation_dropout;
-    if constexpr (requires { part.input_dropout; }) {
-      sum += part.input_dropout + part.weight_dropout;
-    }
-    if constexpr (requires { part.recurrent_dropout; }) {
-      sum += part.recurrent_dropout + part.zoneout_hidden + part.zoneout_cell;
-    }
-    return sum;
-  };
-  double sum = has_transformer(options) ? of_part(options) : 0;
-  each_encoder(options, [&](const EncoderChoice& encoder, const std::string& /*section*/) {
-    sum += encoder.visit(of_part);
-  });
-  for (const DecoderChoice* decoder : decoders_of(options)) sum += decoder->visit(of_part);
-  return sum + options.src_word_dropout + options.tgt_word_dropout > 0;
-}
-
 /// The fewest learned positions of a model, and the key that says how many; `key` is empty when
 /// sequences may have any length.
 struct LearnedPositions {

@@ -169,6 +169,31 @@ TEST(Choice, IsDescribedPartByPart) {
   }
 }
 
+TEST(Choice, AValueThatChoosesAPartIsDescribedByTheKeysOfThatPart) {
+  Shop shop;
+  const auto schema = schema_of(shop);
+  const std::string electric = describe(schema, "electric");
+  EXPECT_TRUE(
+      electric.starts_with("`electric` is a value of stove.heat.name\n\n"
+                           "[stove.heat]  with name = \"electric\"\n\n  burners = 2\n"))
+      << electric;
+  EXPECT_EQ(electric.find("pressure"), std::string::npos) << electric;
+}
+
+TEST(Choice, AKeyIsFoundByItsLastNameInEveryPart) {
+  Shop shop;
+  const auto schema = schema_of(shop);
+  EXPECT_EQ(describe(schema, "count"),
+            "  stove.heat.plate.count = 2\n      how many\n      integer; fixed for a run\n"
+            "      in stove.heat.electric.plate.rings\n");
+  EXPECT_EQ(describe(schema, "burners"),
+            "  stove.heat.burners = 4\n      flames\n      integer, in [1, 9]; fixed for a run\n"
+            "\n"
+            "  stove.heat.burners = 2\n      plates\n      integer; fixed for a run\n"
+            "      in stove.heat.electric\n");
+  EXPECT_EQ(describe(schema, "height"), describe(schema, "stove.height"));
+}
+
 TEST(Choice, TheJsonSchemaHasATableForEachPart) {
   Shop shop;
   const auto json = nlohmann::json::parse(json_schema(schema_of(shop)));

@@ -12,6 +12,30 @@ namespace {
 
 using stretto::testing::House;
 
+/// A section whose `name` chooses, though it is no Choice.
+struct WallOptions {
+  std::string name = "fresco";
+  double width = 3, plaster = 2, grain = 1, gloss = 0.5;
+  bool varnish = true;
+
+  static auto fields() {
+    using O = WallOptions;
+    return Fields{
+        field(&O::name, "name", "how it is painted", one_of({"fresco", "oil"})),
+        field(&O::width, "width", "from side to side"),
+        field(&O::plaster, "plaster", "below the paint").read_with("name", {"fresco"}),
+        field(&O::grain, "grain", "of the plaster").read_unless_zero("plaster"),
+        field(&O::gloss, "gloss", "of the varnish").read_with("varnish", {"true"}),
+        field(&O::varnish, "varnish", "over the paint").read_with("name", {"oil"}),
+    };
+  }
+};
+
+struct Exhibition {
+  WallOptions wall;
+  static auto fields() { return Fields{field(&Exhibition::wall, "wall", "what hangs there")}; }
+};
+
 TEST(ConfigDescribe, ExplainsAKeyInFull) {
   House house;
   EXPECT_EQ(describe(schema_of(house), "oven.heat"),
@@ -38,6 +62,30 @@ TEST(ConfigDescribe, AComponentIsAValueOfSomeKey) {
       0u);
 }
 
+TEST(ConfigDescribe, ALastNameIsEveryKeyThatHasIt) {
+  House house;
+  EXPECT_EQ(describe(schema_of(house), "heat"), describe(schema_of(house), "oven.heat"));
+  EXPECT_EQ(describe(schema_of(house), "height"),
+            "  kitchen.upper.height = 2\n"
+            "      from below\n"
+            "      integer, in [1, 5]; fixed for a run\n"
+            "      in kitchen.upper, kitchen.lower\n");
+}
+
+TEST(ConfigDescribe, OfASectionThatIsNamedItHasTheKeysThatCountWithTheName) {
+  Exhibition exhibition;
+  const std::string text = describe(schema_of(exhibition), "oil");
+  EXPECT_TRUE(text.starts_with("`oil` is a value of wall.name\n\n  wall.name = \"fresco\"\n"))
+      << text;
+  EXPECT_NE(text.find("\n[wall]  with name = \"oil\"\n\n  width = 3.0\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n  varnish = true\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  gloss = 0.5\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("plaster = "), std::string::npos) << text;
+  EXPECT_EQ(text.find("grain = "), std::string::npos)
+      << "it counts with a key that does not" << text;
+}
+
 TEST(ConfigDescribe, AnUnknownNameGetsASuggestion) {
   House house;
   const auto advice = [&](const char* name) -> std::string {
@@ -51,8 +99,11 @@ TEST(ConfigDescribe, AnUnknownNameGetsASuggestion) {
   };
   EXPECT_EQ(advice("kitchn"), "did you mean `kitchen`?");
   EXPECT_EQ(advice("oven.minute"), "did you mean `oven.minutes`?");
-  EXPECT_EQ(advice("heat"), "did you mean `oven.heat`?");
+  EXPECT_EQ(advice("haet"), "did you mean `oven.heat`?");
   EXPECT_EQ(advice("defrst"), "did you mean `defrost`?");
+  EXPECT_EQ(advice("broil"), "did you mean `grill`, a value of oven.mode?");
+  EXPECT_EQ(advice("Thaw"), "did you mean `defrost`, a value of oven.mode? slowly");
+  EXPECT_EQ(advice("galley"), "did you mean `kitchen`?");
   EXPECT_EQ(advice("zzzzzzzz"), "`stretto describe` lists the sections");
 }
 

@@ -366,7 +366,8 @@ TEST(ConfigList, IsDescribedThoughItIsEmpty) {
   EXPECT_EQ(describe(schema, "road.bridges.3.stone"), describe(schema, "road.bridges.stone"));
   has(describe(schema, "road.bridges.piers"), {"[[road.bridges.piers]]", "layers = 2"});
   has(describe(schema, "road.bridges.arch"), {"road.bridges.arch = 4.0"});
-  has(describe(schema, "stone"), {"`stone` is a value of road.bridges.name"});
+  has(describe(schema, "stone"), {"`stone` is a value of road.bridges.name",
+                                  "[[road.bridges]]  with name = \"stone\"", "arch = 4.0"});
   has(describe(schema, "road"), {"length = 10", "stretto describe road.lanes"});
   try {
     describe(schema, "road.lane");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/every_key.h"
 #include "experiment/experiment_schema.h"
 #include "tests/base/failure.h"
 
@@ -85,6 +86,86 @@ TEST(DescribedParts, KeysAreFoundByThePathThroughThePart) {
                                       [&] { config::describe(schema, "model.encoder.lstm.cel"); })
                 .message(),
             "model.encoder.lstm has no key `cel`\n  did you mean `model.encoder.lstm.cell`?");
+}
+
+TEST(DescribedWords, EveryKeyIsDescribedByItsPath) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const auto keys = config::every_key(schema);
+  EXPECT_GT(keys.size(), 2 * schema.keys.size()) << "those of parts, lists and other tasks too";
+  for (const auto& key : keys) {
+    const std::string text = config::describe(schema, key.path);
+    EXPECT_TRUE(text.starts_with("  " + key.key->path + " = ")) << key.path << "\n" << text;
+  }
+}
+
+TEST(DescribedWords, AValueOfSeveralSectionsHasTheKeysOfItsPartsOnce) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const std::string lstm = config::describe(schema, "lstm");
+  EXPECT_TRUE(
+      lstm.starts_with("`lstm` is a value of model.encoder.name, model.encoders.name\n\n"
+                       "[model.encoder]  with name = \"lstm\"\n\n  cell = \"lstm\"\n"))
+      << lstm;
+  EXPECT_NE(lstm.find("\n\n`lstm` is a value of model.decoder.name, model.heads.decoder.name\n\n"
+                      "[model.decoder]  with name = \"lstm\"\n\n  cell = \"lstm\"\n"),
+            std::string::npos)
+      << lstm;
+  EXPECT_EQ(lstm.find("num_heads"), std::string::npos) << "a key of transformer" << lstm;
+  const auto first = lstm.find("\n  bidirectional = true\n");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(lstm.find("\n  bidirectional = true\n", first + 1), std::string::npos) << lstm;
+  // Both sides of a Transformer have the same keys.
+  const std::string transformer = config::describe(schema, "transformer");
+  EXPECT_TRUE(
+      transformer.starts_with("`transformer` is a value of model.encoder.name, "
+                              "model.decoder.name, model.encoders.name, "
+                              "model.heads.decoder.name\n\n[model.encoder]"))
+      << transformer;
+}
+
+TEST(DescribedWords, AnOptimizerHasTheKeysThatCountWithIt) {
+  Experiment defaults;
+  const std::string ftrl = config::describe(experiment_schema(defaults), "ftrl");
+  EXPECT_NE(ftrl.find("\n[optim]  with name = \"ftrl\"\n\n  lr = "), std::string::npos) << ftrl;
+  for (const char* key : {"l1", "l2", "initial_accumulator", "clip_norm", "larc_eta"}) {
+    EXPECT_NE(ftrl.find(std::string("\n  ") + key + " = "), std::string::npos) << key;
+  }
+  for (const char* key : {"beta1", "beta2", "epsilon", "nesterov", "larc_mode", "lazy_tables"}) {
+    EXPECT_EQ(ftrl.find(std::string("\n  ") + key + " = "), std::string::npos) << key;
+  }
+}
+
+TEST(DescribedWords, AKeyOfAPartIsFoundByItsLastNameOrAValue) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  EXPECT_EQ(config::describe(schema, "bidirectional"),
+            "  model.encoder.bidirectional = true\n"
+            "      the first layers read in both directions, and give both states side by side\n"
+            "      true or false; fixed for a run\n"
+            "      in model.encoder.lstm, model.encoders.lstm\n");
+  const std::string gru = config::describe(schema, "gru");
+  EXPECT_TRUE(
+      gru.starts_with("`gru` is a value of model.encoder.lstm.cell, "
+                      "model.decoder.lstm.cell, model.encoders.lstm.cell, "
+                      "model.heads.decoder.lstm.cell\n\n  model.encoder.cell = \"lstm\"\n"))
+      << gru;
+}
+
+TEST(DescribedWords, WhatAValueIsCalledElsewhereIsAnsweredWithTheValue) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const auto advice = [&](const char* name) {
+    return stretto::testing::failure(ExitCode::kUsage, [&] { config::describe(schema, name); })
+        .advice();
+  };
+  EXPECT_EQ(advice("rnn"), "did you mean `lstm`, a value of model.encoder.name?");
+  // model.name is nearer to the top, and says that other keys choose the parts.
+  EXPECT_EQ(advice("fconv"), "did you mean `conv`, a value of model.encoder.name?");
+  EXPECT_EQ(advice("GRUCell"),
+            "did you mean `gru`, a value of model.encoder.lstm.cell? the reset gate stands behind "
+            "the recurrent product");
+  EXPECT_EQ(advice("encoder"), "did you mean `model.encoder`?") << "a section, and no value";
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "config/schema.h"
 #include "lint/rules.h"
+#include "tests/lint/sound_config.h"
 
 // Rules speak of a micro-batch by the key that bounds it, and in what that key counts.
 namespace stretto::lint {
@@ -53,6 +57,37 @@ TEST(LintOfBatches, ABatchIsKeptByTheKeyThatBoundsMicroBatches) {
   EXPECT_TRUE(has(bound.fix, "(and lower data.max_pictures in proportion")) << bound.fix;
   const Remark free = said(&rules::idle_processes, experiment, {}, two);
   EXPECT_EQ(free.fix, "make it a multiple of the number of processes");
+}
+
+TEST(LintOfBatches, TheAdvisedMemoryOfTheSecondMomentFitsTheRun) {
+  const auto found = [](int64_t updates, double beta2) {
+    std::vector<Finding> about_memory;
+    for (auto& finding :
+         testing::lint_of({"schedule.warmup_steps=1", "train.max_steps=" + std::to_string(updates),
+                           "optim.beta2=" + config::number_text(beta2)})) {
+      if (finding.code == "LB012") about_memory.push_back(std::move(finding));
+    }
+    return about_memory;
+  };
+  const std::string sets = "optim.beta2 = ";
+  for (const int64_t updates : {3, 4, 5, 10, 30, 75, 99, 100, 149, 300, 2'999, 30'000}) {
+    for (const double beta2 : {0.98, 0.999, 0.99999}) {
+      const auto before = found(updates, beta2);
+      ASSERT_EQ(before.size(), 3 * 1 / (1 - beta2) > double(updates) ? 1U : 0U)
+          << updates << " " << beta2;
+      if (before.empty()) continue;
+      const std::string& fix = before[0].fix;
+      ASSERT_TRUE(fix.starts_with(sets)) << fix;
+      const double advised = std::stod(fix.substr(sets.size()));
+      EXPECT_LT(advised, beta2) << updates;
+      EXPECT_TRUE(found(updates, advised).empty()) << updates << ": " << fix;
+      // Nor is it much shorter than it need be.
+      EXPECT_GE(2 / (1 - advised), double(updates) / 3 - 2) << updates << ": " << fix;
+    }
+  }
+  EXPECT_EQ(found(100, 0.98)[0].fix,
+            "optim.beta2 = 0.97 remembers 33; a smaller batch leaves more updates to the run");
+  EXPECT_TRUE(found(2, 0.98).empty()) << "no value would do";
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 using testing::codes_of;
 using testing::kSound;
 using testing::kTensors;
+using testing::kTwoHeads;
 using testing::lint_of;
 
 struct BadConfig {
@@ -28,6 +29,7 @@ struct BadConfig {
   const char* key;
   std::vector<std::string> overrides;
   LintContext context = {};
+  const char* file = kSound;
 };
 
 const std::vector<BadConfig>& bad_configs() {
@@ -64,6 +66,7 @@ const std::vector<BadConfig>& bad_configs() {
       {"LB017",
        "data.max_samples",
        {"data.max_samples=16", "optim.reference_batch=4096", "optim.lr_scaling=sqrt"}},
+      {"LB018", "train.update_freq", {"train.update_freq=1"}, {}, kTwoHeads},
       {"BN001",
        "data.max_tokens",
        {"model.norm_layer=batch_norm", "data.max_tokens=300", "data.max_src_tokens=300",
@@ -114,7 +117,7 @@ TEST(Lint, EachBadConfigurationRaisesItsCodeAtItsKey) {
   for (const auto& bad : bad_configs()) {
     SCOPED_TRACE(bad.code);
     bool found = false;
-    for (const auto& finding : lint_of(bad.overrides, bad.context)) {
+    for (const auto& finding : lint_of(bad.overrides, bad.context, bad.file)) {
       if (finding.code != bad.code) continue;
       found = true;
       EXPECT_EQ(finding.key, bad.key);
@@ -179,6 +182,21 @@ TEST(Lint, ASoundConfigurationRaisesNothing) {
   }
 }
 
+TEST(Lint, AnUpdateWithAMicroBatchForEachHeadRaisesNothing) {
+  EXPECT_EQ(codes_of(lint_of({}, {}, kTwoHeads)), std::vector<std::string>{});
+  EXPECT_EQ(codes_of(lint_of({"train.update_freq=3"}, {}, kTwoHeads)), std::vector<std::string>{});
+  const auto found = lint_of({"train.update_freq=1"}, {}, kTwoHeads);
+  ASSERT_EQ(codes_of(found), std::vector<std::string>{"LB018"});
+  EXPECT_TRUE(found[0].reason.starts_with("an update has 1 micro-batch, each of one of 2 heads"))
+      << found[0].reason;
+  EXPECT_EQ(found[0].fix, "train.update_freq = 2 or more; a lower data.max_tokens keeps the batch");
+  // Nor is it advised to take one of them away.
+  const LintContext short_text{.training_bytes = 100'000};
+  EXPECT_EQ(codes_of(lint_of({}, short_text, kTwoHeads)), std::vector<std::string>{});
+  EXPECT_EQ(codes_of(lint_of({"train.update_freq=3"}, short_text, kTwoHeads)),
+            std::vector<std::string>{"LB010"});
+}
+
 /// As a page's anchor: "How long a warm-up" is how-long-a-warm-up.
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
@@ -208,7 +226,7 @@ TEST(Lint, SourcesInTheManualAreThere) {
   const std::regex place("docs/([a-z-]+\\.md)#([a-z-]+)");
   size_t found = 0;
   for (const auto& bad : bad_configs()) {
-    for (const auto& finding : lint_of(bad.overrides, bad.context)) {
+    for (const auto& finding : lint_of(bad.overrides, bad.context, bad.file)) {
       std::smatch match;
       if (!std::regex_search(finding.source, match, place)) {
         EXPECT_EQ(finding.source.find("docs/"), std::string::npos) << finding.source;

@@ -19,6 +19,15 @@ inline constexpr const char* kSound =
     "train_src = [\"a\"]\ntrain_tgt = [\"b\"]\nvalid_src = [\"c\"]\nvalid_tgt = [\"d\"]\n"
     "[train]\nmax_steps = 9000\n";
 
+/// The same with two decoders behind one encoder.
+inline constexpr const char* kTwoHeads =
+    "[[data.heads]]\nhead = \"de\"\n"
+    "train_src = [\"a\"]\ntrain_tgt = [\"b\"]\nvalid_src = [\"c\"]\nvalid_tgt = [\"d\"]\n"
+    "[[data.heads]]\nhead = \"fr\"\nrepeat = 0.5\n"
+    "train_src = [\"a\"]\ntrain_tgt = [\"e\"]\nvalid_src = [\"c\"]\nvalid_tgt = [\"f\"]\n"
+    "[[model.heads]]\nname = \"de\"\n[[model.heads]]\nname = \"fr\"\n"
+    "[train]\nmax_steps = 9000\nupdate_freq = 2\n";
+
 /// Of the Transformer of kSound, and enough of them.
 inline const std::vector<optim::TensorName> kTensors{
     {"embedding.weight"},
@@ -32,12 +41,12 @@ inline const std::vector<optim::TensorName> kTensors{
     {"decoder.layers.0.cross_residual.norm.bias", true},
 };
 
-/// Findings of kSound with overrides, which must be sound as well.
+/// Findings of kSound, or another file, with overrides; the rules must accept it.
 inline std::vector<Finding> lint_of(const std::vector<std::string>& overrides,
-                                    const LintContext& context = {}) {
+                                    const LintContext& context = {}, const char* file = kSound) {
   experiment::Experiment options, fallback;
   std::vector<config::Problem> problems;
-  const auto origins = config::load_text(kSound, "my.toml", "/nowhere", overrides,
+  const auto origins = config::load_text(file, "my.toml", "/nowhere", overrides,
                                          experiment::experiment_schema(options),
                                          experiment::experiment_schema(fallback), problems);
   experiment::settle_defaults(options, origins);

@@ -71,6 +71,42 @@ TEST_F(PlanOfAModel, KnowsRecurrentAndConvolutionalParts) {
   }
 }
 
+/// A vocabulary file of so many tokens, of which one has a count, with a special and an empty line.
+std::string tokens_of_file(int count) {
+  std::string text = "<s>\nt0 17\n\n";
+  for (int i = 1; i < count; ++i) text += "t" + std::to_string(i) + "\n";
+  return text;
+}
+
+TEST_F(PlanOfAModel, CountsTheRowsThatTheFilesOfTheTokenizerGive) {
+  const PlanLab lab;
+  lab.folder.write("small.txt", tokens_of_file(20));
+  lab.folder.write("large.txt", tokens_of_file(33));
+  const auto plan = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"base.toml", "--world-size", "2", "tokenizer.type=vocab",
+                                 "model.tie_embeddings=decoder"});
+    return lab.plan(words);
+  };
+  const auto parameters = [](const Json& json) {
+    return json["inputs"]["parameters"].get<int64_t>();
+  };
+  const std::string src = "tokenizer.src_vocab=small.txt";
+  const Json joint = plan({src});
+  EXPECT_FALSE(has(joint["assumed"].dump(), "the vocabulary has")) << joint["assumed"];
+  // 20 tokens and 4 specials, which are a multiple of 8.
+  EXPECT_EQ(parameters(joint), parameters(plan({src, "--vocab-rows", "24"})));
+  // 37, rounded up to 40.
+  EXPECT_EQ(parameters(plan({src, "tokenizer.tgt_vocab=large.txt"})),
+            parameters(joint) + (40 - 24) * 512);
+  const Json guessed = plan({"tokenizer.src_vocab=no.txt"});
+  EXPECT_TRUE(has(guessed["assumed"].dump(),
+                  "the vocabulary has 32,768 rows, as tokenizer.vocab_size says, since its file is "
+                  "not here (--vocab-rows)"))
+      << guessed["assumed"];
+  EXPECT_EQ(parameters(guessed),
+            parameters(plan({"tokenizer.src_vocab=no.txt", "--vocab-rows", "32768"})));
+}
+
 std::set<std::string> keys_of(const Json& object) {
   std::set<std::string> keys;
   for (const auto& [key, value] : object.items()) keys.insert(key);
