@@ -23,9 +23,10 @@ LEVELS = {
     "parallel": 6, "runs": 6,
     "train": 7,
     "experiment": 8,
-    "interchange": 9, "lint": 9, "tasks": 9,
-    "engine": 10, "plan": 10, "search": 10, "seeds": 10,
-    "cli": 11,
+    "interchange": 9, "lint": 9,
+    "tasks": 10, "plan": 10, "search": 10, "seeds": 10,
+    "engine": 11,
+    "cli": 12,
 }
 TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "store", "report", "data",
               "experiment", "interchange", "lint", "plan", "search", "seeds", "cli"}
