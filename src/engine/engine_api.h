@@ -26,6 +26,7 @@ struct TrainRequest {
 using tasks::CostRequest;
 using tasks::EmbedRequest;
 using tasks::EvalRequest;
+using tasks::ExportRequest;
 using tasks::InferRequest;
 
 /// `stretto average`
@@ -49,15 +50,6 @@ struct ImportRequest {
   std::string folder;  ///< of transformers
   std::string run_directory;
   interchange::ImportOptions options;
-};
-
-/// `stretto export`
-struct ExportRequest {
-  experiment::LoadedExperiment experiment;  ///< of the run
-  std::string run_directory;
-  std::string checkpoint;           ///< runs/choose_checkpoint.h
-  std::string model_type = "auto";  ///< of transformers
-  std::string folder;
 };
 
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are

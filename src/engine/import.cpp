@@ -10,8 +10,7 @@
 #include "experiment/load_experiment.h"
 #include "interchange/described_experiment.h"
 #include "interchange/folder_tensors.h"
-#include "interchange/import_model.h"
-#include "interchange/import_seq2seq.h"
+#include "interchange/import_folder.h"
 #include "interchange/new_folder.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
@@ -130,10 +129,12 @@ void tell_result(const ImportRequest& request, const std::string& model_class,
             << counted(pieces, "piece") << std::endl;
 }
 
-/// What both kinds of models have. @param pieces  of its tokenizers
-template <class Model>
-void write_model(const ImportRequest& request, interchange::NewFolder& target, const Model& model,
-                 const std::string& model_class, int64_t pieces) {
+}  // namespace
+
+int run_import(const ImportRequest& request) {
+  // Before anything is read: the place must be free.
+  interchange::NewFolder target(request.run_directory);
+  const auto model = interchange::import_folder(request.folder, request.options);
   const auto loaded = interchange::load_described(model.experiment, request.folder);
   // What config.json says is compared with the weights before the network takes memory, unless
   // some of it is to have first weights.
@@ -145,32 +146,8 @@ void write_model(const ImportRequest& request, interchange::NewFolder& target, c
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
   tell_not_finite(interchange::not_finite(read));
-  tell_result(request, model_class, tensors, pieces);
-}
-
-void import_text_model(const ImportRequest& request, interchange::NewFolder& target) {
-  const auto model = interchange::import_model(request.folder, request.options);
-  write_model(request, target, model,
-              interchange::class_name(*model.config.architecture, model.config.description.head),
-              model.tokenizer->size());
+  tell_result(request, model.model_class, tensors, model.num_pieces);
   tell_vectors(model.vectors, request.run_directory);
-}
-
-void import_seq2seq_model(const ImportRequest& request, interchange::NewFolder& target) {
-  const auto model = interchange::import_seq2seq(request.folder, request.options);
-  write_model(request, target, model, model.model_class(), model.num_pieces());
-}
-
-}  // namespace
-
-int run_import(const ImportRequest& request) {
-  // Before anything is read: the place must be free.
-  interchange::NewFolder target(request.run_directory);
-  if (interchange::is_seq2seq_folder(request.folder)) {
-    import_seq2seq_model(request, target);
-  } else {
-    import_text_model(request, target);
-  }
   return 0;
 }
 

@@ -117,15 +117,9 @@ experiment::LoadedExperiment load_described(const Experiment& described,
 
 ModelDescription describe(const Experiment& experiment, int64_t num_ids, int64_t pad_id,
                           const std::vector<std::string>& labels) {
-  const auto sections = experiment::find_text_sections(experiment);
-  if (!sections) {
-    throw Error(ExitCode::kUsage,
-                "task.name: a model of " + experiment.task.name() +
-                    " has no class in transformers that is equal to it",
-                "models of masked_lm, question_answering, text_classification and translation are "
-                "exported");
-  }
-  ModelDescription description{.model = *sections->model, .vocab_size = num_ids, .pad_id = pad_id};
+  ModelDescription description{.model = *experiment::text_sections(experiment).model,
+                               .vocab_size = num_ids,
+                               .pad_id = pad_id};
   if (description.model.head == "none") return description;
   if (experiment.task.is<MaskedLmOptions>()) {
     description.head = Head::kMaskedTokens;

@@ -21,8 +21,7 @@ experiment::Experiment described_experiment(const ModelDescription& description,
 experiment::LoadedExperiment load_described(const experiment::Experiment& described,
                                             const std::filesystem::path& folder);
 
-/// The model of an experiment, for a tokenizer of so many ids. Throws Error(kUsage) for a task
-/// whose models are not written in this form.
+/// The model of an experiment on encoded texts, for a tokenizer of so many ids.
 /// @param labels  names of text_classification, in their order
 ModelDescription describe(const experiment::Experiment& experiment, int64_t num_ids, int64_t pad_id,
                           const std::vector<std::string>& labels);

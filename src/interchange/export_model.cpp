@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "experiment/text_sections.h"
 #include "interchange/architectures/common.h"
 #include "interchange/architectures/marian.h"
 #include "interchange/model_config.h"
@@ -18,6 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 using store::TensorView;
+
+/// The classes of one kind of models, and the tasks that have such models.
+struct KindOfClass {
+  const char* models;
+  bool (*has)(std::string_view model_type);
+  bool (*is_of)(const experiment::Experiment& experiment);
+};
+constexpr KindOfClass kKindsOfClasses[] = {
+    {"encoders of text", [](std::string_view type) { return find_architecture(type) != nullptr; },
+     [](const experiment::Experiment& e) { return experiment::find_text_sections(e).has_value(); }},
+    {"translation models", [](std::string_view type) { return find_marian_class(type) != nullptr; },
+     [](const experiment::Experiment& e) { return e.task.is<experiment::TranslationOptions>(); }},
+};
 
 /// The nearest first: without segments DistilBERT, with bytes RoBERTa, else BERT.
 std::array<const Architecture*, 3> by_nearness(const ModelDescription& description, bool byte_bpe) {
@@ -86,15 +100,13 @@ text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>&
 }
 
 void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted) {
-  const bool translates = experiment.task.is<experiment::TranslationOptions>();
-  const bool is_of_other_kind =
-      translates ? find_architecture(wanted) != nullptr : find_marian_class(wanted) != nullptr;
-  if (!is_of_other_kind) return;
-  throw Error(ExitCode::kUsage,
-              "--model-type " + wanted + " is a class of " +
-                  (translates ? "encoders of text" : "translation models") +
-                  ", and the task of the run is " + experiment.task.name(),
-              "leave the option out");
+  for (const auto& kind : kKindsOfClasses) {
+    if (!kind.has(wanted) || kind.is_of(experiment)) continue;
+    throw Error(ExitCode::kUsage,
+                "--model-type " + wanted + " is a class of " + kind.models +
+                    ", and the task of the run is " + experiment.task.name(),
+                "leave the option out");
+  }
 }
 
 const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,

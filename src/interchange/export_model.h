@@ -27,8 +27,8 @@ struct ExportedModel {
 text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
                                        const std::string& run);
 
-/// Throws Error(kUsage) where `wanted` is a class of another kind than the task has: a translation
-/// model for an encoder of text, or the other way round.
+/// Throws Error(kUsage) where `wanted` is a class of another kind of models than the task has: a
+/// translation model for an encoder of text, say.
 /// @param wanted  a model_type, or "auto"
 void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted);
 

@@ -57,14 +57,12 @@ void require_all_names(const std::vector<TensorView>& tensors, const std::vector
 
 }  // namespace
 
-std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experiment,
-                                            const std::map<std::string, std::string>& assets) {
-  if (!experiment.task.is<experiment::TranslationOptions>()) return std::nullopt;
-  const auto& sections = experiment.task.as<experiment::TranslationOptions>();
-  return ExportedSeq2Seq{.model = sections.model,
-                         .tokenizers = text::load_tokenizers(sections.tokenizer, assets),
-                         .beam_size = sections.decode.beam_size,
-                         .tensors = {}};
+ExportedSeq2Seq exported_seq2seq(const experiment::TranslationOptions& sections,
+                                 const std::map<std::string, std::string>& assets) {
+  return {.model = sections.model,
+          .tokenizers = text::load_tokenizers(sections.tokenizer, assets),
+          .beam_size = sections.decode.beam_size,
+          .tensors = {}};
 }
 
 void require_seq2seq_class(const models::Seq2SeqOptions& model,

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,10 +22,10 @@ struct ExportedSeq2Seq {
   std::vector<store::TensorView> tensors;
 };
 
-/// What an experiment says of such a model, without tensors; nothing of other tasks.
+/// What a run says of such a model, without tensors.
 /// @param assets  of the run folder, which has the tokenizers
-std::optional<ExportedSeq2Seq> find_seq2seq(const experiment::Experiment& experiment,
-                                            const std::map<std::string, std::string>& assets);
+ExportedSeq2Seq exported_seq2seq(const experiment::TranslationOptions& sections,
+                                 const std::map<std::string, std::string>& assets);
 
 /// Throws Error(kUsage) with the reason, where no class of `transformers` expresses the model.
 /// @param wanted  a model_type, or "auto"

@@ -115,10 +115,9 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
     const bool unread = is_unread(name, architecture, poolers, options.encoder_only, prefixed);
     (unread || options.ignore_extra ? model.left_out : extra).push_back(name);
   }
-  require_names({.model_class = class_name(architecture, description.head),
-                 .not_found = joined_tensors.not_found,
-                 .extra = extra},
-                options, folder, ", --encoder-only leaves out the head");
+  require_names(
+      {.model_class = model.model_class, .not_found = joined_tensors.not_found, .extra = extra},
+      options, folder, ", --encoder-only leaves out the head");
 }
 
 /// What a class of transformers computes in one way alone: RoBERTa's masked-LM head has GELU,
@@ -144,6 +143,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   model.config = read_model_config(read_file(config, kMaxSmallTextBytes * 16), config.string(),
                                    options.encoder_only);
   auto& description = model.config.description;
+  model.model_class = class_name(*model.config.architecture, description.head);
   if (description.model.max_positions < kFewestTextTokens) {
     throw Error(ExitCode::kBadData,
                 config.string() + ": " + counted(description.model.max_positions, "position") +
@@ -155,6 +155,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   if (description.model.num_segments == 1) spec = without_segments(std::move(spec));
   const std::string tokenizer = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(tokenizer, (folder / "tokenizer").string());
+  model.num_pieces = model.tokenizer->size();
   model.assets["tokenizer.json"] = tokenizer;
   if (description.head == Head::kLabels) {
     const bool is_number = description.label_kind == LabelKind::kNumber;

@@ -210,8 +210,7 @@ void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
   for (const auto& [name, ours] : kPositionTables) model.names.push_back({{name}, ours});
   model.names.push_back({{kMarianOutputBias}, kOutputBias});
-  NameMisfits misfits{
-      .model_class = model.model_class(), .not_found = found.not_found, .extra = {}};
+  NameMisfits misfits{.model_class = model.model_class, .not_found = found.not_found, .extra = {}};
   for (const auto& [name, tensor] : theirs) {
     if (!known.contains(name)) misfits.extra.push_back(name);
   }
@@ -289,8 +288,10 @@ ImportedSeq2Seq import_seq2seq(const fs::path& folder, const ImportOptions& opti
   ImportedSeq2Seq model;
   model.description = read_seq2seq_config(config_bytes(folder), (folder / "config.json").string());
   auto& description = model.description;
+  model.model_class = marian_class(description.model).name;
   description.beam_size = beam_of(folder, description.beam_size);
   take_tokenizers(model, folder);
+  model.num_pieces = model.tokenizers.tgt->size();
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_seq2seq_tensors(model, folder, options);
   fit_seq2seq_tables(model, folder, options.ignore_extra);

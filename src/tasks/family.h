@@ -27,6 +27,8 @@ using Assets = std::map<std::string, std::string>;
 /// First weights of a network: drawn, or unset because a checkpoint's are loaded at once.
 enum class FirstWeights : uint8_t { kDrawn, kUnset };
 
+struct ExportedRun;
+
 /// Where a command computes.
 struct CommandContext {
   distributed::ProcessGroup group = {};
@@ -87,9 +89,9 @@ class Family {
                                                           const Assets& assets,
                                                           bool draws_weights) const = 0;
 
-  /// Names of the model's outputs, in their order, where a run keeps some.
-  /// @param assets  of the run folder
-  virtual std::vector<std::string> output_names(const Assets& /*assets*/) const { return {}; }
+  /// `stretto export`: writes the model as the class of `transformers` that is equal to it, and
+  /// returns the name of the class. Throws Error(kUsage) where there is none: by default always.
+  virtual std::string export_model(const ExportedRun& run, const ExportRequest& request) const;
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

@@ -43,6 +43,15 @@ struct InferRequest {
   TextClassificationInferArguments text_classification = {};
 };
 
+/// `stretto export`
+struct ExportRequest {
+  experiment::LoadedExperiment experiment;  ///< of the run
+  std::string run_directory;
+  std::string checkpoint;           ///< runs/choose_checkpoint.h
+  std::string model_type = "auto";  ///< of transformers
+  std::string folder;
+};
+
 /// `stretto plan`
 struct CostRequest {
   experiment::Experiment experiment;

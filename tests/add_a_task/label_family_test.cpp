@@ -10,6 +10,7 @@
 
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "tasks/exported_run.h"
 #include "tests/add_a_task/label_display.h"
 #include "tests/add_a_task/label_experiment.h"
 #include "tests/add_a_task/label_rules.h"
@@ -312,6 +313,19 @@ TEST_F(LabelFamilyTest, AFinishedRunIsEvaluatedAndLabelsLines) {
   const std::string answers = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(labelled, 0);
   EXPECT_EQ(answers, "{\"label\":\"vowels\"}\n{\"label\":\"\"}\n{\"label\":\"consonants\"}\n");
+}
+
+TEST_F(LabelFamilyTest, NoClassOfTransformersIsEqualToItsModels) {
+  train("run");
+  const ExportRequest request{.experiment = experiment_,
+                              .run_directory = (folder_ / "run").string(),
+                              .checkpoint = "last",
+                              .folder = (folder_ / "exported").string()};
+  const auto run = open_exported_run(request);
+  const Error error = failure(ExitCode::kUsage, [&] { family_.export_model(run, request); });
+  EXPECT_NE(error.message().find("has no class in transformers"), std::string::npos)
+      << error.message();
+  EXPECT_FALSE(std::filesystem::exists(request.folder));
 }
 
 }  // namespace

@@ -347,7 +347,7 @@ TEST(ExportSeq2Seq, NormsInFrontAreThoseOfPegasus) {
   export_seq2seq({.model = options, .tokenizers = post.tokenizers, .tensors = tensors},
                  place / "out");
   const auto again = import_seq2seq(place / "out");
-  EXPECT_EQ(again.model_class(), "PegasusForConditionalGeneration");
+  EXPECT_EQ(again.model_class, "PegasusForConditionalGeneration");
   EXPECT_EQ(again.description.model.norm, "pre");
   EXPECT_EQ(again.description.model.positions, "learned");
   EXPECT_EQ(tensor_called(again.tensors, "decoder.final_norm.bias")->bytes, norm);

@@ -81,6 +81,27 @@ class Layers(InTemporaryFolder):
             self.assertEqual(self.offences("src/data/squad/a.h", line + "\n"), [])
         self.assertEqual(self.offences("src/train/a.h", "// one label; masks answers.jsonl\n"), [])
 
+    def test_words_of_a_kind_of_models_stay_out_too_and_so_do_its_headers(self):
+        lines = ("import_seq2seq(folder);", "models::Seq2SeqOptions o;", "experiment::text_sections(e);", "void import_text_model();",
+                 "std::shared_ptr<TextModel> model;", "nn::Sinusoids table;", "// as Marian has it",
+                 '#include "interchange/export_seq2seq.h"', '#include "experiment/text_sections.h"')
+        for line in lines:
+            for path in ("src/engine/a.h", "src/train/a.h", "src/runs/a.h", "src/data/a.h"):
+                words = [found for found in self.offences(path, line + "\n") if "word of one kind of models" in found]
+                self.assertEqual(len(words), 1, line)
+                (self.folder / path).unlink()
+            for path in ("src/tasks/a.h", "src/interchange/a.h", "src/data/pairs/a.h"):
+                self.assertNotIn("kind of models", "".join(self.offences(path, line + "\n")))
+                (self.folder / path).unlink()
+        self.assertEqual(self.offences("src/engine/a.h", "Context model;  // contextModel, text of a model\n"), [])
+
+    def test_names_of_tensors_stay_out_of_the_engine_alone(self):
+        line = 'add("encoder.positions.weight");\n'
+        self.assertEqual(len(self.offences("src/engine/a.h", line)), 1)
+        (self.folder / "src/engine/a.h").unlink()
+        self.assertEqual(self.offences("src/train/a.h", line), [])
+        self.assertEqual(self.offences("src/engine/a.h", '#include "tasks/text_encoder/embed.h"\n'), [])
+
     def test_a_word_may_mean_something_else_in_lines_that_are_listed(self):
         line = 'out += "<text transform=\\"translate(" + x;\n'
         self.assertEqual(self.offences("src/report/heat_map.cpp", line), [])

@@ -1,16 +1,20 @@
 #include "tasks/text_encoder/text_family.h"
 
 #include <chrono>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "experiment/text_rules.h"
 #include "experiment/text_sections.h"
+#include "interchange/described_experiment.h"
+#include "interchange/export_model.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
+#include "tasks/exported_run.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
@@ -66,6 +70,25 @@ std::shared_ptr<torch::nn::Module> TextFamily::make_network(
                         has_head ? head(experiment, &assets) : TextHead{},
                         draws_weights ? at::kCPU : at::kMeta,
                         draws_weights ? FirstWeights::kDrawn : FirstWeights::kUnset);
+}
+
+std::string TextFamily::export_model(const ExportedRun& run, const ExportRequest& request) const {
+  const auto names = output_names(run.assets);
+  auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
+  run.require_same_tokenizer(run.assets);
+  const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
+  const auto description =
+      interchange::describe(run.experiment, made->size(), made->specials().pad, names);
+  const auto& architecture = interchange::choose_architecture(
+      description, tokenizer.model == text::TokenizerSpec::Model::kByteBpe, request.model_type);
+  const auto weights = run.weights();
+  interchange::export_model(
+      {.description = description,
+       .tokenizer = std::move(tokenizer),
+       .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
+       .tensors = weights.file.tensors()},
+      architecture, request.folder);
+  return interchange::class_name(architecture, description.head);
 }
 
 // As training begins; a model without memory has the names and shapes of the real one.

@@ -22,10 +22,15 @@ class TextFamily : public Family {
   std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
                                                   const Assets& assets,
                                                   bool draws_weights) const override;
+  std::string export_model(const ExportedRun& run, const ExportRequest& request) const override;
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override;
   void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
                     const experiment::Experiment& own) const override;
+
+  /// Names of the model's outputs, in their order, where a run keeps some.
+  /// @param assets  of the run folder
+  virtual std::vector<std::string> output_names(const Assets& /*assets*/) const { return {}; }
 
  protected:
   /// The head of an experiment's model.

@@ -2,8 +2,8 @@
 
 #include "tasks/family.h"
 
-/// The commands of translation; each returns an exit code and throws Error for what a user can act
-/// on.
+/// The commands of translation; eval and infer return an exit code, and each throws Error for what
+/// a user can act on.
 namespace stretto::tasks {
 
 /// `stretto eval`: loss, NLL, perplexity and, on request, BLEU of a text.
@@ -11,6 +11,9 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
 
 /// `stretto infer`: translates line by line.
 int translate_lines(const InferRequest& request, const CommandContext& context);
+
+/// `stretto export`: a folder of MarianMTModel or PegasusForConditionalGeneration. Returns which.
+std::string export_translation(const ExportedRun& run, const ExportRequest& request);
 
 /// Family::tensor_names() and Family::model_cost().
 std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experiment);

@@ -65,6 +65,10 @@ class TranslationFamily : public Family {
         .model;
   }
 
+  std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
+    return export_translation(run, request);
+  }
+
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override {
     check_translation_weights(request, found);

@@ -21,6 +21,7 @@
 #include "store/run_record.h"
 #include "tasks/text_classification/text_classification_display.h"
 #include "tasks/text_classification/text_classification_family.h"
+#include "tasks/text_encoder/text_family.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
@@ -491,8 +492,9 @@ TEST_F(TextClassificationTest, CheckLooksAtTextWithTheTokenizerThatIsTakenAlong)
 
 TEST_F(TextClassificationTest, NamesOfOutputsAreThoseOfTheRunsLabels) {
   const auto assets = family_.first_assets(experiment_);
-  EXPECT_EQ(family_.output_names(assets), (std::vector<std::string>{"food", "vehicle"}));
-  EXPECT_TRUE(family_.output_names({}).empty());
+  const auto& family = dynamic_cast<const TextFamily&>(family_);
+  EXPECT_EQ(family.output_names(assets), (std::vector<std::string>{"food", "vehicle"}));
+  EXPECT_TRUE(family.output_names({}).empty());
   const auto task = family_.make_task(experiment_.options, assets, {});
   EXPECT_TRUE(task->assets().contains(kLabelsAsset));
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "experiment/experiment.h"
+#include "runs/merged_lora.h"
+#include "runs/run_folder.h"
+#include "store/checkpoint.h"
+#include "tasks/family.h"
+#include "tasks/requests.h"
+
+namespace stretto::tasks {
+
+/// A run that `stretto export` writes as a folder of `transformers`, opened.
+struct ExportedRun {
+  runs::RunFolder folder;
+  Assets assets;
+  store::LoadedCheckpoint checkpoint;
+  experiment::Experiment experiment;  ///< describes the checkpoint's model
+
+  /// Throws Error(kBadData) unless the weights were trained with these files.
+  /// @param files  of `assets`: those that the written folder depends on
+  void require_same_tokenizer(const Assets& files) const;
+  /// The checkpoint's, with LoRA merged. They look into this object.
+  runs::MadeWeights weights() const;
+};
+
+/// Throws as runs::open_checkpoint() and described_by().
+ExportedRun open_exported_run(const ExportRequest& request);
+
+}  // namespace stretto::tasks
