@@ -31,7 +31,7 @@ TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "s
               "experiment", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h", "displays.h", "_display.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
-ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "distributed", "data"}  # but data/pairs
+ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data"}  # but data/pairs
 TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
                          r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
                          re.IGNORECASE)
