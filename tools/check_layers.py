@@ -32,7 +32,7 @@ TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "s
               "experiment", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h", "displays.h", "_display.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
-ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "distributed", "data"}  # but data/pairs
+ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data"}  # but data/pairs
 TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
                          r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
                          re.IGNORECASE)
@@ -47,6 +47,7 @@ ELSEWHERE = [  # what means something else, or is stored: file, and what its lin
     ("src/report/html_report.h", "Content-Security-Policy"),
     ("src/report/report_data.cpp", '"source"'), ("src/report/report_data.cpp", "hypothesis"),  # keys of report.json
     ("src/report/report_data.cpp", '"question"'),
+    ("src/lint/lint.cpp", "OpenSeq2Seq, whose LARC"),                    # a toolkit
 ]
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
 

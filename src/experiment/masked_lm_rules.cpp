@@ -1,6 +1,8 @@
 #include "experiment/masked_lm_rules.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "data/text_lines.h"
 #include "experiment/preflight.h"
 #include "experiment/text_rules.h"
+#include "experiment/text_size.h"
 
 namespace stretto::experiment {
 namespace {
@@ -115,7 +118,32 @@ class MaskedLmRules final : public TextRules {
     return {{.name = "nll",
              .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
                              "eval_loss"}},
-            {.name = "accuracy", .higher_is_better = true, .also_called = {"acc"}}};
+            {.name = "accuracy",
+             .higher_is_better = true,
+             .also_called = {"acc"},
+             .noise = noise_of_share()}};
+  }
+
+  // Scores are those of masked tokens.
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    FileSizes sizes = TextRules::file_sizes(experiment);
+    const auto& data = masked_sections(experiment).data;
+    const int64_t tokens = tokens_in(plain_bytes(data.valid).value_or(0));
+    const double masked = std::ceil(static_cast<double>(tokens) * data.mask_probability);
+    sizes.validation = static_cast<int64_t>(std::min<double>(masked, kCountedSamples));
+    return sizes;
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {
+        .count = files.validation, .is_guess = true, .unit = "masked token", .key = "data.valid"};
+  }
+
+  std::optional<TiedEmbedding> tied_embedding(const Experiment& experiment) const override {
+    if (!masked_sections(experiment).model.tie_embeddings) return std::nullopt;
+    return TiedEmbedding{.setting = "model.tie_embeddings = true",
+                         .others = "model.tie_embeddings = false"};
   }
 };
 

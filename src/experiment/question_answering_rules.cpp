@@ -1,5 +1,6 @@
 #include "experiment/question_answering_rules.h"
 
+#include <iterator>
 #include <memory>
 
 #include "base/text.h"
@@ -7,6 +8,7 @@
 #include "experiment/preflight.h"
 #include "experiment/question_data.h"
 #include "experiment/text_rules.h"
+#include "experiment/text_size.h"
 
 namespace stretto::experiment {
 namespace {
@@ -75,10 +77,16 @@ class QuestionAnsweringRules final : public TextRules {
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
-    return {{.name = "f1", .higher_is_better = true, .also_called = {"eval_f1"}},
+    return {{.name = "f1",
+             .higher_is_better = true,
+             .also_called = {"eval_f1"},
+             .title = "F1",
+             .noise = noise_of_share()},  // the mean of one F1 a question
             {.name = "exact_match",
              .higher_is_better = true,
-             .also_called = {"em", "exact", "eval_exact_match"}},
+             .also_called = {"em", "exact", "eval_exact_match"},
+             .title = "exact match",
+             .noise = noise_of_share()},
             {.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}}};
   }
 
@@ -86,6 +94,22 @@ class QuestionAnsweringRules final : public TextRules {
     auto data = TextRules::validation_data(experiment);
     data.name = "validation questions";
     return data;
+  }
+
+  // Long files are not read: nothing counts their questions but a reader of all of them.
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    FileSizes sizes = TextRules::file_sizes(experiment);
+    const auto& files = questions_of(experiment).data.valid;
+    const auto bytes = plain_bytes(files);
+    if (files.empty() || !bytes || *bytes > kFewBytes) return sizes;
+    sizes.validation =
+        known_count([&] { return std::ssize(read_questions(experiment, files).questions); });
+    return sizes;
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {.count = files.validation, .unit = "question", .key = "data.valid"};
   }
 };
 

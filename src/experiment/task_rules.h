@@ -7,6 +7,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/rule_check.h"
+#include "experiment/task_facts.h"
 #include "nn/adapter_options.h"
 #include "nn/lora_options.h"
 #include "text/tokenizer_options.h"
@@ -21,6 +22,8 @@ struct ScoreName {
   std::string name;  ///< as train::Score has it: "nll"; of one of several outputs "HEAD.nll"
   bool higher_is_better = false;
   std::vector<std::string> also_called = {};  ///< by other toolkits, or by people
+  std::string title = {};                     ///< in a text, "BLEU"; empty = as `name`
+  ScoreNoise noise = {};
 };
 
 /// The data for validation, as messages speak of them.
@@ -51,11 +54,10 @@ struct ModelDifference {
 };
 
 /// What a family of tasks says of a configuration before anything is built. One for each name of
-/// `[task]`, in the table of task_rules.cpp. No libtorch.
-class TaskRules {
+/// `[task]`, in the table of task_rules.cpp. What only the linter asks is in TaskFacts. No
+/// libtorch.
+class TaskRules : public TaskFacts {
  public:
-  virtual ~TaskRules() = default;
-
   /// Rules of the family's model, and of what turns its data into ids or numbers. They are told
   /// before the rules of the optimizer and of the run.
   virtual void check_model(RuleCheck& check) const = 0;

@@ -1,12 +1,15 @@
 #include "experiment/text_classification_rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "base/text.h"
+#include "data/labelled/labelled_file.h"
 #include "data/labelled/labelled_set.h"
 #include "experiment/text_classification_preflight.h"
 #include "experiment/text_rules.h"
+#include "experiment/text_size.h"
 
 namespace stretto::experiment {
 namespace {
@@ -84,6 +87,27 @@ void check_columns(RuleCheck& c) {
   }
 }
 
+int64_t count_rows(const std::vector<std::string>& files, const data::LabelledOptions& data) {
+  const auto columns = data::columns_of(data);
+  int64_t rows = 0;
+  for (const auto& path : files) {
+    data::LabelledReader reader(path, columns);
+    for (data::LabelledRow row; reader.next(row);) {
+      if (++rows == kCountedSamples) return rows;
+    }
+  }
+  return rows;
+}
+
+// Where they are not listed, a part of the training data may lack some.
+int64_t num_labels(const data::LabelledOptions& data) {
+  if (!data.labels.empty()) return std::ssize(data.labels);
+  const auto bytes = plain_bytes(data.train);
+  if (!bytes || *bytes > kFewBytes) return 0;
+  const auto labels = data::find_labels(data);
+  return labels ? labels->size() : 0;
+}
+
 class TextClassificationRules final : public TextRules {
  public:
   void check_data(RuleCheck& c) const override {
@@ -118,22 +142,66 @@ class TextClassificationRules final : public TextRules {
   std::vector<ScoreName> scores(const Experiment& experiment) const override {
     const ScoreName loss{.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}};
     if (sections(experiment).data.is_regression()) {
-      return {{.name = "pearson", .higher_is_better = true, .also_called = {"pearsonr"}},
-              {.name = "spearman", .higher_is_better = true, .also_called = {"spearmanr"}},
+      return {{.name = "pearson",
+               .higher_is_better = true,
+               .also_called = {"pearsonr"},
+               .title = "Pearson correlation",
+               .noise = noise_beyond_share()},
+              {.name = "spearman",
+               .higher_is_better = true,
+               .also_called = {"spearmanr"},
+               .title = "Spearman correlation",
+               .noise = noise_beyond_share()},
               {.name = "mse", .also_called = {"mean_squared_error"}},
               loss};
     }
-    std::vector<ScoreName> scores{
-        {.name = "accuracy", .higher_is_better = true, .also_called = {"acc", "eval_accuracy"}},
-        {.name = "f1", .higher_is_better = true, .also_called = {"eval_f1"}},
-        {.name = "macro_f1", .higher_is_better = true, .also_called = {"f1_macro"}}};
+    std::vector<ScoreName> scores{{.name = "accuracy",
+                                   .higher_is_better = true,
+                                   .also_called = {"acc", "eval_accuracy"},
+                                   .noise = noise_of_share()},
+                                  {.name = "f1",
+                                   .higher_is_better = true,
+                                   .also_called = {"eval_f1"},
+                                   .title = "F1",
+                                   .noise = noise_beyond_share()},
+                                  {.name = "macro_f1",
+                                   .higher_is_better = true,
+                                   .also_called = {"f1_macro"},
+                                   .title = "macro F1",
+                                   .noise = noise_beyond_share()}};
     if (!sections(experiment).data.has_several_labels()) {
       scores.push_back({.name = "matthews",
                         .higher_is_better = true,
-                        .also_called = {"mcc", "matthews_correlation"}});
+                        .also_called = {"mcc", "matthews_correlation"},
+                        .title = "Matthews correlation",
+                        .noise = noise_beyond_share()});
     }
     scores.push_back(loss);
     return scores;
+  }
+
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    FileSizes sizes = TextRules::file_sizes(experiment);
+    const auto& own = sections(experiment);
+    sizes.validation = known_count([&] { return count_rows(own.data.valid, own.data); });
+    if (own.loss.label_smoothing > 0) {
+      sizes.classes = known_count([&] { return num_labels(own.data); });
+    }
+    return sizes;
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {.count = files.validation, .unit = "text", .key = "data.valid"};
+  }
+
+  LabelSmoothing label_smoothing(const Experiment& experiment,
+                                 const FileSizes& files) const override {
+    return {.key = "loss.label_smoothing",
+            .share = sections(experiment).loss.label_smoothing,
+            .classes = files.classes,
+            .one = "label",
+            .many = "labels"};
   }
 };
 

@@ -9,6 +9,7 @@
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/taken_parts.h"
+#include "experiment/text_size.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -247,6 +248,11 @@ std::vector<ModelDifference> TextRules::hidden_differences(
 ModelWidth TextRules::model_width(const Experiment& experiment) const {
   const auto& model = *text_sections(experiment).model;
   return {.key = "model.d_model", .value = models::sizes_of(model).d_model};
+}
+
+FileSizes TextRules::file_sizes(const Experiment& experiment) const {
+  const auto bytes = plain_bytes(*text_sections(experiment).train);
+  return {.epoch = tokens_in(bytes.value_or(0))};
 }
 
 const TextRules& text_rules_of(const Experiment& experiment) {

@@ -79,6 +79,8 @@ class TextRules : public TaskRules {
       const Experiment& theirs, const Experiment& own,
       const std::vector<std::string>& stored) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
+  /// Of training alone.
+  FileSizes file_sizes(const Experiment& experiment) const override;
 };
 
 /// Those of its family. Throws std::bad_cast for other families.

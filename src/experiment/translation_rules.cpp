@@ -10,6 +10,7 @@
 #include "experiment/heads.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/translation_differences.h"
+#include "experiment/translation_facts.h"
 #include "experiment/translation_preflight.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
@@ -226,7 +227,7 @@ void check_bleu(RuleCheck& c) {
           "set eval.bleu = true, or eval.best_metric = \"nll\"");
 }
 
-class TranslationRules final : public TaskRules {
+class TranslationRules final : public TranslationFacts {
  public:
   void check_model(RuleCheck& c) const override {
     check_parts(c);
@@ -267,11 +268,14 @@ class TranslationRules final : public TaskRules {
                                                    "perplexity", "valid_loss", "eval_loss"}},
                                   {.name = "bleu",
                                    .higher_is_better = true,
-                                   .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"}}};
+                                   .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"},
+                                   .title = "BLEU",
+                                   .noise = noise_of_bleu()}};
     for (const auto& head : heads_of(e)) {
       if (head.name.empty() || !head.has_validation()) continue;
       scores.push_back({.name = head.score("nll")});
-      scores.push_back({.name = head.score("bleu"), .higher_is_better = true});
+      scores.push_back(
+          {.name = head.score("bleu"), .higher_is_better = true, .noise = noise_of_bleu()});
     }
     return scores;
   }

@@ -20,8 +20,8 @@ constexpr int64_t kShortWarmup = 500;
 // The rate of Ott et al. 2018 at 402,000 tokens is half of this.
 constexpr double kHighAdamRate = 2e-3;
 constexpr double kHighSgdRate = 3.2;  // 0.1 at 256 images, times 32
-// Determined, BERT on SQuAD with AdamW: an F1 of 87 with 1 micro-batch an update, 52 with 100; the
-// advice is to stay below 16.
+// Determined, BERT with AdamW: an F1 of 87 with 1 micro-batch an update, 52 with 100; the advice is
+// to stay below 16.
 constexpr int64_t kManyMicroBatches = 16;
 constexpr int64_t kShortRun = 1000;
 constexpr double kFewUpdates = 10;
@@ -47,12 +47,6 @@ bool warmup_is_short(const Subject& s) {
   const double ratio = s.e.schedule.warmup_ratio;
   if (s.warmup >= kShortWarmup || ratio >= 0.1 || (ratio > 0 && !s.run.known())) return false;
   return run == 0 || s.warmup < run / 10;
-}
-
-// Decoders of which each has micro-batches of its own; 0 = of other models.
-int64_t num_heads(const Subject& s) {
-  if (!s.e.task.is<experiment::TranslationOptions>()) return 0;
-  return static_cast<int64_t>(translation_of(s.e).model.heads.size());
 }
 
 // Updates that a second moment remembers.
@@ -168,17 +162,19 @@ void coupled_decay(const Subject& s, Remarks& out) {
 }
 
 void few_updates_per_epoch(const Subject& s, Remarks& out) {
-  // A text that fits into one plain micro-batch, or one of each head, is somebody's toy.
-  const bool accumulates = s.e.train.update_freq > std::max<int64_t>(1, num_heads(s));
+  // Data that fit into one plain micro-batch, or one of each head, are somebody's toy.
+  const bool accumulates =
+      s.e.train.update_freq > std::max<int64_t>(1, s.task.num_output_heads(s.e));
   const bool chosen = accumulates || s.large();
-  if (s.context.training_bytes <= 0 || !chosen) return;
-  const double tokens = static_cast<double>(s.context.training_bytes) / kBytesPerToken;
-  const double updates = tokens / s.batch;
+  if (s.context.files.epoch <= 0 || !chosen) return;
+  const auto epoch = static_cast<double>(s.context.files.epoch);
+  const double updates = epoch / s.batch;
   if (updates >= kFewUpdates) return;
   out.push_back({accumulates ? "train.update_freq" : s.micro_batch.key,
-                 "one update takes a good part of the training text: about " + fixed(updates, 1) +
-                     " updates an epoch (some " + tokens_text(tokens) + " tokens, " +
-                     tokens_text(s.batch) + " an update)",
+                 "one update takes a good part of the training " + s.task.name_of_data() +
+                     ": about " + fixed(updates, 1) + " updates an epoch (some " +
+                     tokens_text(epoch) + " " + s.micro_batch.unit + ", " + tokens_text(s.batch) +
+                     " an update)",
                  "lower it: far above the gradient noise scale a larger batch only makes fewer "
                  "updates"});
 }
@@ -257,26 +253,27 @@ void mostly_warmup(const Subject& s, Remarks& out) {
 }
 
 void parts_at_full_gain(const Subject& s, Remarks& out) {
-  const auto& model = translation_of(s.e).model;
-  if (!s.large() || model.zero_gamma || !models::parts_end_in_norm(model)) return;
+  const std::string key = s.task.zero_gain_key(s.e);
+  if (!s.large() || key.empty()) return;
   out.push_back(
-      {"model.zero_gamma",
+      {key,
        "each part of a layer ends in a norm with a gain of 1, so that all layers act from "
        "the first update, which sees about " +
            tokens_text(s.batch) + " tokens",
-       "model.zero_gamma = true: each part starts by adding nothing"});
+       key + " = true: each part starts by adding nothing"});
 }
 
-// As few as that they bound a micro-batch long before its tokens do, however long sentences are.
+// As few as that they bound a micro-batch long before its tokens do, however long samples are.
 void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
-  const auto& data = translation_of(s.e).data;
-  if (s.scaling == "none" || data.max_samples == 0) return;
-  const double tokens = static_cast<double>(data.max_samples) * kTokensPerSentence;
+  const auto samples = s.task.samples_of_micro_batch(s.e);
+  if (s.scaling == "none" || samples.most == 0 || samples.usual_size == 0) return;
+  const double usual = static_cast<double>(samples.most) * samples.usual_size;
   const auto bound = static_cast<double>(s.micro_batch.value);
-  if (bound < kNoticeableRatio * tokens) return;
-  out.push_back({"data.max_samples",
-                 counted(data.max_samples, "sample") + " are about " + tokens_text(tokens) +
-                     " tokens, and optim.lr is scaled for the most that a micro-batch may have, " +
+  if (bound < kNoticeableRatio * usual) return;
+  out.push_back({samples.key,
+                 counted(samples.most, "sample") + " are about " + tokens_text(usual) + " " +
+                     s.micro_batch.unit +
+                     ", and optim.lr is scaled for the most that a micro-batch may have, " +
                      tokens_text(bound),
                  "leave it out, or set optim.lr to the rate of these batches with "
                  "optim.lr_scaling = \"none\""});
@@ -284,7 +281,7 @@ void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
 
 // Every head has micro-batches of its own, and processes share those of an update.
 void fewer_micro_batches_than_heads(const Subject& s, Remarks& out) {
-  const int64_t heads = num_heads(s);
+  const int64_t heads = s.task.num_output_heads(s.e);
   if (s.e.train.update_freq >= heads) return;
   out.push_back({"train.update_freq",
                  "an update has " + counted(s.e.train.update_freq, "micro-batch") +

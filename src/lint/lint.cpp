@@ -3,33 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
+#include <stdexcept>
 #include <utility>
 
 #include "base/text.h"
 #include "config/resolved.h"
-#include "data/byte_stream.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
 #include "experiment/tensor_keys.h"
-#include "experiment/text_sections.h"
 #include "lint/rules.h"
 
 namespace stretto::lint {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct Rule {
   const char* code;
   LintRule look;
-  const char* source;
-  const char* family = nullptr;  ///< whose keys it reads; null = of every experiment
+  const char* source;  ///< of remarks that have none of their own
 };
-
-constexpr const char* kTranslation = experiment::TranslationOptions::kName;
 
 constexpr const char* kGoyalRule = "Goyal et al. 2017, arXiv:1706.02677, section 2.1";
 constexpr const char* kGoyalWarmup = "Goyal et al. 2017, arXiv:1706.02677, section 2.2";
@@ -64,12 +57,11 @@ constexpr std::array kRules{
     Rule{"LB013", &rules::average_spans_warmup, kAveraging},
     Rule{"LB014", &rules::larc_with_clipping, "OpenSeq2Seq, whose LARC excludes max_grad_norm"},
     Rule{"LB015", &rules::mostly_warmup, kWarmupLength},
-    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup, kTranslation},
-    Rule{"LB017", &rules::rate_of_tokens_for_few_samples, "docs/large-batches.md#the-learning-rate",
-         kTranslation},
-    Rule{"LB018", &rules::fewer_micro_batches_than_heads, "docs/models.md#several-decoders",
-         kTranslation},
-    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494", kTranslation},
+    Rule{"LB016", &rules::parts_at_full_gain, kGoyalSetup},
+    Rule{"LB017", &rules::rate_of_tokens_for_few_samples,
+         "docs/large-batches.md#the-learning-rate"},
+    Rule{"LB018", &rules::fewer_micro_batches_than_heads, "docs/models.md#several-decoders"},
+    Rule{"BN001", &rules::few_rows_to_normalise, "Wu and He 2018, arXiv:1803.08494"},
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
     Rule{"BN003", &rules::nothing_to_synchronise, "docs/large-batches.md#batch-norm"},
@@ -81,23 +73,21 @@ constexpr std::array kRules{
     Rule{"DP003", &rules::idle_processes, kSharing},
     Rule{"EV001", &rules::no_validation, kValidation},
     Rule{"EV002", &rules::validates_only_at_the_end, kValidation},
-    Rule{"EV003", &rules::noisy_best, "Koehn 2004, aclanthology.org/W04-3250", kTranslation},
+    Rule{"EV003", &rules::noisy_best, kValidation},
     Rule{"EV004", &rules::validates_all_the_time, kValidation},
     Rule{"SC001", &rules::schedule_ends_early, kEnd},
     Rule{"SC002", &rules::schedule_never_ends,
          "Hoffmann et al. 2022, arXiv:2203.15556, appendix B"},
     Rule{"SC003", &rules::steep_start, "Vaswani et al. 2017, arXiv:1706.03762, section 5.3"},
     Rule{"SC004", &rules::high_rate, "Kingma and Ba 2015, arXiv:1412.6980, section 2.1"},
-    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7",
-         kTranslation},
-    Rule{"RG001", &rules::pulls_equal_passes, "Wu et al. 2021, arXiv:2106.14448, section 2.2",
-         kTranslation},
+    Rule{"SC005", &rules::heavy_smoothing, "Szegedy et al. 2016, arXiv:1512.00567, section 7"},
+    Rule{"RG001", &rules::pulls_equal_passes, "Wu et al. 2021, arXiv:2106.14448, section 2.2"},
     Rule{"CK001", &rules::saves_only_at_the_end, "Young 1974, Communications of the ACM 17(9)"},
     Rule{"CK002", &rules::too_few_to_average, "docs/training.md#checkpoints"},
     Rule{"CK003", &rules::nothing_to_roll_back_to,
          "docs/when-numbers-explode.md#what-happens-next"},
     Rule{kUnreadKey, &rules::unread_keys, "docs/large-batches.md#keys-that-nothing-reads"},
-    Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates", kTranslation},
+    Rule{"CF002", &rules::nothing_to_be_lazy_with, "docs/training.md#sparse-updates"},
     Rule{"CF004", &rules::noise_on_frozen_tensors, "docs/training.md#weight-noise"},
 };
 
@@ -108,47 +98,17 @@ std::string place_of(const config::Origins& origins, const std::string& key) {
   return text.ends_with(tail) ? text.substr(0, text.size() - tail.size()) : text;
 }
 
-// Of the target's side, where they can be known without opening a model.
-int64_t entries_of(const experiment::Experiment& e, int64_t in_file) {
-  if (!e.task.is<experiment::TranslationOptions>()) return in_file;
-  const auto& tokenizer = translation_of(e).tokenizer;
-  const bool trained = tokenizer.type != "vocab" && tokenizer.model.empty() &&
-                       tokenizer.src_model.empty() && tokenizer.tgt_model.empty();
-  return trained ? tokenizer.vocab_size : in_file;
-}
-
-// Of a member of an archive what can be measured is the archive.
-int64_t plain_bytes(const std::string& path) {
-  const fs::path file = data::parse_input_path(path).file;
-  std::error_code failed;
-  const auto size = fs::file_size(file, failed);
-  if (failed) return -1;
-  const auto extension = file.extension();
-  // Text shrinks to about a third.
-  const bool packed = extension == ".gz" || extension == ".zst" || extension == ".zip";
-  return static_cast<int64_t>(size) * (packed ? 3 : 1);
-}
-
-int64_t sum_of(const std::vector<std::string>& paths, bool& missing) {
-  int64_t sum = 0;
-  for (const auto& path : paths) {
-    const int64_t bytes = plain_bytes(path);
-    if (bytes < 0) missing = true;
-    sum += std::max<int64_t>(bytes, 0);
-  }
-  return sum;
-}
-
-RunLength length_of(const experiment::Experiment& e, const LintContext& context, double batch) {
-  const RunLength steps{e.train.max_steps, e.train.max_steps};
-  if (e.train.max_epochs == 0 || context.training_bytes <= 0) return steps;
-  const double epoch = static_cast<double>(context.training_bytes) / kBytesPerToken / batch;
-  const double updates = std::max(1.0, epoch) * static_cast<double>(e.train.max_epochs);
+RunLength length_of(const Subject& s) {
+  const auto& train = s.e.train;
+  const RunLength steps{train.max_steps, train.max_steps};
+  if (train.max_epochs == 0 || s.context.files.epoch <= 0) return steps;
+  const double epoch = static_cast<double>(s.context.files.epoch) / s.batch;
+  const double updates = std::max(1.0, epoch) * static_cast<double>(train.max_epochs);
   constexpr double kMost = 1e15;  // fits, doubled too
   const auto guess = std::max<int64_t>(2, std::llround(std::min(updates, kMost)));
   // Where the two are near each other nobody knows which comes first.
   if (steps.known() && steps.at_most <= 2 * guess) return steps;
-  return {guess / 2, 2 * guess};
+  return {guess / 2, 2 * guess, s.task.name_of_data()};
 }
 
 // Of a share of a length that nobody knows it is only known that there is a warm-up.
@@ -159,11 +119,17 @@ int64_t warmup_of(const experiment::Experiment& e, const RunLength& run) {
   return e.schedule.warmup_ratio > 0 ? std::max<int64_t>(1, updates) : updates;
 }
 
+const experiment::TaskRules& rules_of(const experiment::Experiment& e) {
+  const auto* task = experiment::find_task_rules(e);
+  if (task == nullptr) throw std::invalid_argument("lint: the family of tasks is not known");
+  return *task;
+}
+
 }  // namespace
 
 std::string RunLength::text() const {
   if (!guessed()) return counted(at_most, "update");
-  return "about " + counted(at_most / 2, "update") + " (guessed from the size of the text)";
+  return "about " + counted(at_most / 2, "update") + " (guessed from the size of the " + data + ")";
 }
 
 std::string tokens_text(double tokens) {
@@ -171,15 +137,18 @@ std::string tokens_text(double tokens) {
 }
 
 Subject::Subject(const experiment::Experiment& options, const LintContext& lint_context)
-    : ScaledRate(options),
+    : Subject(options, rules_of(options), lint_context) {}
+
+Subject::Subject(const experiment::Experiment& options, const experiment::TaskRules& task_rules,
+                 const LintContext& lint_context)
+    : ScaledRate(options, &task_rules),
+      task(task_rules),
       context(lint_context),
-      vocabulary(entries_of(options, lint_context.vocabulary)),
-      run(length_of(options, lint_context, batch)),
+      run(length_of(*this)),
       warmup(warmup_of(options, run)) {}
 
 experiment::ValidationData Subject::validation_data() const {
-  const auto* task = experiment::find_task_rules(e);
-  return task == nullptr ? experiment::ValidationData{} : task->validation_data(e);
+  return task.validation_data(e);
 }
 
 bool Subject::large() const {
@@ -197,7 +166,6 @@ std::vector<Finding> lint(const experiment::Experiment& options, const config::O
   const Subject subject(options, context);
   std::vector<Finding> findings;
   for (const Rule& rule : kRules) {
-    if (rule.family != nullptr && options.task.name() != rule.family) continue;
     Remarks remarks;
     rule.look(subject, remarks);
     for (auto& remark : remarks) {
@@ -205,7 +173,7 @@ std::vector<Finding> lint(const experiment::Experiment& options, const config::O
                           .key = remark.key,
                           .place = place_of(origins, remark.key),
                           .reason = std::move(remark.reason),
-                          .source = rule.source,
+                          .source = remark.source.empty() ? rule.source : remark.source,
                           .fix = std::move(remark.fix)});
     }
   }
@@ -216,33 +184,6 @@ std::vector<std::string> lint_codes() {
   std::vector<std::string> codes;
   for (const Rule& rule : kRules) codes.push_back(rule.code);
   return codes;
-}
-
-int64_t training_bytes(const data::DataOptions& data) {
-  bool missing = false;
-  const auto of_text = [&](const auto& text) {
-    const int64_t src = sum_of(text.train_src, missing) + sum_of(text.train_src2, missing),
-                  tgt = sum_of(text.train_tgt, missing);
-    // Both sides lie in one TSV file.
-    const int64_t both = sum_of(text.train_tsv, missing);
-    return std::max(src, tgt) + both / 2;
-  };
-  int64_t bytes = of_text(data);
-  for (const auto& head : data.heads) {
-    bytes += std::llround(static_cast<double>(of_text(head)) * head.repeat);
-  }
-  return missing ? 0 : bytes;
-}
-
-int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer) {
-  if (tokenizer.type != "vocab") return 0;
-  const auto& path = tokenizer.tgt_vocab.empty() ? tokenizer.src_vocab : tokenizer.tgt_vocab;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return 0;  // a pipe would keep us waiting
-  std::ifstream file(path);
-  int64_t entries = 0;
-  for (std::string line; std::getline(file, line);) entries += line.empty() ? 0 : 1;
-  return entries;
 }
 
 namespace {
@@ -283,14 +224,7 @@ Inspection inspect(const std::filesystem::path& path, const std::vector<std::str
     const auto defaults = experiment::experiment_schema(fallback);
     found.resolved_toml = config::to_toml(schema, &defaults);
     found.config_hash = experiment::config_hash_of(options);
-    if (options.task.is<experiment::TranslationOptions>()) {
-      context.training_bytes = training_bytes(translation_of(options).data);
-      context.vocabulary = vocabulary_entries(translation_of(options).tokenizer);
-    } else if (const auto text = experiment::find_text_sections(options)) {
-      bool missing = false;
-      const int64_t bytes = sum_of(*text->train, missing);
-      context.training_bytes = missing ? 0 : bytes;
-    }
+    context.files = rules_of(options).file_sizes(options);
     found.findings = lint(options, found.origins, context);
   }
   return found;

@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "experiment/experiment.h"
 #include "experiment/rules.h"
+#include "experiment/task_facts.h"
 
 namespace stretto::lint {
 
@@ -27,9 +28,8 @@ inline constexpr const char* kUnreadKey = "CF001";
 
 /// What a configuration does not say.
 struct LintContext {
-  int64_t processes = 0;       ///< that will train together; 0 = not known
-  int64_t training_bytes = 0;  ///< of plain text, the longer side; 0 = not known
-  int64_t vocabulary = 0;      ///< entries of the target's vocabulary file; 0 = not known
+  int64_t processes = 0;                        ///< that will train together; 0 = not known
+  experiment::FileSizes files = {};             ///< as TaskFacts::file_sizes() finds them
   std::vector<optim::TensorName> tensors = {};  ///< of the model; empty = not known
 };
 
@@ -38,20 +38,13 @@ struct LintContext {
 /// docs/large-batches.md explains each. What the engine cannot do wrong (clipping before unscaling,
 /// an uncorrected velocity, a loss divided by the local batch) has no rule.
 ///
-/// Findings are in the order of the table. Needs options that check_rules() accepts.
+/// Findings are in the order of the table. Needs options that check_rules() accepts. No rule names
+/// a family of tasks: each asks what the family says of itself (experiment/task_facts.h).
 std::vector<Finding> lint(const experiment::Experiment& options, const config::Origins& origins,
                           const LintContext& context = {});
 
 /// Every code that lint() can raise, in the order of the table.
 std::vector<std::string> lint_codes();
-
-/// Size of the training text, as lint() wants it: what is there, the longer side; compressed files
-/// count threefold, a zip member the size of its archive threefold. 0 when a file is missing.
-int64_t training_bytes(const data::DataOptions& data);
-
-/// Lines of the target's vocabulary file, as lint() wants it; 0 with SentencePiece, or when the
-/// file is missing.
-int64_t vocabulary_entries(const text::TokenizerOptions& tokenizer);
 
 /// A configuration as far as it can be read.
 struct Inspection {

@@ -5,21 +5,18 @@
 
 #include "config/schema.h"
 #include "experiment/scaled_rate.h"
+#include "experiment/task_rules.h"
 #include "lint/lint.h"
 
-/// Inside of the linter: what a rule sees, and the rules by family. A rule is a function that adds
+/// Inside of the linter: what a rule sees, and the rules by file. A rule is a function that adds
 /// a finding or does nothing; lint.cpp lists them with their codes and sources.
 namespace stretto::lint {
 
-/// Bytes of plain text to a target token, about: of sub-words, the space before them included.
-inline constexpr double kBytesPerToken = 4;
-
-using experiment::kTokensPerSentence;
-
 /// Updates of a run: train.max_steps, or what train.max_epochs leaves of them by the size of the
-/// text. That guess may be off twofold, hence two bounds; both are 0 when neither is known.
+/// data. That guess may be off twofold, hence two bounds; both are 0 when neither is known.
 struct RunLength {
   int64_t at_least = 0, at_most = 0;
+  std::string data = {};  ///< whose size it is guessed from: "text"
 
   bool known() const { return at_most > 0; }
   bool guessed() const { return at_least != at_most; }
@@ -28,12 +25,15 @@ struct RunLength {
 
 /// What all rules read, worked out once.
 struct Subject : experiment::ScaledRate {
+  const experiment::TaskRules& task;  ///< of the family: all that is known of it
   const LintContext& context;
-  int64_t vocabulary = 0;  ///< entries on the target's side; 0 = not known
   RunLength run;
   int64_t warmup = 0;  ///< updates; of schedule.warmup_ratio guessed where `run` is
 
+  /// Throws std::invalid_argument for a family that is not known.
   Subject(const experiment::Experiment& options, const LintContext& context);
+  Subject(const experiment::Experiment& options, const experiment::TaskRules& task,
+          const LintContext& context);
 
   /// What the family validates with.
   experiment::ValidationData validation_data() const;
@@ -42,15 +42,16 @@ struct Subject : experiment::ScaledRate {
   bool adaptive() const;  ///< steps divided by a second moment: adam, adamw, …
 };
 
-/// What one rule has to say; the table adds the code and source.
+/// What one rule has to say; the table adds the code, and the source where the family has none.
 struct Remark {
   std::string key, reason, fix;
+  std::string source = {};
 };
 using Remarks = std::vector<Remark>;
 using LintRule = void (*)(const Subject&, Remarks&);
 
-/// Target tokens in an update from which a batch counts as large: four times the 25,000 of Vaswani
-/// et al. 2017 and of the baseline of Ott et al. 2018.
+/// Tokens in an update, as micro-batches count them, from which a batch counts as large: four times
+/// the 25,000 of Vaswani et al. 2017 and of the baseline of Ott et al. 2018.
 inline constexpr double kLargeBatch = 100'000;
 
 /// "25,000"

@@ -22,9 +22,10 @@ int64_t end_of(const Subject& s) {
   return experiment::schedule_length(s.e);
 }
 
-// Where the vocabulary is not known; with one of 50,000 entries the rule below says nearly the
-// same.
+// Where the classes are not known; with 50,000 of them the rule below says nearly the same.
 constexpr double kHeavySmoothing = 0.3;
+// The rule advises it, though of two or three classes it costs more than a third of blind guessing.
+constexpr double kUsualSmoothing = 0.1;
 
 // Loss of a model that predicts the smoothed targets exactly: their entropy, with 1 - smoothing for
 // the right entry and an equal share of the rest for each other one.
@@ -50,6 +51,26 @@ bool drops_anything(const Subject& s) {
   });
 }
 
+// Of 20 samples up to 11.2 points: 0.5 / sqrt(20).
+std::string standard_error_text(const experiment::ScoreNoise& noise, int64_t samples) {
+  if (!noise.is_share) return "";
+  return ": its standard error is up to " + fixed(50 / std::sqrt(static_cast<double>(samples)), 1) +
+         " points";
+}
+
+std::string samples_wanted(const experiment::ScoredSamples& samples,
+                           const experiment::ScoreNoise& noise) {
+  if (samples.is_number) return "raise it to " + with_thousands(noise.fewest) + " or more";
+  return "give " + counted(noise.fewest, samples.unit) + " or more";
+}
+
+// The first score that has no such bound.
+std::string other_metric(const std::vector<experiment::ScoreName>& scores) {
+  const auto calm = std::ranges::find_if(
+      scores, [](const experiment::ScoreName& score) { return score.noise.fewest == 0; });
+  return calm == scores.end() ? "" : ", or use eval.best_metric = \"" + calm->name + "\"";
+}
+
 }  // namespace
 
 void no_validation(const Subject& s, Remarks& out) {
@@ -67,13 +88,19 @@ void validates_only_at_the_end(const Subject& s, Remarks& out) {
 }
 
 void noisy_best(const Subject& s, Remarks& out) {
-  const auto& eval = translation_of(s.e).eval;
-  if (!validates(s) || s.e.train.keep_best == 0 || s.e.eval.best_metric != "bleu") return;
-  if (eval.bleu_sentences == 0 || eval.bleu_sentences >= 500) return;
-  out.push_back({"eval.bleu_sentences",
-                 "`best` is chosen by the BLEU of " + counted(eval.bleu_sentences, "sentence") +
-                     ", which is mostly noise",
-                 "raise it to 500 or more, or use eval.best_metric = \"nll\""});
+  if (!validates(s) || s.e.train.keep_best == 0) return;
+  const auto scores = s.task.scores(s.e);
+  const auto best = std::ranges::find(scores, s.e.eval.best_metric, &experiment::ScoreName::name);
+  const auto samples = s.task.scored_samples(s.e, s.context.files);
+  if (best == scores.end() || samples.count == 0) return;
+  const int64_t most = samples.is_guess ? 2 * samples.count : samples.count;
+  if (most >= best->noise.fewest) return;
+  out.push_back({samples.key,
+                 "`best` is chosen by the " + (best->title.empty() ? best->name : best->title) +
+                     " of " + (samples.is_guess ? "about " : "") +
+                     counted(samples.count, samples.unit) + ", which is mostly noise" +
+                     standard_error_text(best->noise, samples.count),
+                 samples_wanted(samples, best->noise) + other_metric(scores), best->noise.source});
 }
 
 void validates_all_the_time(const Subject& s, Remarks& out) {
@@ -129,30 +156,34 @@ void high_rate(const Subject& s, Remarks& out) {
 }
 
 void heavy_smoothing(const Subject& s, Remarks& out) {
-  const double smoothing = translation_of(s.e).loss.label_smoothing;
-  const std::string share = config::number_text(smoothing) + " of the probability goes to all ";
-  if (s.vocabulary < 2) {
-    if (smoothing <= kHeavySmoothing) return;
-    out.push_back(
-        {"loss.label_smoothing", share + "other entries of the vocabulary", "0.1 is usual"});
+  const auto smoothing = s.task.label_smoothing(s.e, s.context.files);
+  if (smoothing.share <= kUsualSmoothing) return;
+  const std::string share = config::number_text(smoothing.share) + " of the probability goes to ";
+  if (smoothing.classes < 2) {
+    if (smoothing.share <= kHeavySmoothing) return;
+    out.push_back({smoothing.key, share + "all other " + smoothing.many, "0.1 is usual"});
     return;
   }
-  const double floor = smoothed_floor(smoothing, s.vocabulary);
-  const double guessing = std::log(static_cast<double>(s.vocabulary));
+  const double floor = smoothed_floor(smoothing.share, smoothing.classes);
+  const double guessing = std::log(static_cast<double>(smoothing.classes));
   if (floor <= guessing / 3) return;
-  out.push_back({"loss.label_smoothing",
-                 share + counted(s.vocabulary - 1, "other entry", "other entries") +
-                     " of the vocabulary: the loss cannot fall below " + fixed(floor, 2) +
+  const std::string others = smoothing.classes == 2
+                                 ? "the other " + smoothing.one
+                                 : "all " + counted(smoothing.classes - 1, "other " + smoothing.one,
+                                                    "other " + smoothing.many);
+  out.push_back({smoothing.key,
+                 share + others + ": the loss cannot fall below " + fixed(floor, 2) +
                      ", and guessing blindly costs " + fixed(guessing, 2),
                  "0.1 is usual"});
 }
 
 void pulls_equal_passes(const Subject& s, Remarks& out) {
-  if (!translation_of(s.e).loss.has_r_drop() || drops_anything(s)) return;
-  out.push_back({"loss.r_drop",
+  const std::string key = s.task.two_passes_key(s.e);
+  if (key.empty() || drops_anything(s)) return;
+  out.push_back({key,
                  "R-Drop pulls two passes together that are equal, since nothing of the model is "
                  "dropped: an update costs twice as much and is the same",
-                 "a dropout above 0 (model.dropout = 0.1, say), or loss.r_drop = 0"});
+                 "a dropout above 0 (model.dropout = 0.1, say), or " + key + " = 0"});
 }
 
 void saves_only_at_the_end(const Subject& s, Remarks& out) {

@@ -22,27 +22,9 @@ struct Choice {
   }
 };
 
-/// The keys that choose in the place of one: those of several encoders or decoders.
-std::vector<std::string> choosers(const Subject& s, const std::string& chooser) {
-  if (!s.e.task.is<experiment::TranslationOptions>()) return {chooser};
-  const auto& model = translation_of(s.e).model;
-  std::vector<std::string> keys;
-  if (chooser == "model.encoder.name") {
-    for (size_t i = 0; i < model.encoders.size(); ++i) {
-      keys.push_back("model.encoders." + std::to_string(i) + ".name");
-    }
-  } else if (chooser == "model.decoder.name") {
-    for (size_t i = 0; i < model.heads.size(); ++i) {
-      keys.push_back("model.heads." + std::to_string(i) + ".decoder.name");
-    }
-  }
-  if (keys.empty()) keys.push_back(chooser);
-  return keys;
-}
-
 std::vector<Choice> choices(const Subject& s, const Schema& schema, const ReadWith& reader) {
   std::vector<Choice> made;
-  for (const auto& key : choosers(s, reader.chooser)) {
+  for (const auto& key : s.task.choosers(s.e, reader.chooser)) {
     const std::string name = config::chosen_value(*schema.find(key));
     const bool automatic = key == "train.loss_scale.name" && name == "auto";
     const char* scaled = optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none";
@@ -121,12 +103,13 @@ void unread_keys(const Subject& s, Remarks& out) {
 
 // The softmax gives every row of an output projection a gradient.
 void nothing_to_be_lazy_with(const Subject& s, Remarks& out) {
-  if (s.e.optim.name != "lazy_adam" || translation_of(s.e).model.tie_embeddings != "all") return;
-  if (!s.e.optim.lazy_tables.empty()) return;
+  if (s.e.optim.name != "lazy_adam" || !s.e.optim.lazy_tables.empty()) return;
+  const auto tied = s.task.tied_embedding(s.e);
+  if (!tied) return;
   out.push_back({"optim.name",
-                 "the only embedding is the output projection too (model.tie_embeddings = "
-                 "\"all\"), so that every row has a gradient: lazy_adam is adam here",
-                 "use optim.name = \"adam\", or model.tie_embeddings = \"decoder\" or \"none\""});
+                 "the only embedding is the output projection too (" + tied->setting +
+                     "), so that every row has a gradient: lazy_adam is adam here",
+                 "use optim.name = \"adam\", or " + tied->others});
 }
 
 void noise_on_frozen_tensors(const Subject& s, Remarks& out) {

@@ -20,7 +20,8 @@ struct LabelLossOptions {
     using O = LabelLossOptions;
     return Fields{
         field(&O::label_smoothing, "label_smoothing",
-              "probability spread evenly over all labels, of texts with one label", fraction())
+              "probability spread evenly over all other labels, of texts with one label",
+              fraction())
             .also_called({"smoothing", "label_smoothing_factor", "label_smooth"}),
         field(
             &O::class_weights, "class_weights",

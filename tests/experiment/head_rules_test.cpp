@@ -13,6 +13,8 @@
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
+#include "experiment/task_rules.h"
+#include "experiment/text_size.h"
 #include "experiment/training_text.h"
 #include "lint/lint.h"
 #include "tests/base/failure.h"
@@ -335,8 +337,8 @@ TEST_F(HeadFiles, OfEachHeadAreLookedAtBeforeTraining) {
 
 TEST_F(HeadFiles, OfAllHeadsCountAsTrainingText) {
   const auto inspection = lint::inspect(config("train_src = [\"a\"]\ntrain_tgt = [\"a\"]\n"), {});
-  EXPECT_EQ(lint::training_bytes(translation_of(inspection.options).data),
-            2 * static_cast<int64_t>(std::filesystem::file_size(folder_ / "a")));
+  EXPECT_EQ(find_task_rules(inspection.options)->file_sizes(inspection.options).epoch,
+            tokens_in(2 * static_cast<int64_t>(std::filesystem::file_size(folder_ / "a"))));
 }
 
 TEST_F(HeadFiles, OfAllHeadsMakeTheTokenizer) {

@@ -44,7 +44,7 @@ TEST(LintOfBatches, TheKeyThatBoundsMicroBatchesIsNamed) {
   EXPECT_TRUE(has(by_hand.reason, "train.update_freq or data.max_rows changes")) << by_hand.reason;
   EXPECT_TRUE(has(by_hand.fix, "its data.max_rows * train.update_freq")) << by_hand.fix;
   const Remark few = said(&rules::few_updates_per_epoch, experiment, kRows,
-                          LintContext{.training_bytes = 100'000});
+                          LintContext{.files = {.epoch = 25'000}});
   EXPECT_EQ(few.key, "data.max_rows");
 }
 

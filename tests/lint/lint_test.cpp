@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "tests/base/temp_dir.h"
 #include "tests/lint/sound_config.h"
 
 namespace stretto::lint {
@@ -54,7 +53,7 @@ const std::vector<BadConfig>& bad_configs() {
        "optim.no_decay",
        {"optim.name=adamw", "optim.weight_decay=0.1", "optim.no_decay=none"},
        {.tensors = kTensors}},
-      {"LB010", "train.update_freq", {"train.update_freq=2"}, {.training_bytes = 100'000}},
+      {"LB010", "train.update_freq", {"train.update_freq=2"}, {.files = {.epoch = 25'000}}},
       {"LB011",
        "train.update_freq",
        {"train.update_freq=20", "schedule.name=constant", "schedule.warmup_steps=0"}},
@@ -191,7 +190,7 @@ TEST(Lint, AnUpdateWithAMicroBatchForEachHeadRaisesNothing) {
       << found[0].reason;
   EXPECT_EQ(found[0].fix, "train.update_freq = 2 or more; a lower data.max_tokens keeps the batch");
   // Nor is it advised to take one of them away.
-  const LintContext short_text{.training_bytes = 100'000};
+  const LintContext short_text{.files = {.epoch = 25'000}};
   EXPECT_EQ(codes_of(lint_of({}, short_text, kTwoHeads)), std::vector<std::string>{});
   EXPECT_EQ(codes_of(lint_of({"train.update_freq=3"}, short_text, kTwoHeads)),
             std::vector<std::string>{"LB010"});
@@ -324,7 +323,7 @@ TEST(Lint, BatchNormWantsEnoughSamplesHoweverManyTokens) {
 
 TEST(Lint, SmoothingIsJudgedByTheVocabulary) {
   const auto noted = [](const std::vector<std::string>& overrides, int64_t in_file = 0) {
-    const auto codes = codes_of(lint_of(overrides, {.vocabulary = in_file}));
+    const auto codes = codes_of(lint_of(overrides, {.files = {.classes = in_file}}));
     return std::count(codes.begin(), codes.end(), "SC005") == 1;
   };
   const std::string tiny = "tokenizer.vocab_size=16", large = "tokenizer.vocab_size=32768";
@@ -375,24 +374,11 @@ TEST(Lint, HeavySmoothingSaysWhatTheLossCannotFallBelow) {
   // 1 of 4 entries to the other three: 0.75 ln(4/3) + 0.25 ln 12 = 0.837; ln 4 = 1.386
   const auto found =
       lint_of({"tokenizer.type=vocab", "tokenizer.src_vocab=v", "loss.label_smoothing=0.25"},
-              {.vocabulary = 4});
+              {.files = {.classes = 4}});
   ASSERT_EQ(codes_of(found), std::vector<std::string>{"SC005"});
   EXPECT_NE(found[0].reason.find("all 3 other entries"), std::string::npos) << found[0].reason;
   EXPECT_NE(found[0].reason.find("below 0.84"), std::string::npos) << found[0].reason;
   EXPECT_NE(found[0].reason.find("costs 1.39"), std::string::npos) << found[0].reason;
-}
-
-TEST(Lint, TheVocabularyFileOfTheTargetIsCounted) {
-  const stretto::testing::TempDir folder;
-  text::TokenizerOptions tokenizer{.type = "vocab"};
-  tokenizer.src_vocab = folder.write("src", "a\nb\nc\n");
-  EXPECT_EQ(vocabulary_entries(tokenizer), 3);
-  tokenizer.tgt_vocab = folder.write("tgt", "x 7\ny 3\n\nz 1\nw 1\nv 1");
-  EXPECT_EQ(vocabulary_entries(tokenizer), 5);
-  tokenizer.tgt_vocab = "/no/such/file";
-  EXPECT_EQ(vocabulary_entries(tokenizer), 0);
-  tokenizer.type = "sentencepiece";
-  EXPECT_EQ(vocabulary_entries(tokenizer), 0);
 }
 
 TEST(Lint, AConstantWarmUpOfNoamNamesTheRateThatItJumpsTo) {
@@ -469,8 +455,7 @@ TEST(Lint, AFixedScaleNamesTheGradientThatOverflows) {
 }
 
 TEST(Lint, ARunOfEpochsIsAsLongAsItsTextLets) {
-  // 4096 tokens an update: 1.6 MB are about 100 updates an epoch.
-  const LintContext text{.training_bytes = 1'638'400};
+  const LintContext text{.files = {.epoch = 100 * 4096}};
   const std::vector<std::string> epochs{"train.max_steps=0", "train.max_epochs=3",
                                         "eval.every=100"};
   const auto codes = [&](std::vector<std::string> more, const LintContext& context) {
@@ -515,7 +500,7 @@ TEST(Lint, AWarmUpThatIsAShareIsJudgedByItsUpdates) {
   const std::vector<std::string> epochs{"train.max_steps=0", "train.max_epochs=3", "eval.every=100",
                                         "schedule.warmup_ratio=0.05"};
   EXPECT_EQ(codes(epochs), Codes{});
-  EXPECT_EQ(codes(epochs, {.training_bytes = 1'638'400}), Codes{});
+  EXPECT_EQ(codes(epochs, {.files = {.epoch = 100 * 4096}}), Codes{});
 }
 
 TEST(Lint, AFindingTellsWhereTheValueStands) {
@@ -525,31 +510,6 @@ TEST(Lint, AFindingTellsWhereTheValueStands) {
   const auto left = lint_of({"train.max_steps=5000"});  // 4,000 of them are warm-up
   ASSERT_EQ(codes_of(left), std::vector<std::string>{"LB015"});
   EXPECT_EQ(left[0].place, "default");
-}
-
-TEST(Lint, TheTrainingTextIsMeasuredOnDiskAndGuessedWhenCompressed) {
-  const stretto::testing::TempDir folder;
-  data::DataOptions data;
-  data.train_src = {folder.write("a.en", std::string(1000, 'x'))};
-  data.train_tgt = {folder.write("a.de", std::string(1200, 'x'))};
-  EXPECT_EQ(training_bytes(data), 1200);
-  data.train_tsv = {folder.write("b.tsv.gz", std::string(100, 'x'))};
-  EXPECT_EQ(training_bytes(data), 1350);
-  data.train_src.push_back("/no/such/file");
-  EXPECT_EQ(training_bytes(data), 0);
-}
-
-TEST(Lint, TheTrainingTextOfHeadsHasTheirSecondSources) {
-  const stretto::testing::TempDir folder;
-  const std::string text = folder.write("a.en", std::string(1000, 'x'));
-  data::HeadDataOptions head{.head = "de", .train_src = {text}, .train_tgt = {text}};
-  data::DataOptions data;
-  data.heads = {head};
-  EXPECT_EQ(training_bytes(data), 1000);
-  head.train_src2 = {text};
-  head.repeat = 0.5;
-  data.heads.push_back(head);
-  EXPECT_EQ(training_bytes(data), 2000);
 }
 
 TEST(Lint, TheManualExplainsEveryCode) {

@@ -22,7 +22,7 @@ TEST(LintOfARun, AValidationAfterEveryUpdateIsSaidSo) {
       << found[0].reason;
   const std::vector<std::string> epochs{"eval.every=1", "train.max_steps=0", "train.max_epochs=3"};
   EXPECT_EQ(codes_of(lint_of(epochs)), std::vector<std::string>{"EV004"});
-  for (const auto& finding : lint_of(epochs, {.training_bytes = 1'000'000})) {
+  for (const auto& finding : lint_of(epochs, {.files = {.epoch = 250'000}})) {
     EXPECT_NE(finding.code, "EV004") << finding.reason;
   }
 }

@@ -75,7 +75,7 @@ class Layers(InTemporaryFolder):
         lines = ("std::string question;", 'assets.find("labels.json");', "// answers.json of the run", "QuestionAnsweringTask t;",
                  "// a masked LM", "MaskedLmOptions o;", "e.task.is<TextClassificationOptions>();", "// as SQuAD has it")
         for line in lines:
-            for room in ("train", "runs", "engine", "report", "parallel", "distributed"):
+            for room in ("train", "runs", "engine", "lint", "report", "parallel", "distributed"):
                 self.assertEqual(len(self.offences(f"src/{room}/a.h", line + "\n")), 1, line)
                 (self.folder / f"src/{room}/a.h").unlink()
             self.assertEqual(self.offences("src/data/squad/a.h", line + "\n"), [])
