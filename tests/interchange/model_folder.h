@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -29,6 +30,7 @@ class ModelFolder {
     for (const auto& [name, shape] : shapes) {
       tensors.push_back({name, store::DType::kF32, shape, bytes[name] = values_of(name)});
     }
+    std::filesystem::remove(*dir / file);  // written anew
     store::write_safetensors(*dir / file, tensors, {{"format", "pt"}});
     dir->write("config.json", config.dump());
   }

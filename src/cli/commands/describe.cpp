@@ -15,6 +15,11 @@ struct DescribeArguments {
   bool markdown = false, schema = false, keys = false;
 };
 
+bool has_place(const config::Schema& schema, const std::string& name) {
+  return schema.find(name) != nullptr || schema.find_section(name) != nullptr ||
+         schema.find_list(name) != nullptr;
+}
+
 bool is_of_search_files(const std::string& name) {
   search::SearchFileOptions defaults;
   try {
@@ -25,13 +30,22 @@ bool is_of_search_files(const std::string& name) {
   }
 }
 
+[[noreturn]] void throw_of_search_files(const std::string& name) {
+  throw Error(ExitCode::kUsage, "`" + name + "` is of search files, and of no configuration",
+              "`stretto search describe " + name + "` explains it");
+}
+
 std::string describe_name(const config::Schema& schema, const std::string& name) {
+  // A section of search files is meant rather than a value of the same name, `space`.
+  search::SearchFileOptions defaults;
+  if (has_place(search::search_schema(defaults), name) && !has_place(schema, name)) {
+    throw_of_search_files(name);
+  }
   try {
     return config::describe(schema, name);
   } catch (const Error&) {
-    if (!is_of_search_files(name)) throw;
-    throw Error(ExitCode::kUsage, "`" + name + "` is of search files, and of no configuration",
-                "`stretto search describe " + name + "` explains it");
+    if (is_of_search_files(name)) throw_of_search_files(name);
+    throw;
   }
 }
 
