@@ -200,7 +200,7 @@ def test_bad_answers_are_refused_or_counted(stretto):
 def test_a_tokenizer_without_offsets_is_refused(stretto):
     with lab_of(stretto) as lab:
         result = lab.run([lab.stretto, "check", str(lab.config), "tokenizer.type=sentencepiece"])
-        check(result.returncode == 2 and "where a piece stands" in result.stdout + result.stderr,
+        check(result.returncode == 2 and "an empty place in the text" in result.stdout + result.stderr,
               f"check left with {result.returncode}: {result.stdout}{result.stderr}")
 
 
