@@ -54,11 +54,13 @@ void require_free_overrides(const std::string& toml, const fs::path& path,
   for (const auto& key : now.schema().keys) {
     if (!now.origins.overridden(key.path) || may_change(key, reads)) continue;
     fixed.push_back({now.origins.of(key.path),
-                     "fixed, since the run was trained with another value",
-                     what_may_change(StoredKeys(toml, path, {}).schema(), reads), key.path,
+                     "fixed, since the run was trained with another value", "", key.path,
                      now.origins.order_of(key.path)});
   }
   if (fixed.empty()) return;
+  StoredKeys stored(toml, path, {});
+  const std::string advice = what_may_change(stored.schema(), reads);
+  for (auto& problem : fixed) problem.hint = advice;
   // What else is wrong on the command line is told with it.
   auto problems = fixed;
   for (const auto& problem : now.problems) {

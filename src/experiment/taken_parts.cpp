@@ -34,17 +34,19 @@ TakenParts::TakenParts(const std::vector<std::string>& entries,
 }
 
 bool TakenParts::takes(const std::string& own, const std::string& theirs) const {
-  if (all_) return own == theirs;
-  return std::any_of(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
-    return tensor.own.starts_with(own) && tensor.theirs.starts_with(theirs);
-  });
+  return takes_beside("", own, theirs);
 }
 
 bool TakenParts::takes_layers(const std::string& own, const std::string& theirs) const {
+  return takes_beside(own + "embedding.weight", own, theirs);
+}
+
+bool TakenParts::takes_beside(const std::string& left_out, const std::string& own,
+                              const std::string& theirs) const {
   if (all_) return own == theirs;
   return std::any_of(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
     return tensor.own.starts_with(own) && tensor.theirs.starts_with(theirs) &&
-           tensor.own != own + "embedding.weight";
+           tensor.own != left_out;
   });
 }
 

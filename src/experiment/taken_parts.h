@@ -23,6 +23,9 @@ class TakenParts {
     std::string own, theirs;  ///< its name in both models
   };
 
+  bool takes_beside(const std::string& left_out, const std::string& own,
+                    const std::string& theirs) const;
+
   bool all_;
   std::vector<Tensor> tensors_;
 };

@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace stretto::interchange {
@@ -28,6 +30,10 @@ ConfigReader::ConfigReader(nlohmann::json config, std::string where)
     throw Error(ExitCode::kBadData, where_ + ": not a JSON object",
                 "give the folder of a model, with the " + file_name() + " that was saved with it");
   }
+}
+
+ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes) {
+  return {parse_json(read_file(path, max_bytes), path.string(), max_bytes), path.string()};
 }
 
 std::string ConfigReader::file_name() const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -34,6 +36,9 @@ class ConfigReader {
   nlohmann::json config_;
   std::string where_;
 };
+
+/// A file of the folder. Throws Error(kBadData) for one that is larger, or no JSON object.
+ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes);
 
 /// "gelu" of transformers' names of it; refuses others.
 std::string read_activation(const ConfigReader& config, const char* key);

@@ -37,10 +37,6 @@ struct VectorModule {
   std::string path;  ///< a folder beside modules.json
 };
 
-nlohmann::json read_json(const fs::path& path) {
-  return parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
-}
-
 VectorModule read_module(const ConfigReader& module) {
   const std::string type = module.text("type", "");
   if (type.empty()) module.refuse("type", "is missing of a module");
@@ -48,7 +44,8 @@ VectorModule read_module(const ConfigReader& module) {
 }
 
 std::vector<VectorModule> read_modules(const fs::path& path) {
-  const auto json = read_json(path);
+  const auto json =
+      parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
   if (!json.is_array() || json.size() > kMostModules) {
     throw Error(ExitCode::kBadData, path.string() + ": no list of at most " +
                                         std::to_string(kMostModules) + " modules");
@@ -65,8 +62,7 @@ std::string read_pooling(const fs::path& folder, const std::string& name) {
                                         ": `path` of Pooling is `" + printable(name, 60) +
                                         "`, which is no folder beside it");
   }
-  const fs::path path = folder / name / "config.json";
-  const ConfigReader config(read_json(path), path.string());
+  const auto config = read_config_file(folder / name / "config.json", kMaxSmallTextBytes);
   if (config.has("pooling_mode")) return config.text("pooling_mode", "");
   std::vector<std::string> modes;
   for (const auto& flag : kPoolingFlags) {

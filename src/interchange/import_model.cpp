@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/name_pattern.h"
 #include "base/text.h"
 #include "interchange/config_reader.h"
@@ -34,10 +33,8 @@ bool has_prefix(const TensorsByName& tensors, std::string_view prefix) {
 int64_t longest_sentence(const fs::path& folder) {
   const fs::path path = folder / "sentence_bert_config.json";
   if (!fs::exists(path)) return 0;
-  const ConfigReader config(
-      parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
-      path.string());
-  return config.integer("max_seq_length", 0, kFewestTextTokens, kMostTextTokens);
+  return read_config_file(path, kMaxSmallTextBytes)
+      .integer("max_seq_length", 0, kFewestTextTokens, kMostTextTokens);
 }
 
 /// How long a text may be; 0 when the folder says nothing, or more than there are positions.

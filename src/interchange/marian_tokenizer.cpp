@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "interchange/config_reader.h"
 #include "text/sentencepiece_check.h"
@@ -61,9 +60,7 @@ bool reads_two_vocabularies(const fs::path& folder, bool shares_tables) {
   const bool has_second = !shares_tables && fs::exists(folder / kTargetVocabJson);
   const fs::path path = folder / kMarianSettings;
   if (!fs::exists(path)) return has_second;
-  const ConfigReader settings(
-      parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes),
-      path.string());
+  const ConfigReader settings = read_config_file(path, kMaxSmallTextBytes);
   constexpr std::array<std::pair<const char*, const char*>, 3> kTokens{
       {{"unk_token", "<unk>"}, {"eos_token", "</s>"}, {"pad_token", "<pad>"}}};
   for (const auto& [key, wanted] : kTokens) {

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "interchange/added_tokens.h"
 #include "interchange/config_reader.h"
@@ -36,9 +35,7 @@ std::optional<bool> flag_of(const ConfigReader& config, const char* key) {
 /// Nothing where the file is missing.
 std::optional<ConfigReader> read_keys(const fs::path& path) {
   if (!fs::exists(path)) return std::nullopt;
-  return ConfigReader(
-      parse_json(read_file(path, kMaxTokenizerFileBytes), path.string(), kMaxTokenizerFileBytes),
-      path.string());
+  return read_config_file(path, kMaxTokenizerFileBytes);
 }
 
 TokenizerSettings read_settings(const std::optional<ConfigReader>& config) {

@@ -64,38 +64,49 @@ std::string fault_in_answer(const std::filesystem::path& path,
   }
 }
 
+/// A configuration to judge, and how it is shown.
+struct Asked {
+  std::filesystem::path path;
+  std::vector<std::string> overrides;
+  std::string shown;
+};
+
+/// Judges so many; at least `least` of them are accepted, and at most half.
+template <class Next>
+void expect_answers(size_t count, size_t least, const Next& next) {
+  size_t accepted = 0, faults = 0;
+  for (size_t i = 0; i < count && faults < 5; ++i) {
+    const Asked asked = next();
+    const std::string fault = fault_in_answer(asked.path, asked.overrides, accepted);
+    if (fault.empty()) continue;
+    ++faults;
+    ADD_FAILURE() << fault << "\nin " << asked.shown;
+  }
+  EXPECT_LE(accepted, count / 2);
+  EXPECT_GE(accepted, least);
+}
+
 class MutatedRecipes : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(MutatedRecipes, AreAcceptedOrRefusedInWords) {
   stretto::testing::MutatedRecipes recipes(STRETTO_SOURCE_DIR, GetParam());
   ASSERT_GE(recipes.num_recipes(), 40u);
-  size_t accepted = 0, faults = 0;
-  for (size_t i = 0; i < kConfigurations && faults < 5; ++i) {
-    const auto made = recipes.next();
-    const std::string fault = fault_in_answer(made.path, {}, accepted);
-    if (fault.empty()) continue;
-    ++faults;
-    ADD_FAILURE() << fault << "\nin\n" << made.text;
-  }
   // Mistakes of every kind, and few enough that rules and the linter see many of them: about one
   // in fifteen is accepted, and 200 leave room for chance.
-  EXPECT_LE(accepted, kConfigurations / 2);
-  EXPECT_GE(accepted, kConfigurations / 50);
+  expect_answers(kConfigurations, kConfigurations / 50, [&]() -> Asked {
+    const auto made = recipes.next();
+    return {made.path, {}, made.text};
+  });
 }
 
 TEST_P(MutatedRecipes, WithNumbersThatOverflowAreAcceptedOrRefusedInWords) {
   stretto::testing::ExtremeValues recipes(STRETTO_SOURCE_DIR, GetParam());
   ASSERT_GE(recipes.num_recipes(), 25u);
-  size_t accepted = 0, faults = 0;
-  for (size_t i = 0; i < kExtremes && faults < 5; ++i) {
+  expect_answers(kExtremes, kExtremes / 20, [&]() -> Asked {
     const auto made = recipes.next();
-    const std::string fault = fault_in_answer(made.recipe, made.overrides, accepted);
-    if (fault.empty()) continue;
-    ++faults;
-    ADD_FAILURE() << fault << "\nin " << made.recipe << " with\n" << join(made.overrides, "\n");
-  }
-  EXPECT_LE(accepted, kExtremes / 2);
-  EXPECT_GE(accepted, kExtremes / 20);
+    return {made.recipe, made.overrides,
+            made.recipe.string() + " with\n" + join(made.overrides, "\n")};
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MutatedRecipes, ::testing::Values(1U, 2U, 3U, 4U));

@@ -86,9 +86,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
       log::warn(counted(set.cut_samples, "text") + " cut to data.max_text_tokens: " +
                 counted(set.cut_tokens, "token") + " were not read");
     }
-    for (const auto& place : set.samples_as_header) {
-      log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
-    }
+    for (const auto& place : set.samples_as_header) warn_of_sample_as_header(place);
     if (set.skipped > 0) log::info(counted(set.skipped, "row") + " left out (data.skipped_label)");
   }
   distributed::require_agreement(

@@ -138,9 +138,11 @@ train::Validation TextClassificationTask::validate() {
 void TextClassificationTask::require_known_data(bool warn) const {
   TextTask::require_known_data(warn);
   if (!warn) return;
-  for (const auto& place : samples_as_header_) {
-    log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
-  }
+  for (const auto& place : samples_as_header_) warn_of_sample_as_header(place);
+}
+
+void warn_of_sample_as_header(const std::string& place) {
+  log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
 }
 
 TextFacts TextClassificationTask::facts_of(const std::string& name,

@@ -58,6 +58,9 @@ class TextClassificationTask : public TextTask {
   std::set<std::string> samples_as_header_;  ///< of all files
 };
 
+/// Warns of a header that looks like a sample (data::LabelledSet::samples_as_header).
+void warn_of_sample_as_header(const std::string& place);
+
 /// The confusion matrix, where texts have one label each, and the texts whose loss is highest.
 /// @param most  texts, at most
 std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const data::Labels* labels,
