@@ -198,7 +198,7 @@ MetricsEvent parse_event(std::string_view line, const std::filesystem::path& pat
 
 /// Whether a run that went on from `resume` without a break would have written this event so far.
 bool is_known(const MetricsEvent& event, const ResumePoint& resume) {
-  if (event.event == "end" || event.step > resume.step) return false;
+  if (resume.step == 0 || event.event == "end" || event.step > resume.step) return false;
   return event.event != "valid" || event.step < resume.step || resume.validated;
 }
 

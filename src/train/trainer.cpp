@@ -90,6 +90,10 @@ void Trainer::open_observer() {
       report::ResumePoint{.step = state_.step,
                           .validated = state_.step > 0 && state_.validated_step == state_.step,
                           .mark = state_.metrics});
+  if (state_.step > 0) return;  // they stand in the file
+  for (const auto& note : setup_.description.notes) {
+    observer_->event({.step = 0, .event = "data", .note = note});
+  }
 }
 
 // Rank 0 reads; the others get what it read.

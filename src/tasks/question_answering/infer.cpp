@@ -45,6 +45,10 @@ class QuestionAnswerer {
       lines.push_back({.id = question.id,
                        .question = question.text,
                        .paragraph = questions.paragraphs[question.paragraph].text});
+      if (trim(question.text).empty()) {
+        lines.back().problem = "no question";
+        warn_about({.place = path + ": question " + printable(question.id)}, "no question");
+      }
       if (lines.size() == kQuestionsTogether) flush(lines);
     }
     flush(lines);
