@@ -1099,65 +1099,6 @@ class Wmt16(InTemporaryFolder):
             load("wmt16_en_de").prepare(self.folder / "none.tar.gz", self.folder / "out")
 
 
-CUDA_TARGETS = ["stretto_kernels_alone", "benchmarks/CMakeFiles/operators_bench.dir/gpu/operators_bench.cpp.o",
-                "benchmarks/CMakeFiles/optimizer_bench.dir/optimizer_bench.cpp.o",
-                "tests/CMakeFiles/engine_tests.dir/kernels/cuda/launches_test.cpp.o"]
-
-
-class ContinuousIntegration(InTemporaryFolder):
-    def counted(self, *outputs):
-        """What .ci/run has counted after these outputs of ctest: passed, failed, skipped."""
-        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
-        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
-        for number, (output, status) in enumerate(outputs):
-            path = self.write(f"{number}.txt", output)
-            text += f"\nsuite 'suite {number}' sh -c 'cat {path}; exit {status}'"
-        text += '\necho "$passed $failed $skipped"\n'
-        answer = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True)
-        return [int(number) for number in answer.stdout.splitlines()[-1].split()]
-
-    def test_skipped_tests_are_not_counted_as_passed(self):
-        some = ("90% tests passed, 1 tests failed out of 10\n\nThe following tests did not run:\n"
-                "\t  3 - a (Skipped)\n\t 12 - b (Skipped)\n\nThe following tests FAILED:\n\t  4 - c (Failed)\n", 8)
-        self.assertEqual(self.counted(some, ("100% tests passed, 0 tests failed out of 5\n", 0)), [12, 1, 2])
-
-    def cuda_checks(self, nvcc="release 13.0", cache="STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=/nccl.so\n",
-                    build=0):
-        """What .ci/run says of CUDA, and which targets it asks for, with an nvcc and a cmake that are made up."""
-        for name, script in (("bin/nvcc", f"echo '{nvcc}'"), ("dev", ""), ("build/cuda/nccl_tests", "echo nccl_tests >>targets.txt"),
-                             ("bin/cmake", f'[ "$1" = --build ] || exit 0\nshift 3; echo "$*" >>targets.txt; exit {build}')):
-            self.write(name, f"#!/bin/sh\n{script}\n").chmod(0o755)
-        self.write("build/cuda/CMakeCache.txt", cache)
-        targets = self.write("targets.txt", "")
-        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
-        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
-        answer = subprocess.run(["bash", "-c", text + '\ncuda_checks\necho "$passed passed, $failed failed"\n'], capture_output=True,
-                                text=True, check=True, env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
-        return answer.stdout, targets.read_text(encoding="utf-8").split()
-
-    def test_what_has_cuda_in_it_is_compiled(self):
-        said, targets = self.cuda_checks()
-        self.assertEqual(targets, [*CUDA_TARGETS, "nccl_tests", "benchmarks/CMakeFiles/nccl_check.dir/gpu/nccl_check.cpp.o", "nccl_tests"])
-        self.assertIn("2 passed, 0 failed", said)
-        said, targets = self.cuda_checks(build=1)
-        self.assertIn("0 passed, 1 failed", said)
-
-    def test_a_missing_header_of_nccl_and_a_missing_nvcc_are_said(self):
-        for missing in ("STRETTO_NCCL_INCLUDE:PATH=STRETTO_NCCL_INCLUDE-NOTFOUND\n",
-                        "STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=STRETTO_NCCL_LIBRARY-NOTFOUND\n"):
-            said, targets = self.cuda_checks(cache=missing)
-            self.assertEqual(targets, CUDA_TARGETS)
-            self.assertIn("nccl.h or libnccl.so.2 is missing", said)
-            self.assertIn("1 passed, 0 failed", said)
-        said, targets = self.cuda_checks(nvcc="release 12.4")
-        self.assertEqual(targets, [])
-        self.assertIn("there is no nvcc 13", said)
-
-    def test_a_suite_without_totals_or_with_a_bad_end_is_a_failure(self):
-        self.assertEqual(self.counted(("Segmentation fault\n", 0)), [0, 1, 0])
-        self.assertEqual(self.counted(("100% tests passed, 0 tests failed out of 5\n", 1)), [5, 1, 0])
-
-
 class SameWeights(InTemporaryFolder):
     """benchmarks/same_weights.py with programs that are played: a recipe's text says what each of them does."""
     PROGRAM = """#!/usr/bin/env python3
