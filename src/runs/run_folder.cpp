@@ -29,8 +29,8 @@ std::string new_run_id() {
 }
 
 // The files and folders of a run that this program writes to.
-constexpr std::array<std::string_view, 4> kWholeFiles{"config.toml", "run.json", "metrics.jsonl",
-                                                      "report.html"};
+constexpr std::array<std::string_view, 5> kWholeFiles{"config.toml", "run.json", "data.json",
+                                                      "metrics.jsonl", "report.html"};
 constexpr std::array<std::string_view, 4> kFolders{"checkpoints", "tokenizer", "tensorboard",
                                                    "forensics"};
 
@@ -68,6 +68,25 @@ const std::string& RunFolder::run_id() const {
 const std::vector<std::string>& RunFolder::config_hashes() const {
   static const std::vector<std::string> none;
   return record_ ? record_->config_hashes : none;
+}
+
+const std::vector<store::AcceptedData>& RunFolder::accepted_data() const {
+  static const std::vector<store::AcceptedData> none;
+  return record_ ? record_->accepted_data : none;
+}
+
+void RunFolder::note_data(std::vector<store::AcceptedData> accepted) {
+  const auto is_same = [](const auto& one, const auto& other) {
+    return one.step == other.step && one.time == other.time && one.files == other.files;
+  };
+  if (record_->has_data_record &&
+      std::equal(accepted.begin(), accepted.end(), record_->accepted_data.begin(),
+                 record_->accepted_data.end(), is_same)) {
+    return;
+  }
+  record_->has_data_record = true;
+  record_->accepted_data = std::move(accepted);
+  store::write_run_record(directory_, *record_);
 }
 
 RunFolder RunFolder::open_for_training(const fs::path& directory) {
@@ -114,7 +133,7 @@ void RunFolder::begin_anew(bool keep_tokenizer) {
     remove(directory_ / ".tmp-tokenizer");
   }
   for (const char* name :
-       {"tensorboard", "report.html", "report.json", "metrics.jsonl", "run.json"}) {
+       {"tensorboard", "report.html", "report.json", "metrics.jsonl", "data.json", "run.json"}) {
     remove(directory_ / name);
   }
   record_.reset();

@@ -33,6 +33,37 @@ std::string checksum_line(std::string_view sealed) {
   return std::string(kSealEnd) + hex64(xxh3_64(sealed)) + "\n";
 }
 
+// What is no entry is left out: nothing is trained by it.
+std::vector<AcceptedData> accepted_data_of(const nlohmann::json& list) {
+  std::vector<AcceptedData> accepted;
+  for (const auto& entry : list) {
+    try {
+      AcceptedData one{.step = entry.at("step").get<int64_t>(),
+                       .time = entry.at("time").get<std::string>(),
+                       .files = {}};
+      for (const auto& file : entry.at("files")) {
+        one.files.push_back({file.at("key").get<std::string>(), file.at("path").get<std::string>(),
+                             file.at("change").get<std::string>()});
+      }
+      accepted.push_back(std::move(one));
+    } catch (const nlohmann::json::exception&) {
+    }
+  }
+  return accepted;
+}
+
+RecordJson accepted_json(const std::vector<AcceptedData>& accepted) {
+  RecordJson list = RecordJson::array();
+  for (const auto& one : accepted) {
+    RecordJson files = RecordJson::array();
+    for (const auto& file : one.files) {
+      files.push_back({{"key", file.key}, {"path", file.path}, {"change", file.change}});
+    }
+    list.push_back({{"step", one.step}, {"time", one.time}, {"files", std::move(files)}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::optional<RunRecord> read_run_record(const fs::path& run_directory) {
@@ -61,6 +92,9 @@ std::optional<RunRecord> read_run_record(const fs::path& run_directory) {
       if (hash.is_string()) record.config_hashes.push_back(hash.get<std::string>());
     }
   }
+  record.has_data_record = json.value("has_data_record", nlohmann::json(false)) == true;
+  if (json.contains("accepted_data"))
+    record.accepted_data = accepted_data_of(json["accepted_data"]);
   return record;
 }
 
@@ -74,6 +108,8 @@ void write_run_record(const fs::path& run_directory, const RunRecord& record) {
     json["earlier_config_hashes"] =
         std::vector<std::string>(record.config_hashes.begin() + 1, record.config_hashes.end());
   }
+  if (record.has_data_record) json["has_data_record"] = true;
+  if (!record.accepted_data.empty()) json["accepted_data"] = accepted_json(record.accepted_data);
   write_file_atomic(run_directory / "run.json", json.dump(2) + "\n");
 }
 

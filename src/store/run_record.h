@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +11,18 @@
 
 namespace stretto::store {
 
+/// Data that had changed while a run stood, and that it went on with (`--accept-data`).
+struct AcceptedData {
+  struct File {
+    std::string key, path;
+    std::string change;  ///< "first differs in line 17"
+    bool operator==(const File&) const = default;
+  };
+  int64_t step = 0;  ///< updates behind this step are trained on the changed data
+  std::string time;
+  std::vector<File> files;
+};
+
 /// `RUN/run.json`: which run a folder holds.
 struct RunRecord {
   std::string run_id;
@@ -17,6 +30,9 @@ struct RunRecord {
   /// configurations that it went on from (`--extend`, or a key whose change fixes others).
   std::vector<std::string> config_hashes;
   std::string created, host, stretto;  ///< when, where and by which version it was begun
+  /// Whether `data.json` was written: a run that had one must not lose it.
+  bool has_data_record = false;
+  std::vector<AcceptedData> accepted_data = {};  ///< in the order in which they were accepted
 };
 
 /// Nothing when the folder has no run.json. Throws Error(kBadData) when it is damaged.

@@ -90,6 +90,17 @@ void Trainer::open_observer() {
       report::ResumePoint{.step = state_.step,
                           .validated = state_.step > 0 && state_.validated_step == state_.step,
                           .mark = state_.metrics});
+  tell_notes();
+}
+
+// Cutting metrics.jsonl back has taken away those that stood behind the checkpoint.
+void Trainer::tell_notes() {
+  if (!setup_.notes_at) return;
+  for (auto& note : setup_.notes_at(state_.step)) {
+    report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "data"};
+    event.note = std::move(note);
+    observer_->event(event);
+  }
 }
 
 // Rank 0 reads; the others get what it read.

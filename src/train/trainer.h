@@ -47,6 +47,9 @@ struct TrainerSetup {
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
   /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.
   int64_t until = 0;
+  /// Rank 0, whenever training goes on from a step, that of a rollback too: what metrics.jsonl and
+  /// the report are to say there.
+  std::function<std::vector<std::string>(int64_t step)> notes_at = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 };
@@ -92,6 +95,7 @@ class Trainer {
   void restore_parts();
   void restore_scaler();
   void open_observer();
+  void tell_notes();
   void tell_schedule();
   Recorded update();
   void record(const Recorded& done);
