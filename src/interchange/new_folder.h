@@ -7,6 +7,10 @@
 
 namespace stretto::interchange {
 
+/// Throws Error(kUsage) when something is at `place` that is not an empty folder: for commands that
+/// compute before they write.
+void require_free_place(const std::filesystem::path& place);
+
 /// A folder that appears at its place only when it is whole. Until then it is `.tmp-NAME` beside
 /// it, which is removed when this object goes, and by the next one of the same place. The file
 /// `.tmp-NAME.lock` is held meanwhile.
