@@ -20,13 +20,18 @@ fs::path named(const fs::path& place) {
 
 }  // namespace
 
-NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
-  const auto status = fs::symlink_status(place_);
-  const bool is_empty_folder = fs::is_directory(status) && fs::is_empty(place_);
+void require_free_place(const fs::path& place) {
+  const fs::path folder = named(place);
+  const auto status = fs::symlink_status(folder);
+  const bool is_empty_folder = fs::is_directory(status) && fs::is_empty(folder);
   if (fs::exists(status) && !is_empty_folder) {
     throw Error(ExitCode::kUsage, place.string() + " is there already",
                 "give the name of a new folder, or remove this one");
   }
+}
+
+NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
+  require_free_place(place);
   make_directories(place_.parent_path());
   const std::string name = ".tmp-" + place_.filename().string();
   for (int i = 0; i < kMostNames; ++i) {

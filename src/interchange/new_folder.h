@@ -7,6 +7,10 @@
 
 namespace stretto::interchange {
 
+/// Throws Error(kUsage) when something is at `place` that is not an empty folder: for commands that
+/// compute before they write.
+void require_free_place(const std::filesystem::path& place);
+
 /// A folder that appears at its place only when it is whole. Until then it is `.tmp-NAME` beside
 /// it, or `.tmp-NAME-1` and so on where somebody has a file or folder of that name. The file
 /// `.stretto-lock` in it is held meanwhile, and shows that Stretto made the folder: this object

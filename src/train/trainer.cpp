@@ -112,7 +112,7 @@ bool Trainer::restore() {
     if (const auto restored = checkpointer_.restore(arena_, tensors)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
+      runs::initialise_from(setup_.initial_run(), arena_, setup_.identity.tokenizer,
                             setup_.match_tables,
                             {.entries = setup_.train.init_only,
                              .tied = task_.tied_names(),

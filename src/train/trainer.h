@@ -42,6 +42,8 @@ struct TrainerSetup {
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
   RunDescription description;
+  /// Opens what train.init_from names, when there is no checkpoint to go on from; empty: a run's.
+  std::function<runs::InitialRun()> open_initial_run = {};
   /// Of train.init_vocabulary = "match"; empty: all rows are taken.
   runs::MatchTables match_tables = {};
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
@@ -52,6 +54,11 @@ struct TrainerSetup {
   std::function<std::vector<std::string>(int64_t step)> notes_at = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
+
+  /// What train.init_from names.
+  runs::InitialRun initial_run() const {
+    return open_initial_run ? open_initial_run() : runs::open_initial_run(train.init_from);
+  }
 };
 
 /// The training loop: updates, validation, checkpoints, stops.
