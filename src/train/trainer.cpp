@@ -95,8 +95,12 @@ void Trainer::open_observer() {
 
 // Cutting metrics.jsonl back has taken away those that stood behind the checkpoint.
 void Trainer::tell_notes() {
-  if (!setup_.notes_at) return;
-  for (auto& note : setup_.notes_at(state_.step)) {
+  std::vector<std::string> notes;
+  if (state_.step == 0) notes = setup_.description.notes;
+  if (setup_.notes_at) {
+    for (auto& note : setup_.notes_at(state_.step)) notes.push_back(std::move(note));
+  }
+  for (auto& note : notes) {
     report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "data"};
     event.note = std::move(note);
     observer_->event(event);

@@ -246,6 +246,10 @@ TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
 
 TEST_F(MetricsLogTest, ResumeFromTheBeginningLeavesNothingBehind) {
   EXPECT_EQ(resumed(std::string(kStep1) + kStep2, 0), "");
+  const std::string note = R"({"step":0,"epoch":0,"event":"data","note":"left out"})"
+                           "\n";
+  EXPECT_EQ(resumed(note + kStep1, 0), "") << "the data are read and told anew";
+  EXPECT_EQ(resumed(note + kStep1 + kStep2, 1), note + kStep1);
   fs::remove(path_);
   { const MetricsLog log(path_, ResumePoint{}); }  // no file yet
   EXPECT_EQ(content(), "");

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "distributed/agreement.h"
 #include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
 #include "tasks/text_encoder/run_model.h"
@@ -62,6 +63,7 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set.name + " text");
   const auto text = open_masked_text(experiment, *run.tokenizer.tokenizer, set.paths, set.key);
+  if (group.is_root()) warn_of_left_out(text.sequences->documents().left_out());
   distributed::require_agreement(group,
                                  {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                   {"text", hex64(text.sequences->documents().key()) + " of " +

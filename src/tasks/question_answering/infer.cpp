@@ -46,7 +46,13 @@ class QuestionAnswerer {
       lines.push_back({.id = question.id,
                        .question = question.text,
                        .paragraph = questions.paragraphs[question.paragraph].text});
-      places_.push_back(path + ": question " + printable(question.id));
+      const std::string place = path + ": question " + printable(question.id);
+      if (trim(question.text).empty()) {
+        lines.back().problem = "no question";
+        warn_about({.place = place}, "no question");
+      } else {
+        places_.push_back(place);
+      }
       if (lines.size() == kQuestionsTogether) flush(lines);
     }
     flush(lines);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "distributed/agreement.h"
 #include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
 #include "tasks/text_encoder/run_model.h"
@@ -89,6 +90,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                 counted(set.cut_tokens, "token") + " were not read");
     }
     for (const auto& place : set.samples_as_header) warn_of_sample_as_header(place);
+    warn_of_left_out(set.bad);
     if (set.skipped > 0) log::info(counted(set.skipped, "row") + " left out (data.skipped_label)");
   }
   distributed::require_agreement(

@@ -16,6 +16,7 @@
 #include "store/manifest.h"
 #include "tasks/described_by.h"
 #include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/head_scores.h"
@@ -225,6 +226,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                     corpus_fact(text.text, corpus.get()),
                                     {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
                                     {"--per-line", per_pair ? "yes" : "no"}});
+    if (group.is_root()) warn_of_left_out(corpus->filters().left_out);
     const std::string split =
         split_beforehand(translation_of(experiment).tokenizer, *run.tokenizers.tgt, corpus.get());
     if (translate && group.is_root() && !split.empty())
