@@ -313,11 +313,14 @@ class Bench:
         return found
 
     def build_all(self, mutations):
-        """Builds the programs that these faults need with all faults in them; those that do not compile go alone."""
+        """Builds the programs that these faults need, with all faults in them; a fault that the compiler refuses there is
+        built alone."""
+        wanted = [fault for fault in mutations if fault not in self.plan.alone
+                  or any(self.key(command, fault.tests) not in self.known for _, command in self.commands(fault.tests))]
         for program in [one for one in self.programs
-                        if any(pair[0] is one for fault in mutations for pair in self.commands(fault.tests))]:
+                        if any(pair[0] is one for fault in wanted for pair in self.commands(fault.tests))]:
             while True:
-                code, output = self.build(program.build + " -- -k 0")
+                code, output = self.build(program.build + (" -- -k 0" if program.build.startswith("cmake ") else ""))
                 if code == 0:
                     break
                 blamed = self.plan.blamed(output)
