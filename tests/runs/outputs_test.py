@@ -22,7 +22,7 @@ SHORT = ("train.max_steps=2", "train.save_every=2", "eval.every=2", "schedule.wa
 # One update of this length leaves weights whose products fp32 does not hold.
 HUGE = ("train.max_steps=1", "optim.lr=1e30", "schedule.warmup_steps=0", "optim.clip_norm=0")
 ESCAPE = "\x1b[31mred"
-LABELS = f"""
+LABELS = """
 [run]
 seed = 3
 threads = 1
@@ -41,6 +41,7 @@ vocab_size = 60
 num_layers = 1
 d_model = 16
 num_heads = 2
+ffn_dim = 32
 max_positions = 40
 [optim]
 lr = 1e-3
