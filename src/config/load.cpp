@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -557,8 +558,14 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 }  // namespace
 
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
-                  Schema defaults, std::vector<Problem>& problems) {
+                  Schema defaults, std::vector<Problem>& problems, const Below& below) {
   auto files = read_toml_file(path, problems);
+  if (!below.toml.empty()) {
+    auto beneath = read_toml_text(below.toml, below.name, path.parent_path(), problems);
+    for (auto& file : beneath) file.number = Order::kTaken;
+    files.insert(files.begin(), std::make_move_iterator(beneath.begin()),
+                 std::make_move_iterator(beneath.end()));
+  }
   auto wrong_names = take_shape(files, overrides, schema, defaults);
   if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);

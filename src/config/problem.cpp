@@ -33,6 +33,15 @@ bool is_unreliable(const std::vector<Problem>& problems, const std::string& key)
   });
 }
 
+bool Origins::given(const std::string& key) const {
+  const auto found = places_.find(key);
+  return found != places_.end() && found->second.order.source != Order::kTaken;
+}
+
+bool Origins::taken(const std::string& key) const {
+  return places_.contains(key) && !given(key);
+}
+
 bool Origins::overridden(const std::string& key) const {
   const auto found = places_.find(key);
   return found != places_.end() && !found->second.override_text.empty();
@@ -41,12 +50,13 @@ bool Origins::overridden(const std::string& key) const {
 std::string Origins::of(const std::string& key) const {
   const auto found = places_.find(key);
   if (found == places_.end()) return "`" + key + "` (default)";
+  if (taken(key)) return "`" + key + "` (from " + printable(found->second.file, 4096) + ")";
   return found->second.text() + ": `" + key + "`";
 }
 
 Order Origins::order_of(const std::string& key) const {
   const auto found = places_.find(key);
-  return found == places_.end() ? Order{} : found->second.order;
+  return given(key) ? found->second.order : Order{};
 }
 
 void Origins::note(Place place, std::string what) {

@@ -92,6 +92,21 @@ void Trainer::open_observer() {
       report::ResumePoint{.step = state_.step,
                           .validated = state_.step > 0 && state_.validated_step == state_.step,
                           .mark = state_.metrics});
+  tell_notes();
+}
+
+// Cutting metrics.jsonl back has taken away those that stood behind the checkpoint.
+void Trainer::tell_notes() {
+  std::vector<std::string> notes;
+  if (state_.step == 0) notes = setup_.description.notes;
+  if (setup_.notes_at) {
+    for (auto& note : setup_.notes_at(state_.step)) notes.push_back(std::move(note));
+  }
+  for (auto& note : notes) {
+    report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "data"};
+    event.note = std::move(note);
+    observer_->event(event);
+  }
 }
 
 // Rank 0 reads; the others get what it read.
@@ -103,7 +118,7 @@ bool Trainer::restore() {
     if (const auto restored = checkpointer_.restore(arena_, tensors)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      runs::initialise_from(setup_.train.init_from, arena_, setup_.identity.tokenizer,
+      runs::initialise_from(setup_.initial_run(), arena_, setup_.identity.tokenizer,
                             setup_.match_tables,
                             {.entries = setup_.train.init_only,
                              .tied = task_.tied_names(),

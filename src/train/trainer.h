@@ -42,13 +42,23 @@ struct TrainerSetup {
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
   RunDescription description;
+  /// Opens what train.init_from names, when there is no checkpoint to go on from; empty: a run's.
+  std::function<runs::InitialRun()> open_initial_run = {};
   /// Of train.init_vocabulary = "match"; empty: all rows are taken.
   runs::MatchTables match_tables = {};
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
   /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.
   int64_t until = 0;
+  /// Rank 0, whenever training goes on from a step, that of a rollback too: what metrics.jsonl and
+  /// the report are to say there.
+  std::function<std::vector<std::string>(int64_t step)> notes_at = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
+
+  /// What train.init_from names.
+  runs::InitialRun initial_run() const {
+    return open_initial_run ? open_initial_run() : runs::open_initial_run(train.init_from);
+  }
 };
 
 /// The training loop: updates, validation, checkpoints, stops.
@@ -92,6 +102,7 @@ class Trainer {
   void restore_parts();
   void restore_scaler();
   void open_observer();
+  void tell_notes();
   void tell_schedule();
   Recorded update();
   void record(const Recorded& done);

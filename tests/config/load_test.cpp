@@ -40,6 +40,28 @@ TEST(ConfigLoad, FillsEveryTypeOfKey) {
   EXPECT_EQ(result.options.kitchen.moisture, 0.5);
 }
 
+// Values of something else stand below those of files and overrides.
+TEST(ConfigLoad, TakesWhatNobodyGivesFromBelow) {
+  const TempDir dir;
+  const auto path = dir.write("a.toml", "[oven]\nheat = 100\n");
+  const Below below{.toml = "[oven]\nheat = 200\nminutes = 7\nmode = \"grill\"\n",
+                    .name = "runs/other"};
+  House house, fallback;
+  std::vector<Problem> problems;
+  const auto origins =
+      load_file(path, {"oven.mode=bake"}, schema_of(house), schema_of(fallback), problems, below);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(house.oven.heat, 100);
+  EXPECT_EQ(house.oven.minutes, 7);
+  EXPECT_EQ(house.oven.mode, "bake");
+  EXPECT_TRUE(origins.given("oven.heat") && origins.given("oven.mode"));
+  EXPECT_FALSE(origins.given("oven.minutes") || origins.taken("oven.heat"));
+  EXPECT_TRUE(origins.taken("oven.minutes"));
+  EXPECT_FALSE(origins.taken("oven.fan"));
+  EXPECT_EQ(origins.of("oven.minutes"), "`oven.minutes` (from runs/other)");
+  EXPECT_EQ(origins.order_of("oven.minutes"), Order{});
+}
+
 TEST(ConfigLoad, ALetterWithAnAccentOutsideAStringIsAnErrorWithItsPlace) {
   for (const std::string text : {"\u00e9 = 1\n", "[\u0434]\n", "[floor]\na = 1 \u00e9\n"}) {
     const Reading<House> result = read_text<House>(text);

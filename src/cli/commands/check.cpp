@@ -11,6 +11,7 @@
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "experiment/tensor_keys.h"
+#include "interchange/initial_model.h"
 #include "lint/lint.h"
 #include "search/search_plan.h"
 
@@ -103,7 +104,8 @@ Verdict judge(const CheckArguments& options) {
     return tensor_names(e, options.preflight.elsewhere, found);
   };
   Verdict verdict{
-      .inspection = lint::inspect(options.config, options.overrides, options.processes, tensors),
+      .inspection = lint::inspect(options.config, options.overrides, options.processes, tensors,
+                                  {.describe = &interchange::describe_initial_model}),
       .errors = {},
       .unread = {}};
   if (!verdict.inspection.problems.empty()) {
@@ -147,6 +149,7 @@ void print_json(const Verdict& verdict) {
   Json json{{"sound", verdict.errors.empty()}};
   json["exit_code"] = static_cast<int>(verdict.code);
   if (verdict.errors.empty()) json["config_hash"] = verdict.inspection.config_hash;
+  if (!verdict.inspection.taken.empty()) json["taken"] = verdict.inspection.taken;
   json["errors"] = Json::array();
   for (const auto& error : verdict.errors) {
     json["errors"].push_back({{"place", error.place},
@@ -178,6 +181,7 @@ void print_json(const Verdict& verdict) {
 }
 
 void print_notes(const Verdict& verdict) {
+  if (!verdict.inspection.taken.empty()) std::cout << verdict.inspection.taken << "\n";
   for (const auto& note : verdict.inspection.origins.notes()) {
     std::cout << "note: " << note.text() << "\n";
   }
