@@ -46,6 +46,9 @@ struct MetricsEvent {
   std::optional<int64_t> processes;
   std::optional<std::string>
       note;  ///< what happened: a spike, a rollback, a micro-batch cut in two
+  /// True of a "train" event that is there for its note alone, or since the update was skipped,
+  /// between those of report.every. No curve has a point for it but that of the loss scale.
+  std::optional<bool> unscheduled;
 
   /// The loss or one of the task's own; absent where the line has none of that name.
   std::optional<double> number(std::string_view name) const;
