@@ -140,6 +140,16 @@ ModelConfig read_model_config(std::string_view bytes, const std::string& where, 
   return found;
 }
 
+std::optional<Head> find_head(std::string_view bytes, const std::string& where) {
+  const ConfigReader config(parse_json(bytes, where, kMaxSmallTextBytes * 16), where);
+  const Architecture& architecture = architecture_of(config);
+  const std::string name = class_of(config);
+  for (const auto& known : kHeadNames) {
+    if (name == std::string(architecture.class_stem) + std::string(known.ending)) return known.head;
+  }
+  return std::nullopt;
+}
+
 std::string write_model_config(const Architecture& architecture,
                                const ModelDescription& description) {
   nlohmann::ordered_json config{

@@ -77,7 +77,7 @@ def with_line(name, number, text):
 
 def a_mistyped_key_is_named_with_line_and_suggestion(stretto):
     refused(stretto, replace("warmup_steps", "warmup_step"), 2, "tiny.toml:", "schedule.warmup_step",
-            "did you mean", "warmup_steps")
+            "perhaps you meant", "warmup_steps")
 
 
 def all_errors_come_at_once(stretto):

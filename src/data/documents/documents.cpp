@@ -113,6 +113,7 @@ std::string description(const DocumentsMeta& meta, const fs::path& folder) {
 MappedDocuments::Found open_cached(const DocumentInput& input, const InputFiles& files,
                                    const text::Tokenizer& tokenizer, const fs::path& folder,
                                    uint64_t key) {
+  make_private(folder);  // earlier releases left it open
   bool damaged = false;
   if (auto found = find_documents(input, folder, key, damaged)) return std::move(*found);
   const FileLock lock = FileLock::wait(folder.string() + ".lock");
@@ -147,9 +148,8 @@ std::shared_ptr<const Documents> open_documents(const DocumentInput& given,
     throw Error(ExitCode::kUsage, "the tokenizer has no separator, which stands between documents",
                 "use a tokenizer that has one");
   }
-  const fs::path root = input.cache_dir.empty() ? user_cache_dir() : fs::path(input.cache_dir);
+  const fs::path root = open_cache(input.cache_dir);
   InputFiles files(input.paths);
-  make_cache_directory(root / "hashes");
   files.hash(root / "hashes", input.threads);
   const uint64_t key = documents_key(input, files, tokenizer);
   const fs::path folder = root / hex64(key);

@@ -96,9 +96,8 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                   .keep_text = split != Split::kTrain,
                   .threads = threads};
   SampleWeights weights = weights_of(options, split, plan.inputs.size(), seed);
-  const fs::path root = options.cache_dir.empty() ? user_cache_dir() : fs::path(options.cache_dir);
+  const fs::path root = open_cache(options.cache_dir);
   InputFiles files(files_of(plan.inputs));
-  make_cache_directory(root / "hashes");
   files.hash(root / "hashes", threads);
   plan.key = cache_key(plan, files, tokenizers);
   // Without the bytes of their files, which nobody needs any more.

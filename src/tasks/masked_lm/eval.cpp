@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
+#include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
@@ -73,6 +74,9 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
                                           .max_samples = eval.max_samples,
                                           .seed = static_cast<uint64_t>(experiment.run.seed),
                                           .group = group});
+  if (!std::isfinite(score.nll)) {
+    refuse_not_finite(set.name + " text", "its nll", request.run_directory);
+  }
   if (group.is_root()) print_masked_score(score, checkpoint, set.name, request.json);
   return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
 #include "tasks/text_encoder/text_family.h"
@@ -23,7 +24,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 // The labels of the run that `train.init_from` names, if it has some.
 std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return std::nullopt;
-  const auto run = runs::open_initial_run(experiment.train.init_from, runs::Reading::kHeads);
+  const auto run = open_initial_run(experiment, runs::Reading::kHeads);
   const auto found = run.tokenizer.find(kLabelsAsset);
   if (found == run.tokenizer.end()) return std::nullopt;
   return data::labels_from_json(found->second, (run.folder / kLabelsAsset).string());

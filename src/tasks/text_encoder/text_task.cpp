@@ -9,6 +9,7 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "runs/initial_weights.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/left_out.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
@@ -42,9 +43,8 @@ std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batc
 }
 
 bool TextTask::replaces_all_parts() const {
-  const auto& from = experiment_.train.init_from;
-  if (from.empty()) return false;
-  const TakenModel theirs(runs::open_initial_run(from, runs::Reading::kHeads));
+  if (experiment_.train.init_from.empty()) return false;
+  const TakenModel theirs(open_initial_run(experiment_, runs::Reading::kHeads));
   return theirs.has_another_head(experiment_);
 }
 

@@ -78,7 +78,7 @@ TEST_F(ReadingKeys, AnOverrideOfAFixedKeyIsToldBeforeARuleIsAsked) {
             said({"eval", "run", "task.name=masked_lm"}));
   const std::string both = said({"eval", "run", "eval.max_tokns=9", "model.num_heads=7"});
   expect_in("`model.num_heads`" + fixed, both);
-  expect_in("did you mean `eval.max_tokens`?", both);
+  expect_in("perhaps you meant `eval.max_tokens`?", both);
 }
 
 TEST_F(ReadingKeys, AFileOfDataLeavesTheKeysBehindItAlone) {
