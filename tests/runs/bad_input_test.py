@@ -251,7 +251,7 @@ def bad_samples_of_text_families_are_left_out_alike_by_check_training_and_eval(s
             expect(lab.run([stretto, "eval", run, "--data", str(lab.root / name), "--predictions", str(answers)]), 0)
             check(list(json.loads(answers.read_text())) == ["0", "1"], answers.read_text())
             (lab.root / "flat.json").write_text(json.dumps(flat))
-            scored = lab.run([stretto, "score", "--metric", "squad", "--reference", str(lab.root / "flat.json"), "--json"],
+            scored = lab.run([stretto, "score", "--metric", "squad1", "--reference", str(lab.root / "flat.json"), "--json"],
                              input='{"0": "Oslo", "1": "Oslo"}')
             expect(scored, 0)
             check(json.loads(scored.stdout)["exact_match"] == 50, scored.stdout)
