@@ -47,7 +47,8 @@ std::string seed_override(int64_t seed) {
 experiment::LoadedExperiment load_seed(const SeedsRequest& request, int64_t seed) {
   auto overrides = request.overrides;
   overrides.push_back(seed_override(seed));
-  return search::load_configuration(request.config, overrides);
+  return search::load_configuration(request.config, overrides,
+                                    seeds::seed_directory(request.directory, seed));
 }
 
 seeds::BestBy best_by(const experiment::Experiment& experiment) {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
@@ -124,7 +125,7 @@ void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& ru
 
 void tell_result(const ImportRequest& request, const std::string& model_class,
                  const std::vector<store::TensorView>& tensors, int64_t pieces) {
-  std::cout << request.run_directory << ": " << model_class << ", "
+  std::cout << shown_on_stdout(request.run_directory) << ": " << model_class << ", "
             << with_thousands(count_elements(tensors)) << " parameters, "
             << counted(pieces, "piece") << std::endl;
 }

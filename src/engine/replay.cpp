@@ -93,7 +93,7 @@ void require_tokenizer_of(const train::SavedReport& saved, const std::string& fi
                           const std::filesystem::path& folder) {
   const auto difference =
       runs::tokenizer_difference(saved.record.tokenizer, runs::tokenizer_hashes(assets));
-  if (difference.empty()) return;
+  if (difference.empty()) return runs::require_listed_files(saved.record.tokenizer, folder, file);
   throw Error(
       ExitCode::kBadData,
       file + " was made with another tokenizer than there is: " + (folder / difference).string(),

@@ -28,6 +28,7 @@
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
 #include "tasks/displays.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/registry.h"
 #include "tasks/taken_model.h"
 #include "train/frozen_parts.h"
@@ -76,9 +77,10 @@ Assets unpacked(const std::string& bytes) {
 // has refused what is refused here, and left the warnings.
 void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
-  const auto& from = experiment.train.init_from;
-  if (from.empty() || !store::CheckpointStore(folder.directory()).steps().empty()) return;
-  tasks::TakenModel(runs::open_initial_run(from, runs::Reading::kHeads)).require_alike(experiment);
+  if (experiment.train.init_from.empty()) return;
+  if (!store::CheckpointStore(folder.directory()).steps().empty()) return;
+  tasks::TakenModel(tasks::open_initial_run(experiment, runs::Reading::kHeads))
+      .require_alike(experiment);
 }
 
 // Rank 0 reads, takes over or trains what later commands need; the others get the files from it.
@@ -317,7 +319,9 @@ int run_train(const TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .display = tasks::display_of(experiment)};
+                       .display = tasks::display_of(experiment),
+                      .notes = task->notes()};
+  setup.open_initial_run = [&] { return tasks::open_and_tell_initial_run(experiment); };
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };
   }

@@ -1,6 +1,7 @@
 #include "interchange/tokenizer_folder.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -144,6 +145,24 @@ void add_tokens(const TokenizerNotes& notes, const fs::path& path, bool roberta,
   }
 }
 
+/// Without a tokenizer.json the tokens around a text are known by their names alone.
+void require_surrounding_tokens(const TokenizerSpec& spec, const fs::path& path, bool roberta) {
+  const bool wordpiece = spec.model == TokenizerSpec::Model::kWordPiece;
+  if (!wordpiece && !roberta) return;
+  std::vector<std::string> missing;
+  for (const char* token : wordpiece ? std::array{"[CLS]", "[SEP]"} : std::array{"<s>", "</s>"}) {
+    const bool is_known = std::any_of(spec.added.begin(), spec.added.end(),
+                                      [&](const auto& added) { return added.content == token; });
+    if (!is_known) missing.push_back(std::string("`") + token + "`");
+  }
+  if (missing.empty()) return;
+  throw Error(ExitCode::kBadData,
+              path.string() + ": has no " + join(missing, " and no ") + ", and the model expects " +
+                  (wordpiece ? "`[CLS] text [SEP]`" : "`<s>text</s>`"),
+              "put all files of its tokenizer into the folder: tokenizer.json says what stands "
+              "around a text, and added_tokens.json has pieces that are not in the vocabulary");
+}
+
 /// The special tokens by the names of transformers.
 nlohmann::ordered_json special_names(const TokenizerSpec& spec) {
   const auto tokenizer = text::make_spec_tokenizer(spec, "tokenizer", 0);
@@ -203,6 +222,7 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   const fs::path& path = has_json ? json : fs::exists(vocab) ? vocab : bytes;
   if (!has_json) add_tokens(notes, path, roberta, *spec);
   require_same_specials(*spec, path, notes);
+  if (!has_json) require_surrounding_tokens(*spec, path, roberta);
   return *spec;
 }
 

@@ -114,6 +114,7 @@ void for_keys(Event& event, const Visit& visit) {
   visit("comm_wait_seconds", event.comm_wait_seconds);
   visit("processes", event.processes);
   visit("note", event.note);
+  visit("unscheduled", event.unscheduled);
 }
 
 /// Where a task's number stands that follows a key of the loop's own: the number of

@@ -11,6 +11,7 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "store/owner_mark.h"
 
 namespace stretto::runs {
 
@@ -154,7 +155,9 @@ void RunFolder::write_config(const std::string& resolved_toml, const std::string
     store::write_run_record(directory_, record);
   }
   const fs::path path = directory_ / "config.toml";
-  const std::string sealed = store::seal_config(resolved_toml, record.run_id);
+  const std::string sealed =
+      store::seal_config(resolved_toml, record.run_id,
+                         store::owner_mark(store::marked_text(resolved_toml, record.run_id)));
   if (!fs::exists(path) || read_file(path, kMaxSmallTextBytes) != sealed) {
     write_file_atomic(path, sealed);
   }

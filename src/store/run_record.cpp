@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "store/owner_mark.h"
 
 namespace stretto::store {
 namespace {
@@ -16,6 +17,17 @@ using RecordJson = nlohmann::ordered_json;
 constexpr std::string_view kSealBegin = "# Written by Stretto for run ";
 constexpr std::string_view kSealBeginEnd = "; the last line is a checksum.\n";
 constexpr std::string_view kSealEnd = "# checksum ";
+
+constexpr std::string_view kMarkBegin = "# mark of who trained: ";
+
+// What stands between the first line and the last one, without the mark at its end.
+void take_mark(SealedConfig& config) {
+  const std::string_view text = config.toml;
+  const size_t last = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;
+  if (!text.substr(last).starts_with(kMarkBegin)) return;
+  config.mark = trim(text.substr(last + kMarkBegin.size()));
+  config.toml.resize(last);
+}
 
 std::string checksum_line(std::string_view sealed) {
   return std::string(kSealEnd) + hex64(xxh3_64(sealed)) + "\n";
@@ -111,11 +123,22 @@ FileLock lock_run(const fs::path& run_directory) {
   return FileLock::try_now(run_directory / ".lock", "stretto train");
 }
 
-std::string seal_config(std::string_view toml, std::string_view run_id) {
+std::string seal_config(std::string_view toml, std::string_view run_id, std::string_view mark) {
   std::string text = std::string(kSealBegin) + std::string(run_id) + std::string(kSealBeginEnd) +
                      std::string(toml);
   if (!text.ends_with('\n')) text += '\n';
+  if (!mark.empty()) text += std::string(kMarkBegin) + std::string(mark) + "\n";
   return text + checksum_line(text);
+}
+
+std::string marked_text(std::string_view toml, std::string_view run_id) {
+  std::string text = "config.toml of run " + std::string(run_id) + "\n" + std::string(toml);
+  if (!text.ends_with('\n')) text += '\n';
+  return text;
+}
+
+bool SealedConfig::is_own() const {
+  return is_own_mark(marked_text(toml, run_id), mark);
 }
 
 SealedConfig unseal_config(std::string_view bytes) {
@@ -137,6 +160,7 @@ SealedConfig unseal_config(std::string_view bytes) {
     found.state = end == checksum_line(bytes.substr(0, last)) ? SealedConfig::State::kWhole
                                                               : SealedConfig::State::kChanged;
   }
+  take_mark(found);
   return found;
 }
 

@@ -48,7 +48,12 @@ FileLock lock_run(const std::filesystem::path& run_directory);
 
 /// The text of `RUN/config.toml` between two comments: the first line says of which run it is, and
 /// that the last line is a checksum of both.
-std::string seal_config(std::string_view toml, std::string_view run_id);
+/// @param mark  of the user who trains (store/owner_mark.h), a comment before the checksum; empty =
+///              there is none
+std::string seal_config(std::string_view toml, std::string_view run_id, std::string_view mark = "");
+
+/// What the mark of a configuration is made from.
+std::string marked_text(std::string_view toml, std::string_view run_id);
 
 /// What a reader finds.
 struct SealedConfig {
@@ -59,8 +64,11 @@ struct SealedConfig {
     kChanged,   ///< the checksum is wrong
   };
   State state = State::kUnsealed;
-  std::string toml;    ///< without the two lines
+  std::string toml;    ///< without the lines that Stretto put around it
   std::string run_id;  ///< as the first line has it
+  std::string mark = {};
+  /// Whether this user trained with it, by its mark.
+  bool is_own() const;
 };
 SealedConfig unseal_config(std::string_view bytes);
 

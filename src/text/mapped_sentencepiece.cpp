@@ -94,6 +94,8 @@ class MappedSentencePiece final : public Tokenizer {
     }
   }
 
+  bool fills_places() const override { return false; }
+
   std::string decode(const std::vector<int64_t>& ids) const override {
     std::vector<std::string> split;
     for (const int64_t id : ids) {

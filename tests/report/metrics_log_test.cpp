@@ -62,6 +62,7 @@ TEST_F(MetricsLogTest, CutsAwayWhatAResumeSaidOfItsDataAtThisStep) {
 
 TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   MetricsEvent event{.step = 7, .epoch = 2, .event = "train"};
+  event.unscheduled = true;
   event.note = "n";
   event.processes = 4;
   event.comm_wait_seconds = 0.125;
@@ -90,7 +91,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
             R"("seconds":3,"bleu":12.5,"skipped":true,)"
             R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
             R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
-            R"("note":"n"})");
+            R"("note":"n","unscheduled":true})");
 }
 
 TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
@@ -101,7 +102,7 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
       R"("seconds":3,"bleu":12.5,"skipped":true,)"
       R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
       R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
-      R"("note":"n"})";
+      R"("note":"n","unscheduled":true})";
   put(line + "\n");
   const auto events = read_metrics(path_);
   ASSERT_EQ(events.size(), 1u);
@@ -246,6 +247,10 @@ TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
 
 TEST_F(MetricsLogTest, ResumeFromTheBeginningLeavesNothingBehind) {
   EXPECT_EQ(resumed(std::string(kStep1) + kStep2, 0), "");
+  const std::string note = R"({"step":0,"epoch":0,"event":"data","note":"left out"})"
+                           "\n";
+  EXPECT_EQ(resumed(note + kStep1, 0), "") << "the data are read and told anew";
+  EXPECT_EQ(resumed(note + kStep1 + kStep2, 1), note + kStep1);
   fs::remove(path_);
   { const MetricsLog log(path_, ResumePoint{}); }  // no file yet
   EXPECT_EQ(content(), "");

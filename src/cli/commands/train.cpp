@@ -93,9 +93,10 @@ int run_train(const TrainArguments& options) {
     throw Error(ExitCode::kUsage, "stretto train: --json goes with --seeds",
                 "metrics.jsonl of the run has its numbers");
   }
+  const std::string run_directory = run_directory_of(options);
   engine::TrainRequest request{
-      .experiment = search::load_configuration(options.config, options.overrides),
-      .run_directory = run_directory_of(options),
+      .experiment = search::load_configuration(options.config, options.overrides, run_directory),
+      .run_directory = run_directory,
       .extend = options.extend,
       .accept_data = options.accept_data,
       .until = options.until};
@@ -123,6 +124,7 @@ int run_train(const TrainArguments& options) {
   if (rank == 0) {  // of several processes, one
     tell_notes(request.experiment.origins);
     tell_unread_keys(request.experiment);
+    if (!request.experiment.taken.empty()) log::info(request.experiment.taken);
   }
   return engine().train(request);
 }
