@@ -156,6 +156,16 @@ def test_bad_answers_are_refused_or_counted(stretto):
         check("1 answer not where the file says" in skipped.stderr, f"no warning: {skipped.stderr}")
 
 
+def test_the_file_that_says_whether_questions_had_no_answer_must_be_there(stretto):
+    lab = trained(stretto)
+    shutil.copytree(lab.root / "run", lab.root / "lost")
+    (lab.root / "lost/tokenizer/answers.json").unlink()
+    commands = [(command, lab.root / "lost") for command in ("eval", "infer", "embed")]
+    for words in (*commands, ("train", lab.config, "--run", lab.root / "lost", "train.max_steps=18")):
+        result = lab.run([lab.stretto, *map(str, words)], input="")
+        check(result.returncode == 65 and "tokenizer/answers.json: is missing" in result.stderr, f"{words}: {result.stderr}")
+
+
 def test_a_tokenizer_without_offsets_is_refused(stretto):
     with lab_of(stretto) as lab:
         result = lab.run([lab.stretto, "check", str(lab.config), "tokenizer.type=sentencepiece"])
