@@ -48,7 +48,7 @@ from trainings import ROOT, Trainings, make_text
 
 TEXTS = ("phrasebook", "reversal", "portraits", "reviews")  # programs that write what the smoke recipes train on
 PROGRAMS = ("stretto", "engine_tests", *TEXTS)  # needed
-MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
+MORE_PROGRAMS = ("core_tests", "reader_tests", "optimizer_bench", "operators_bench", "nccl_check")
 NCCL_QUESTIONS = ("collectives", "all_reduce of 240 MB", "overlap", "late buffer", "words without memory")  # of nccl_check
 ON_GPU = "CudaKernels.*:*OnCuda*"
 ATTENTION = "*Attention*"  # among them libtorch's kernels, which racecheck reports
@@ -270,12 +270,14 @@ class Everything:
                                                             "libtorch / own"), cells)
 
     def core(self):
-        if not self.needs("core_tests", "tests without libtorch"):
-            return []
         built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
-        name = "tests without libtorch" + ("" if built_here else " (but those that need the folder of the build)")
-        return [lambda: self.session.run(name, 120, [self.programs.get("core_tests", "core_tests"), "--gtest_brief=1",
-                                                     f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"])]
+        parts = []
+        for program in ("core_tests", "reader_tests"):
+            if self.needs(program, "tests without libtorch"):
+                name = f"tests without libtorch, {program}" + ("" if built_here else " (but those that need the folder of the build)")
+                command = [self.programs.get(program, program), "--gtest_brief=1", f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"]
+                parts.append(lambda name=name, command=command: self.session.run(name, 120, command))
+        return parts
 
     def cache_text(self):
         cache = self.options.build / "CMakeCache.txt"

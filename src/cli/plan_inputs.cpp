@@ -15,6 +15,7 @@
 #include "cli/run_config.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/text_sections.h"
+#include "interchange/initial_model.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
 #include "report/metrics_log.h"
@@ -87,7 +88,8 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
   if (!options.config.empty()) {
     auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
-                                    [](const Experiment& e) { return engine().tensor_names(e); });
+                                    [](const Experiment& e) { return engine().tensor_names(e); },
+                                    {.describe = &interchange::describe_initial_model});
     if (!inspection.problems.empty()) {
       config::throw_problems(search::problems_as_configuration(options.config));
     }

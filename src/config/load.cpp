@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -239,7 +240,7 @@ class Reader {
       return unknown_section(path, *inner, base, place, answer);
     const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
     problem(place, "unknown key `" + printable(path) + "`",
-            near.path.empty() ? where_to_look(path) : key_hint(near), path, {near.path});
+            near.path.empty() ? no_key_hint(near, path) : key_hint(near), path, {near.path});
   }
 
   // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.
@@ -386,8 +387,10 @@ class Reader {
       if (!answer || node->is_table() || moved.size() == kMostMoved) break;
       const std::string name(key->str());
       const auto found = suggest_key(detail::joined(path, name), schema_);
+      if (!found.instead.empty()) moved.push_back("`" + printable(name) + "`: " + found.instead);
       if (found.path.empty()) continue;
-      moved.push_back("`" + printable(name) + "` is " + as_answer(found));
+      moved.push_back("`" + printable(name) + "` is " + (found.is_guess ? "perhaps " : "") +
+                      as_answer(found));
       meant.push_back(found.path);
     }
     problem(place, what, moved.empty() ? where_to_look(path) : "of its keys, " + join(moved, ", "),
@@ -402,10 +405,15 @@ class Reader {
   }
 
   std::string key_hint(const Suggestion& near) const {
-    std::string hint = "did you mean " + as_answer(near) + "?";
+    const char* mean = near.is_guess ? "perhaps you meant " : "did you mean ";
+    std::string hint = mean + as_answer(near) + "?";
     if (!names_a_value(near) && !near.note.empty()) hint += " " + near.note;
     const Key* key = schema_.find(near.path);
     return key == nullptr ? hint : hint + " (" + key_summary(*key, defaults_) + ")";
+  }
+
+  std::string no_key_hint(const Suggestion& near, const std::string& path) const {
+    return near.instead.empty() ? where_to_look(path) : near.instead;
   }
 
   std::string where_to_look(const std::string& path) const {
@@ -550,9 +558,16 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 }  // namespace
 
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
-                  Schema defaults, std::vector<Problem>& problems) {
+                  Schema defaults, std::vector<Problem>& problems, const Below& below) {
   auto files = read_toml_file(path, problems);
+  if (!below.toml.empty()) {
+    auto beneath = read_toml_text(below.toml, below.name, path.parent_path(), problems);
+    for (auto& file : beneath) file.number = Order::kTaken;
+    files.insert(files.begin(), std::make_move_iterator(beneath.begin()),
+                 std::make_move_iterator(beneath.end()));
+  }
   auto wrong_names = take_shape(files, overrides, schema, defaults);
+  if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
@@ -562,6 +577,7 @@ Origins load_text(std::string_view text, const std::string& where, const fs::pat
                   std::vector<Problem>& problems) {
   auto files = read_toml_text(text, where, base, problems);
   auto wrong_names = take_shape(files, overrides, schema, defaults);
+  if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }

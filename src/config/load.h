@@ -10,6 +10,13 @@
 
 namespace stretto::config {
 
+/// Values of keys that no file and no override gives: those of something else, such as another run.
+/// A list of tables is one value. Such a key is Origins::taken(), not given().
+struct Below {
+  std::string toml;  ///< empty = there are none
+  std::string name;  ///< where they come from, for messages
+};
+
 /// Reads a TOML file with its includes, then the overrides, into the object behind `schema`.
 ///
 /// `include = "base.toml"` (or a list) at the top of a file reads those first, relative to that
@@ -28,7 +35,8 @@ namespace stretto::config {
 /// Sections that are one of several parts (config/choice.h) take theirs first, wherever the key
 /// `name` stands; both schemas are invalid then, and the caller binds its objects again.
 Origins load_file(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                  Schema schema, Schema defaults, std::vector<Problem>& problems);
+                  Schema schema, Schema defaults, std::vector<Problem>& problems,
+                  const Below& below = {});
 
 /// The same for text in memory; `where` names it in messages, paths are relative to `base`.
 Origins load_text(std::string_view text, const std::string& where,

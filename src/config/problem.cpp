@@ -33,6 +33,15 @@ bool is_unreliable(const std::vector<Problem>& problems, const std::string& key)
   });
 }
 
+bool Origins::given(const std::string& key) const {
+  const auto found = places_.find(key);
+  return found != places_.end() && found->second.order.source != Order::kTaken;
+}
+
+bool Origins::taken(const std::string& key) const {
+  return places_.contains(key) && !given(key);
+}
+
 bool Origins::overridden(const std::string& key) const {
   const auto found = places_.find(key);
   return found != places_.end() && !found->second.override_text.empty();
@@ -41,12 +50,13 @@ bool Origins::overridden(const std::string& key) const {
 std::string Origins::of(const std::string& key) const {
   const auto found = places_.find(key);
   if (found == places_.end()) return "`" + key + "` (default)";
+  if (taken(key)) return "`" + key + "` (from " + printable(found->second.file, 4096) + ")";
   return found->second.text() + ": `" + key + "`";
 }
 
 Order Origins::order_of(const std::string& key) const {
   const auto found = places_.find(key);
-  return found == places_.end() ? Order{} : found->second.order;
+  return given(key) ? found->second.order : Order{};
 }
 
 void Origins::note(Place place, std::string what) {
@@ -65,8 +75,7 @@ std::vector<Problem> in_order(std::vector<Problem> problems) {
   return problems;
 }
 
-void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
-  if (problems.empty()) return;
+std::string problems_text(const std::vector<Problem>& problems) {
   const auto sorted = in_order(problems);
   std::string text;
   for (size_t i = 0; i < std::min(sorted.size(), kMostProblemsShown); ++i) {
@@ -78,7 +87,11 @@ void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
   if (sorted.size() > 1) text += "\n" + std::to_string(sorted.size()) + " errors";
   if (sorted.size() > kMostProblemsShown)
     text += ", the first " + std::to_string(kMostProblemsShown) + " are above";
-  throw Error(code, text);
+  return text;
+}
+
+void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
+  if (!problems.empty()) throw Error(code, problems_text(problems));
 }
 
 }  // namespace stretto::config

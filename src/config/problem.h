@@ -13,6 +13,7 @@ namespace stretto::config {
 /// Where something stands among all that was read: files in the order in which they were opened,
 /// then the command line, then what was not given at all.
 struct Order {
+  static constexpr int kTaken = -1;  ///< of values that were taken from elsewhere (config/load.h)
   static constexpr int kCommandLine = 1'000'000;  ///< above the number of any file
   static constexpr int kNotGiven = std::numeric_limits<int>::max();
 
@@ -61,10 +62,14 @@ bool is_unreliable(const std::vector<Problem>& problems, const std::string& key)
 class Origins {
  public:
   void set(const std::string& key, Place place) { places_[key] = std::move(place); }
-  bool given(const std::string& key) const { return places_.contains(key); }
+  bool given(const std::string& key) const;
+  /// True for a key that was not given, and whose value was taken from elsewhere (Below in
+  /// config/load.h).
+  bool taken(const std::string& key) const;
   /// True when the last word came from the command line.
   bool overridden(const std::string& key) const;
-  /// "my.toml:14:1: `optim.lr`", or "`optim.lr` (default)".
+  /// "my.toml:14:1: `optim.lr`", "`optim.lr` (default)", or of a taken value "`model.norm` (from
+  /// runs/bert)".
   std::string of(const std::string& key) const;
   Order order_of(const std::string& key) const;
 
@@ -85,6 +90,9 @@ std::vector<Problem> in_order(std::vector<Problem> problems);
 
 /// More problems than this have one cause, which the first of them show.
 inline constexpr size_t kMostProblemsShown = 50;
+
+/// What an Error of these problems says, without the word "error" in front; empty = there are none.
+std::string problems_text(const std::vector<Problem>& problems);
 
 /// All problems in one Error, in_order(), each with its place and hint; nothing when there are
 /// none.

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/read_experiment.h"
 #include "experiment/schedule_length.h"
 #include "experiment/task_rules.h"
 #include "experiment/tensor_patterns.h"
@@ -44,19 +45,22 @@ void complete_stored(LoadedExperiment& loaded) {
   if (task != nullptr) task->complete_stored(loaded.options, loaded.origins);
 }
 
-// What `read(schema, defaults, problems)` gives as origins, checked by every rule; throws all
-// problems together.
+// What `read(options, fallback, problems)` reads, checked by every rule; throws all problems
+// together.
 template <class Read>
 LoadedExperiment load(const Read& read, Source source) {
   LoadedExperiment loaded;
   Experiment fallback;
   std::vector<config::Problem> problems;
-  loaded.origins = read(experiment_schema(loaded.options), experiment_schema(fallback), problems);
+  const ReadExperiment found = read(loaded.options, fallback, problems);
+  loaded.origins = found.origins;
+  loaded.taken = found.taken;
   settle_defaults(loaded.options, loaded.origins);
   if (source == Source::kRun) complete_stored(loaded);
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
-    const auto missing = missing_files(schema, loaded.origins, problems, source == Source::kRun);
+    auto missing = missing_files(schema, loaded.origins, problems, source == Source::kRun);
+    forget_initial_run(found, missing);
     check_rules(loaded.options, loaded.origins, problems,
                 source == Source::kUser ? Purpose::kTraining : Purpose::kUse);
     problems.insert(problems.end(), missing.begin(), missing.end());
@@ -76,10 +80,10 @@ std::string config_hash_of(const Experiment& experiment) {
 }
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,
-                                 const std::vector<std::string>& overrides) {
+                                 const std::vector<std::string>& overrides, const Beside& beside) {
   return load(
-      [&](const auto& schema, const auto& defaults, auto& problems) {
-        return config::load_file(path, overrides, schema, defaults, problems);
+      [&](auto& options, auto& fallback, auto& problems) {
+        return read_experiment(path, overrides, beside, options, fallback, problems);
       },
       Source::kUser);
 }
@@ -100,9 +104,11 @@ void require_patterns_match(const LoadedExperiment& experiment, const TensorList
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
                                         const std::vector<std::string>& overrides) {
   return load(
-      [&](const auto& schema, const auto& defaults, auto& problems) {
-        return config::load_text(toml, where, std::filesystem::path(where).parent_path(), overrides,
-                                 schema, defaults, problems);
+      [&](auto& options, auto& fallback, auto& problems) -> ReadExperiment {
+        return {.origins = config::load_text(
+                    toml, where, std::filesystem::path(where).parent_path(), overrides,
+                    experiment_schema(options), experiment_schema(fallback), problems),
+                .taken = {}};
       },
       Source::kRun);
 }

@@ -6,6 +6,7 @@
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/other_model.h"
 #include "experiment/rules.h"
 
 namespace stretto::experiment {
@@ -16,6 +17,7 @@ struct LoadedExperiment {
   config::Origins origins;
   std::string resolved_toml;  ///< every key, absolute paths, comments
   std::string config_hash;    ///< 16 hex digits over the fixed keys
+  std::string taken = {};     ///< as ReadExperiment has it, for people; empty = nothing was taken
 };
 
 /// LoadedExperiment::config_hash of these options.
@@ -24,8 +26,10 @@ std::string config_hash_of(const Experiment& experiment);
 /// Reads a configuration file and overrides and checks everything that can be checked before
 /// anything is built: keys, types, ranges, rules across sections, files. Throws Error(kUsage) with
 /// all problems.
+/// @param beside  from what keys of `[model]` that are not given are taken (read_experiment())
 LoadedExperiment load_experiment(const std::filesystem::path& path,
-                                 const std::vector<std::string>& overrides);
+                                 const std::vector<std::string>& overrides,
+                                 const Beside& beside = {});
 
 /// What load_experiment() cannot judge without the engine: the problems of check_patterns(). Asks
 /// for tensors only when the experiment names some.

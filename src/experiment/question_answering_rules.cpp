@@ -3,6 +3,7 @@
 #include <iterator>
 #include <memory>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "data/squad/squad_file.h"
 #include "experiment/preflight.h"
@@ -16,13 +17,15 @@ namespace {
 // Of BERT's and RoBERTa's templates the longer one: <s> question </s></s> paragraph </s>.
 constexpr int64_t kMostSpecials = 4;
 
-// An answer is a stretch of the paragraph's text, so each token needs a place there. SentencePiece
-// normalises: of "ﬁ" it makes "f", whose place is empty, and "i".
+// An answer is a stretch of the paragraph's text, so each token needs a place there
+// (text::Tokenizer::fills_places).
+constexpr const char* kEmptyPlaces =
+    " gives some pieces an empty place in the text, where it replaces one character by several, "
+    "and an answer is a stretch of the paragraph";
+
 void check_offsets(RuleCheck& c) {
   if (questions_of(c.e).tokenizer.type != "sentencepiece") return;
-  c.wrong({"tokenizer.type"},
-          "\"sentencepiece\" gives some pieces an empty place in the text, where it replaces one "
-          "character by several, and an answer is a stretch of the paragraph",
+  c.wrong({"tokenizer.type"}, std::string("\"sentencepiece\"") + kEmptyPlaces,
           "use \"wordpiece\" or \"byte_bpe\"");
 }
 
@@ -69,11 +72,19 @@ class QuestionAnsweringRules final : public TextRules {
                           const LookTime& time) const override {
     return count_question_tokens(experiment, files, tokenizer, time);
   }
+  void require_tokenizer(const text::Tokenizer& tokenizer) const override {
+    if (tokenizer.fills_places()) return;
+    throw Error(ExitCode::kUsage,
+                std::string("the tokenizer is a SentencePiece model, which") + kEmptyPlaces,
+                "name a tokenizer of WordPiece or byte-level BPE, or let training make one: "
+                "tokenizer.type = \"wordpiece\"");
+  }
   bool reads_pairs(const Experiment& /*experiment*/) const override { return true; }
   std::string name_of_samples() const override { return "windows"; }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    return std::make_unique<QuestionText>(questions_of(experiment).data.train);
+    const auto& data = questions_of(experiment).data;
+    return std::make_unique<QuestionText>(data.train, data::bad_sample_rule(data));
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "experiment/masked_lm_rules.h"
+#include "experiment/other_model.h"
 #include "experiment/preflight.h"
 #include "experiment/question_answering_rules.h"
 #include "experiment/text_classification_rules.h"
@@ -35,6 +36,12 @@ Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
 Preflight TaskRules::look_at_files(const Experiment& /*experiment*/,
                                    const std::vector<config::Problem>& /*known*/,
                                    const PreflightOptions& /*how*/) const {
+  return {};
+}
+
+std::vector<TakenValue> TaskRules::values_of_other_model(const OtherModel& /*other*/,
+                                                         const Experiment& /*own*/,
+                                                         const config::Origins& /*given*/) const {
   return {};
 }
 

@@ -14,8 +14,10 @@
 
 namespace stretto::experiment {
 
+struct OtherModel;
 struct Preflight;
 struct PreflightOptions;
+struct TakenValue;
 
 /// A score of a family's validations by which `best` can go.
 struct ScoreName {
@@ -116,6 +118,12 @@ class TaskRules : public TaskFacts {
       const std::vector<std::string>& /*stored*/) const {
     return {};
   }
+  /// `train.init_from`: values of keys of `[model]` and `[tokenizer]` that `own` need not repeat:
+  /// those of the other model, or what the family makes of it. By default, and for models of other
+  /// families, none. @param given  which keys `own` states; their values need not be left out
+  virtual std::vector<TakenValue> values_of_other_model(const OtherModel& other,
+                                                        const Experiment& own,
+                                                        const config::Origins& given) const;
 };
 
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its

@@ -10,6 +10,7 @@
 #include "experiment/scaled_rate.h"
 #include "experiment/taken_parts.h"
 #include "experiment/text_size.h"
+#include "experiment/text_taken.h"
 #include "models/misfits.h"
 
 namespace stretto::experiment {
@@ -68,6 +69,7 @@ text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, b
     const auto lines = named ? nullptr : rules.training_text(e);
     tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
                                        static_cast<uint64_t>(e.run.seed), lines.get(), nullptr);
+    rules.require_tokenizer(*tokenizers.src);
   });
   return tokenizers;
 }
@@ -243,6 +245,12 @@ std::vector<ModelDifference> TextRules::hidden_differences(
   }
   if (taken.takes("head.", "head.") && takes_pooling(theirs, own)) pair.compare("model.pooling");
   return pair.found();
+}
+
+std::vector<TakenValue> TextRules::values_of_other_model(const OtherModel& other,
+                                                         const Experiment& own,
+                                                         const config::Origins& given) const {
+  return text_values_of(other, own, given);
 }
 
 ModelWidth TextRules::model_width(const Experiment& experiment) const {

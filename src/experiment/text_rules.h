@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/known_text.h"
+#include "experiment/other_model.h"
 #include "experiment/preflight.h"
 #include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
@@ -46,6 +47,9 @@ class TextRules : public TaskRules {
   virtual SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
                                   const std::vector<std::string>& files,
                                   const text::Tokenizer& tokenizer, const LookTime& time) const = 0;
+  /// Throws Error(kUsage) for a tokenizer that the family cannot train with: one that is named,
+  /// trained, or taken over from another run.
+  virtual void require_tokenizer(const text::Tokenizer& /*tokenizer*/) const {}
   /// Whether a sample is a pair of texts.
   virtual bool reads_pairs(const Experiment& /*experiment*/) const { return false; }
   /// Whether the head reads one row of each text, as `model.pooling` says.
@@ -78,6 +82,8 @@ class TextRules : public TaskRules {
   std::vector<ModelDifference> hidden_differences(
       const Experiment& theirs, const Experiment& own,
       const std::vector<std::string>& stored) const override;
+  std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
+                                                const config::Origins& given) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
   /// Of training alone.
   FileSizes file_sizes(const Experiment& experiment) const override;

@@ -12,6 +12,7 @@
 #include "experiment/translation_differences.h"
 #include "experiment/translation_facts.h"
 #include "experiment/translation_preflight.h"
+#include "experiment/translation_taken.h"
 #include "experiment/two_source_rules.h"
 #include "models/misfits.h"
 
@@ -322,6 +323,11 @@ class TranslationRules final : public TranslationFacts {
       const Experiment& theirs, const Experiment& own,
       const std::vector<std::string>& stored) const override {
     return translation_differences(theirs, own, stored);
+  }
+
+  std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
+                                                const config::Origins& given) const override {
+    return translation_values_of(other, own, given);
   }
 
   ModelWidth model_width(const Experiment& e) const override {

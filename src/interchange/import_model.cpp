@@ -13,6 +13,7 @@
 #include "interchange/described_experiment.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/tokenizer_folder.h"
+#include "text/encoded_text.h"
 #include "text/text_tokenizer_options.h"
 
 namespace stretto::interchange {
@@ -44,6 +45,30 @@ int64_t longest_text(const fs::path& folder, int64_t positions) {
   const int64_t of_tokenizer = stated_max_length(folder);
   const bool is_usable = of_tokenizer >= kFewestTextTokens && of_tokenizer <= positions;
   return is_usable ? std::min(of_tokenizer, kMostTextTokens) : 0;
+}
+
+int64_t num_specials(const std::vector<text::SequenceTemplate::Slot>& slots) {
+  return std::count_if(slots.begin(), slots.end(), [](const auto& slot) {
+    return slot.part == text::SequenceTemplate::Part::kSpecial;
+  });
+}
+
+/// A text keeps a token at least, beside those that the tokenizer puts around it.
+void require_room_for_text(const ImportedModel& model, const fs::path& folder) {
+  const int64_t positions = model.config.description.model.max_positions;
+  const auto sequences = text::template_of(*model.tokenizer);
+  const auto require = [&](const auto& slots, const char* around, int64_t texts) {
+    const int64_t needed = num_specials(slots) + texts;
+    if (needed <= positions) return;
+    throw Error(ExitCode::kBadData,
+                (folder / "tokenizer.json").string() + ": its template puts " +
+                    counted(num_specials(slots), "token") + " around " + around + ", so that " +
+                    std::to_string(needed) + " are needed, and the model has " +
+                    counted(positions, "position") + " (config.json)",
+                "put the tokenizer of these weights into the folder");
+  };
+  require(sequences.single, "a text", 1);
+  require(sequences.pair, "two texts", 2);
 }
 
 bool is_table_of_tokens(const std::string& name, const ModelDescription& description) {
@@ -152,6 +177,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
   if (description.model.num_segments == 1) spec = without_segments(std::move(spec));
   const std::string tokenizer = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(tokenizer, (folder / "tokenizer").string());
+  require_room_for_text(model, folder);
   model.num_pieces = model.tokenizer->size();
   model.assets["tokenizer.json"] = tokenizer;
   if (description.head == Head::kLabels) {

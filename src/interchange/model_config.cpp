@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "data/labelled/labels.h"
 #include "interchange/architectures/marian.h"
 #include "interchange/config_reader.h"
 
@@ -80,6 +81,11 @@ std::vector<std::string> labels_of(const ConfigReader& config) {
                     "give the labels 0, 1, … a name each");
     }
     labels.push_back(found->get<std::string>());
+    if (!data::is_one_line(labels.back())) {
+      config.refuse("id2label",
+                    "has a tab or a line end in the name `" + printable(labels.back(), 60) + "`",
+                    "labels are written one a line: rename it");
+    }
     if (labels.back().empty() || !seen.insert(labels.back()).second) {
       config.refuse("id2label",
                     "has the name `" + printable(labels.back()) +
@@ -132,6 +138,16 @@ ModelConfig read_model_config(std::string_view bytes, const std::string& where, 
     description.label_kind = label_kind_of(config, description.labels.size());
   }
   return found;
+}
+
+std::optional<Head> find_head(std::string_view bytes, const std::string& where) {
+  const ConfigReader config(parse_json(bytes, where, kMaxSmallTextBytes * 16), where);
+  const Architecture& architecture = architecture_of(config);
+  const std::string name = class_of(config);
+  for (const auto& known : kHeadNames) {
+    if (name == std::string(architecture.class_stem) + std::string(known.ending)) return known.head;
+  }
+  return std::nullopt;
 }
 
 std::string write_model_config(const Architecture& architecture,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ struct ModelConfig {
 /// Throws Error(kBadData) that names the key: an architecture or a head that is not known, and
 /// whatever the model here cannot be equal to.
 ModelConfig read_model_config(std::string_view bytes, const std::string& where, bool encoder_only);
+
+/// The head that `architectures` names; nothing where it names one that is not known. Throws as
+/// read_model_config() for an architecture that is not known.
+std::optional<Head> find_head(std::string_view bytes, const std::string& where);
 
 /// config.json of this description, which the architecture expresses.
 std::string write_model_config(const Architecture& architecture,

@@ -4,12 +4,14 @@
 #include <array>
 #include <cmath>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "experiment/read_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/schedule_length.h"
 #include "experiment/tensor_keys.h"
@@ -169,6 +171,8 @@ std::vector<Finding> lint(const experiment::Experiment& options, const config::O
     Remarks remarks;
     rule.look(subject, remarks);
     for (auto& remark : remarks) {
+      // Nobody wrote it here who could leave it out.
+      if (rule.code == std::string_view(kUnreadKey) && origins.taken(remark.key)) continue;
       findings.push_back({.code = rule.code,
                           .key = remark.key,
                           .place = place_of(origins, remark.key),
@@ -206,17 +210,21 @@ void match_patterns(const experiment::TensorLister& tensors, Inspection& found,
 }  // namespace
 
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                   int64_t processes, const experiment::TensorLister& tensors) {
+                   int64_t processes, const experiment::TensorLister& tensors,
+                   const experiment::Beside& beside) {
   Inspection found;
   experiment::Experiment fallback;
   auto& options = found.options;
-  found.origins = config::load_file(path, overrides, experiment::experiment_schema(options),
-                                    experiment::experiment_schema(fallback), found.problems);
+  const auto read =
+      experiment::read_experiment(path, overrides, beside, options, fallback, found.problems);
+  found.origins = read.origins;
+  found.taken = read.taken;
   found.is_read = experiment::readable(found.problems);
   if (!found.is_read) return found;
   experiment::settle_defaults(options, found.origins);
   const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
+  experiment::forget_initial_run(read, found.missing);
   experiment::check_rules(options, found.origins, found.problems);
   LintContext context{.processes = processes};
   if (tensors) match_patterns(tensors, found, context);

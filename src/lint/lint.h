@@ -8,6 +8,7 @@
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/other_model.h"
 #include "experiment/rules.h"
 #include "experiment/task_facts.h"
 
@@ -58,6 +59,7 @@ struct Inspection {
   std::vector<std::string> unmatched;
   /// As load_experiment() gives them; empty when there are problems.
   std::string resolved_toml, config_hash;
+  std::string taken;  ///< which keys `[model]` leaves to train.init_from, as load_experiment() says
 };
 
 /// Reads a file as load_experiment() does, and lints it when nothing but files is missing, so that
@@ -69,7 +71,9 @@ struct Inspection {
 /// patterns
 ///                   that match none of them are problems too. Empty = nobody knows, or a list that
 ///                   is empty: patterns are not judged
+/// @param beside     as load_experiment() has it
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
-                   int64_t processes = 0, const experiment::TensorLister& tensors = {});
+                   int64_t processes = 0, const experiment::TensorLister& tensors = {},
+                   const experiment::Beside& beside = {});
 
 }  // namespace stretto::lint

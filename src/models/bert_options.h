@@ -72,12 +72,16 @@ struct BertOptions {
               "4/512/8, medium 8/512/8, base 12/768/12, large 24/1024/16; with none the keys below "
               "give them",
               one_of({"none", "tiny", "mini", "small", "medium", "base", "large"}))
-            .also_called({"name", "type", "arch", "architecture", "model_type", "size",
-                          "model_name_or_path", "config_name"})
-            .value_also_called("base", {"bert_base", "roberta_base", "bert_base_uncased",
-                                        "bert_base_cased", "bert", "roberta"})
-            .value_also_called(
-                "large", {"bert_large", "roberta_large", "bert_large_uncased", "bert_large_cased"})
+            .also_called({"type", "arch", "architecture", "model_type", "size", "config_name"})
+            .also_called({"name", "model_name_or_path"},
+                         "it gives sizes, and weights begin anew; to fine-tune a published model, "
+                         "download its folder and set train.init_from to it")
+            .value_also_called("base", {"bert_base", "roberta_base", "bert", "roberta"})
+            .value_also_called("base", {"bert_base_uncased", "bert_base_cased"},
+                               "for its sizes; its weights come with train.init_from = its folder")
+            .value_also_called("large", {"bert_large", "roberta_large"})
+            .value_also_called("large", {"bert_large_uncased", "bert_large_cased"},
+                               "for its sizes; its weights come with train.init_from = its folder")
             .value_also_called("tiny", {"bert_tiny"})
             .value_also_called("mini", {"bert_mini"})
             .value_also_called("small", {"bert_small"})

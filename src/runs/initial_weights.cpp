@@ -22,6 +22,10 @@ const fs::path& InitialRun::place() const {
   return folder.empty() ? checkpoint.directory : folder;
 }
 
+std::string InitialRun::weights_file() const {
+  return (owner == nullptr ? checkpoint.directory / "model.safetensors" : folder).string();
+}
+
 namespace {
 
 store::LoadedCheckpoint open_heads(const fs::path& directory) {
@@ -179,14 +183,13 @@ std::map<std::string, std::string> files_that_count(std::map<std::string, std::s
 
 }  // namespace
 
-void initialise_from(const fs::path& run_or_checkpoint, optim::Arena& arena,
+void initialise_from(const InitialRun& run, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer, const MatchTables& match,
                      const TakenWeights& taken) {
-  const InitialRun run = open_initial_run(run_or_checkpoint);
   if (!match) require_tokenizer_of(run, files_that_count(tokenizer, taken));
   const std::string path = run.checkpoint.directory.string();
   const auto matched = match ? match(run) : std::vector<MatchedTable>{};
-  const std::string where = path + "/model.safetensors";
+  const std::string where = run.weights_file();
   const auto weights =
       weights_to_begin_with(run.checkpoint.file("model"), where, arena, LoraValues::kAll);
   tell_of_lora(weights.num_merged);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,19 @@
 /// `train.init_from`: a run that begins with the weights of another one.
 namespace stretto::runs {
 
-/// The checkpoint that `train.init_from` names, opened and verified, and its run's tokenizer.
+/// The checkpoint that `train.init_from` names, opened and verified, and its run's tokenizer. Or
+/// what was imported of a folder, as if it was one.
 struct InitialRun {
   store::LoadedCheckpoint checkpoint;
   std::filesystem::path folder;                  ///< the run; empty: a checkpoint outside of a run
   std::map<std::string, std::string> tokenizer;  ///< name -> bytes; empty without a run
+  std::string config = {};  ///< of what was imported; a run has its own in its folder
+  std::shared_ptr<const void> owner = {};  ///< of the imported tensors' bytes
 
   /// The folder of the run where there is one, else of the checkpoint: for messages.
   const std::filesystem::path& place() const;
+  /// The file of the weights, for messages; of what was imported, the folder.
+  std::string weights_file() const;
 };
 
 /// How much of a checkpoint is read to open it: every byte, or what says names and shapes (of the
@@ -50,12 +56,12 @@ void require_tokenizer_of(const InitialRun& run,
 /// to go on from.
 using MatchTables = std::function<std::vector<MatchedTable>(const InitialRun&)>;
 
-/// Fills the arena with the weights that `train.init_from` names.
+/// Fills the arena with the weights of the run that `train.init_from` names.
 /// @param tokenizer  of the run that begins, as in require_tokenizer_of()
 /// @param match      empty: both tokenizers must be the same
 /// @param taken      `train.init_only`; without entries all weights are taken, but for parts that
 ///                   may be replaced: the log lists those that begin anew, and what is left there
-void initialise_from(const std::filesystem::path& run_or_checkpoint, optim::Arena& arena,
+void initialise_from(const InitialRun& run, optim::Arena& arena,
                      const std::map<std::string, std::string>& tokenizer = {},
                      const MatchTables& match = {}, const TakenWeights& taken = {});
 

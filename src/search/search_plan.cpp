@@ -12,6 +12,7 @@
 #include "config/toml_file.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
+#include "interchange/initial_model.h"
 #include "search/build_space.h"
 #include "search/path_values.h"
 
@@ -25,6 +26,10 @@ std::string points_text(uint64_t points) {
   const bool more = points > SearchPlan::kMostCounted;
   return (more ? "more than " : "") +
          counted(static_cast<int64_t>(more ? SearchPlan::kMostCounted : points), "point");
+}
+
+experiment::Beside beside_run(const fs::path& run_directory = {}) {
+  return {.run_directory = run_directory, .describe = &interchange::describe_initial_model};
 }
 
 // The configuration that trials train, or blocks `[[space]]`: no configuration has them.
@@ -132,9 +137,10 @@ std::vector<config::Problem> problems_as_search_file(const fs::path& path) {
 }
 
 experiment::LoadedExperiment load_configuration(const fs::path& path,
-                                                const std::vector<std::string>& overrides) {
+                                                const std::vector<std::string>& overrides,
+                                                const fs::path& run_directory) {
   try {
-    return experiment::load_experiment(path, overrides);
+    return experiment::load_experiment(path, overrides, beside_run(run_directory));
   } catch (const Error&) {
     config::throw_problems(problems_as_configuration(path));
     throw;
@@ -170,7 +176,7 @@ void complete(SearchPlan& plan) {
 // A problem of the configuration is told as the command line would, and its overrides stand here.
 experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
-    return experiment::load_experiment(options.config, options.overrides);
+    return experiment::load_experiment(options.config, options.overrides, beside_run());
   } catch (const Error& error) {
     const std::string problems = error.what();
     const bool is_override = problems.find("command line, `") != std::string::npos;
@@ -190,7 +196,8 @@ std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point
 }
 
 experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point) {
-  return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point));
+  return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point),
+                                     beside_run());
 }
 
 SearchPlan stored_plan(const std::string& toml, const std::string& where) {

@@ -62,7 +62,10 @@ void tell_early_end(const Trial& trial) {
 }  // namespace
 
 SearchRunner::SearchRunner(RunnerSetup setup)
-    : setup_(std::move(setup)), lock_(lock_search(setup_.directory)), places_(make_places()) {
+    : setup_(std::move(setup)),
+      lock_(lock_search(setup_.directory)),
+      places_(make_places()),
+      data_(setup_.directory, setup_.accept_data) {
   log::open_file(setup_.directory / "log.txt");
   open_journal();
 }
@@ -181,6 +184,7 @@ void SearchRunner::launch(const Job& job, Places::Place place) {
   require_same_recipe();
   const auto& plan = setup_.plan;
   const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  data_.require(plan, trial.point);
   const Host& host = places_.host(place);
   if (places_.hosts().size() > 1) {
     log::info("trial " + std::to_string(job.trial) + " trains on " + host.shown());
@@ -196,7 +200,8 @@ void SearchRunner::launch(const Job& job, Places::Place place) {
                .directory = folder,
                .until = job.until,
                .threads = plan.options.search.slots_per_trial,
-               .gpus = place.gpus};
+               .gpus = place.gpus,
+               .accept_data = setup_.accept_data};
   auto words = setup_.command(run);
   auto process = std::make_unique<TrialProcess>(job, std::move(run), std::move(place));
   if (host.is_here()) {
@@ -218,6 +223,11 @@ void SearchRunner::require_same_recipe() {
       state_->plan().options.search.config + " was changed during the search:\n  " +
           join(lines, "\n  "),
       "give it the old values, and the same command goes on; or search into another folder");
+}
+
+// Before anything else, so that a search whose data have changed does nothing.
+void SearchRunner::require_same_data() {
+  for (const auto& trial : state_->trials()) data_.require(setup_.plan, trial.point);
 }
 
 const std::optional<Sampler::Choice>& SearchRunner::next_point() {
@@ -296,6 +306,7 @@ void SearchRunner::poll() {
   std::erase(processes_, nullptr);
   for (const auto& one : ended) {
     if (ends_the_search(one.code)) refuse(one);
+    refuse_changed_data(one);
     if (one.code == 0) {
       ended_.push_back(one);
     } else if (one.code != static_cast<int>(ExitCode::kBadData) ||
@@ -334,6 +345,16 @@ void SearchRunner::refuse(const Ended& ended) {
               "trial " + std::to_string(ended.job.trial) + " cannot train: " +
                   (ended.why.empty() ? "its program does not start" : ended.why),
               "correct this, and the same command goes on; " + output.string() + " says more");
+}
+
+// It would count as the worst, though the data are to blame.
+void SearchRunner::refuse_changed_data(const Ended& ended) {
+  if (ended.code != static_cast<int>(ExitCode::kBadData)) return;
+  if (ended.why.find(data::kDataHaveChanged) == std::string::npos) return;
+  throw Error(ExitCode::kBadData,
+              "trial " + std::to_string(ended.job.trial) + " cannot go on: " + ended.why,
+              "put the files back as they were, and the same command goes on; with --accept-data "
+              "it goes on with the files as they are");
 }
 
 bool SearchRunner::has_failed_for_good(const Job& job) const {
@@ -542,6 +563,7 @@ ExitCode SearchRunner::finish() {
 ExitCode SearchRunner::run() {
   const StopSignals signals;
   ignore_broken_pipes();  // to other hosts
+  require_same_data();
   try {
     go_on_with_running();
     for (;;) {

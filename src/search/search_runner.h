@@ -16,6 +16,7 @@
 #include "search/search_html.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
+#include "search/trial_data.h"
 #include "search/trial_process.h"
 
 namespace stretto::search {
@@ -32,6 +33,8 @@ struct RunnerSetup {
   std::vector<std::string> gpus = {};     ///< of this machine
   std::vector<Host> hosts = {};           ///< of search.hosts; empty = this machine alone
   std::vector<std::string> watcher = {};  ///< what runs watch_trial() on another host
+  /// Goes on although data have changed since the search began, and so do its trials.
+  bool accept_data = false;
   /// That a host is left alone after its first failure.
   std::chrono::milliseconds host_pause{5000};
   /// Between two looks at the processes.
@@ -56,7 +59,8 @@ class SearchRunner {
   ~SearchRunner();
 
   /// @return kOk at the end, kInterrupted after a signal: the same command goes on
-  /// Throws Error when no trial has a result.
+  /// Throws Error when no trial has a result, and Error(kBadData) when data have changed since the
+  /// search began: no trial counts as failed by that.
   ExitCode run();
 
   const SearchState& state() const { return *state_; }
@@ -78,6 +82,7 @@ class SearchRunner {
   void place_pending();
   void launch(const Job& job, Places::Place place);
   void require_same_recipe();
+  void require_same_data();
   bool is_sound(const Point& point);
   void tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over);
   const std::optional<Sampler::Choice>& next_point();
@@ -90,6 +95,7 @@ class SearchRunner {
   bool trains_again(const Job& job, const std::string& why);
   void note_failure(const Ended& ended);
   [[noreturn]] void refuse(const Ended& ended);
+  void refuse_changed_data(const Ended& ended);
   void stop_processes();
   bool has_failed_for_good(const Job& job) const;
   Report failure_of(const Job& job) const;
@@ -110,6 +116,7 @@ class SearchRunner {
   std::unique_ptr<SearchState> state_;
   SearchView view_;
   Places places_;
+  TrialData data_;
   std::vector<Job> pending_;  // that wait for a place, the oldest first
   std::vector<std::unique_ptr<TrialProcess>> processes_;
   std::vector<Ended> ended_;  // whose results were not taken

@@ -72,6 +72,7 @@ std::vector<std::string> train_words(const std::string& program, const TrialRun&
   words.insert(words.end(),
                {"--run", run.directory.string(), "--until", std::to_string(run.until), "--quiet"});
   if (processes > 1) words.insert(words.end(), {"--processes", std::to_string(processes)});
+  if (run.accept_data) words.push_back("--accept-data");
   return words;
 }
 

@@ -24,12 +24,14 @@ struct TrialRun {
   int64_t until = 0;                   ///< updates in all
   int64_t threads = 1;                 ///< of all its processes
   std::vector<std::string> gpus = {};  ///< that it has alone, one for each of its processes
+  bool accept_data = false;            ///< it goes on although its data have changed
 };
 
 /// The words of a trial's process: `stretto train`, but for tests.
 using TrialCommand = std::function<std::vector<std::string>(const TrialRun&)>;
 
-/// `PROGRAM train CONFIG KEY=VALUE… --run DIRECTORY --until STEP --quiet`
+/// `PROGRAM train CONFIG KEY=VALUE… --run DIRECTORY --until STEP --quiet`, and maybe `--processes`
+/// and `--accept-data`
 std::vector<std::string> train_words(const std::string& program, const TrialRun& run);
 
 /// How trials are started on other hosts.

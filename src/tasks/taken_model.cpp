@@ -22,14 +22,16 @@ std::string difference_text(const experiment::ModelDifference& difference) {
 
 TakenModel::TakenModel(const runs::InitialRun& run) : folder_(run.folder), place_(run.place()) {
   const auto path = folder_ / "config.toml";
-  if (folder_.empty() || !std::filesystem::exists(path)) return;
+  const bool is_imported = !run.config.empty();
+  if (folder_.empty() || (!is_imported && !std::filesystem::exists(path))) return;
   for (const auto& [stem, file] : run.checkpoint.files) {
     if (stem != "model") continue;
     for (const auto& tensor : file.tensors()) tensors_.push_back(tensor.name);
   }
   try {
     options_ =
-        experiment::load_stored_experiment(experiment::read_run_config(folder_), path.string(), {})
+        experiment::load_stored_experiment(
+            is_imported ? run.config : experiment::read_run_config(folder_), path.string(), {})
             .options;
   } catch (const Error& error) {
     problem_ = error.what();

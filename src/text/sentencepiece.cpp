@@ -37,6 +37,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     }
   }
 
+  bool fills_places() const override { return false; }
+
   std::string decode(const std::vector<int64_t>& ids) const override {
     std::vector<int> model_ids;
     model_ids.reserve(ids.size());

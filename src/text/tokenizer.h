@@ -46,6 +46,9 @@ class Tokenizer {
   /// counts as a code point. Throws Error(kUsage) where the tokenizer does not know.
   virtual void encode_with_spans(std::string_view line, std::vector<int64_t>& ids,
                                  std::vector<CodePointSpan>& spans) const;
+  /// Whether each of these places has a character. SentencePiece replaces some characters by
+  /// several: of "ﬁ" it makes "f", whose place is empty, and "i".
+  virtual bool fills_places() const { return true; }
   /// What a pretrained model of this tokenizer expects around one text, and around two.
   virtual SequenceTemplate sequences() const { return {}; }
   /// Text of the ids as people read it; specials are left out, but unknown ones show (" ⁇ ", or

@@ -145,8 +145,8 @@ struct TrainOptions {
               "soon forgotten")
             .read_unless_zero("ema_decay"),
         field(&O::init_from, "init_from",
-              "start from the weights of another run (folder) or of one checkpoint, with its "
-              "tokenizer; fine-tuning",
+              "start from the weights of another run (folder), of one checkpoint, or of a model "
+              "folder of transformers, with its tokenizer and [model]; fine-tuning",
               any(), {.is_path = true})
             .also_called({"pretrained", "pretrained_model", "finetune_from", "finetune_from_model",
                           "train_from", "model_name_or_path", "source_checkpoint_uuid",

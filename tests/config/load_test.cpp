@@ -40,6 +40,28 @@ TEST(ConfigLoad, FillsEveryTypeOfKey) {
   EXPECT_EQ(result.options.kitchen.moisture, 0.5);
 }
 
+// Values of something else stand below those of files and overrides.
+TEST(ConfigLoad, TakesWhatNobodyGivesFromBelow) {
+  const TempDir dir;
+  const auto path = dir.write("a.toml", "[oven]\nheat = 100\n");
+  const Below below{.toml = "[oven]\nheat = 200\nminutes = 7\nmode = \"grill\"\n",
+                    .name = "runs/other"};
+  House house, fallback;
+  std::vector<Problem> problems;
+  const auto origins =
+      load_file(path, {"oven.mode=bake"}, schema_of(house), schema_of(fallback), problems, below);
+  EXPECT_TRUE(problems.empty());
+  EXPECT_EQ(house.oven.heat, 100);
+  EXPECT_EQ(house.oven.minutes, 7);
+  EXPECT_EQ(house.oven.mode, "bake");
+  EXPECT_TRUE(origins.given("oven.heat") && origins.given("oven.mode"));
+  EXPECT_FALSE(origins.given("oven.minutes") || origins.taken("oven.heat"));
+  EXPECT_TRUE(origins.taken("oven.minutes"));
+  EXPECT_FALSE(origins.taken("oven.fan"));
+  EXPECT_EQ(origins.of("oven.minutes"), "`oven.minutes` (from runs/other)");
+  EXPECT_EQ(origins.order_of("oven.minutes"), Order{});
+}
+
 TEST(ConfigLoad, ALetterWithAnAccentOutsideAStringIsAnErrorWithItsPlace) {
   for (const std::string text : {"\u00e9 = 1\n", "[\u0434]\n", "[floor]\na = 1 \u00e9\n"}) {
     const Reading<House> result = read_text<House>(text);
@@ -61,7 +83,7 @@ TEST(ConfigLoad, TakesAnIntegerForANumberButNeverANumberForAnInteger) {
 TEST(ConfigLoad, NamesAnUnknownKeyWithPlaceAndSuggestion) {
   EXPECT_EQ(read_text<House>("[oven]\nheat = 100\n  minute = 3\n").message(),
             "a.toml:3:3: unknown key `oven.minute`\n"
-            "  did you mean `oven.minutes`? (integer, default 20, in minutes)");
+            "  perhaps you meant `oven.minutes`? (integer, default 20, in minutes)");
   EXPECT_EQ(read_text<House>("[ofen]\nheat = 100\n").message(),
             "a.toml:1:2: unknown section `ofen`\n"
             "  did you mean `oven`?");
@@ -133,7 +155,7 @@ TEST(ConfigLoad, KeysOfAMistypedSectionAreReadAndAnswered) {
             "a.toml:1:2: unknown section `ofen`\n"
             "  did you mean `oven`?\n"
             "error: a.toml:3:1: unknown key `ofen.minute`\n"
-            "  did you mean `oven.minutes`? (integer, default 20, in minutes)\n"
+            "  perhaps you meant `oven.minutes`? (integer, default 20, in minutes)\n"
             "error: a.toml:4:7: unknown section `ofen.x`\n"
             "  sections: oven, kitchen\n"
             "error: a.toml:5:2: unknown section `kitchn`\n"
@@ -179,9 +201,9 @@ TEST(ConfigLoad, ReportsAllProblemsAtOnce) {
   EXPECT_EQ(result.problems.size(), 7u);
   const std::string message = result.message();
   for (const char* word : {"a.toml:2:1: `oven.heat`", "a.toml:3:1: `oven.mode`",
-                           "a.toml:4:1: unknown key `oven.fn`", "did you mean `oven.fan`",
+                           "a.toml:4:1: unknown key `oven.fn`", "perhaps you meant `oven.fan`",
                            "a.toml:5:2: unknown section `kitchn`", "`oven.minutes` must be >= 1",
-                           "did you mean `oven.trays`", "is not section.key=value", "\n7 errors"}) {
+                           "perhaps you meant `oven.trays`", "is not section.key=value", "\n7 errors"}) {
     EXPECT_NE(message.find(word), std::string::npos) << word << "\nin\n" << message;
   }
 }

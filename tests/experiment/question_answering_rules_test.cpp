@@ -4,10 +4,12 @@
 
 #include <functional>
 
+#include "experiment/preflight.h"
 #include "experiment/question_data.h"
 #include "experiment/rules.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -42,6 +44,22 @@ TEST(QuestionAnsweringRules, ATokenizerKnowsTheOffsetsOfItsPieces) {
   const auto problem =
       question_problem([](Experiment& e) { questions_of(e).tokenizer.type = "sentencepiece"; });
   EXPECT_NE(problem.find("some pieces an empty place"), std::string::npos) << problem;
+}
+
+// A model that is named as tokenizer.model is what it is, whatever tokenizer.type says.
+TEST(QuestionAnsweringRules, ASentencePieceModelOfAnyTypeIsRefused) {
+  const stretto::testing::TempDir dir;
+  const std::string model = text::train_sentencepiece(
+      {"the red house", "the blue dog", "a red dog"}, {.vocab_size = 24, .num_threads = 1});
+  Experiment e = sound_questions();
+  questions_of(e).data.train = questions_of(e).data.valid = {};
+  questions_of(e).tokenizer.model = dir.write("spm.model", model);
+  const auto found = find_task_rules(e)->look_at_files(e, {}, {});
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_EQ(found.stops[0].key, "tokenizer.model");
+  EXPECT_EQ(found.stops[0].code, ExitCode::kUsage);
+  EXPECT_EQ(found.stops[0].what.find("the tokenizer is a SentencePiece model, which gives some"),
+            0U);
 }
 
 TEST(QuestionAnsweringRules, AQuestionLeavesRoomForItsParagraph) {
@@ -118,7 +136,7 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 }
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
-  QuestionText text({write(kElsewhere, false)});
+  QuestionText text({write(kElsewhere, false)}, {});
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));

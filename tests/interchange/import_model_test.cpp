@@ -519,5 +519,25 @@ TEST(ExportModel, AFolderThatIsThereStays) {
   EXPECT_EQ(file.find("embeddings.token_type_embeddings.weight")->bytes, std::string(16, '\0'));
 }
 
+TEST(ImportModel, ATemplateFitsIntoThePositions) {
+  auto folder = ModelFolder::bert("BertModel");
+  folder.write();
+  auto spec = read_tokenizer_folder(folder.dir->path(), false);
+  const auto special = spec.sequences.single.front();
+  const auto write = [&](size_t specials) {
+    auto& pair = spec.sequences.pair;
+    while (pair.size() < specials + 2) pair.insert(pair.begin(), special);
+    folder.dir->write("tokenizer.json", text::write_tokenizer_json(spec));
+  };
+  write(14);  // and two texts: all of its 16 positions
+  EXPECT_NO_THROW(import_model(folder.dir->path()));
+  write(15);
+  const std::string problem = refused(folder);
+  EXPECT_NE(problem.find("tokenizer.json: its template puts 15 tokens around two texts, so that 17 "
+                         "are needed, and the model has 16 positions"),
+            std::string::npos)
+      << problem;
+}
+
 }  // namespace
 }  // namespace stretto::interchange

@@ -118,5 +118,24 @@ TEST(TokenizerFolder, FoldersWithoutOneAreRefused) {
   failure(ExitCode::kBadData, [&] { read_tokenizer_folder(dir.path(), true); });
 }
 
+// Without them every text would be encoded otherwise than the model was trained.
+TEST(TokenizerFolder, TokensAroundATextMustBeKnown) {
+  const auto problem = [](const TempDir& dir, bool roberta) {
+    return std::string(
+        failure(ExitCode::kBadData, [&] { read_tokenizer_folder(dir.path(), roberta); }).what());
+  };
+  const TempDir dir, bytes;
+  dir.write("vocab.txt", "[PAD]\n[UNK]\n[SEP]\nred\n");
+  EXPECT_NE(problem(dir, false).find("vocab.txt: has no `[CLS]`, and the model expects"),
+            std::string::npos);
+  dir.write("vocab.txt", "[PAD]\n[UNK]\nred\n");
+  EXPECT_NE(problem(dir, false).find("has no `[CLS]` and no `[SEP]`"), std::string::npos);
+  dir.write("added_tokens.json", R"({"[CLS]": 3, "[SEP]": 4})");
+  EXPECT_EQ(read_tokenizer_folder(dir.path(), false).sequences.single.size(), 3U);
+  bytes.write("vocab.json", R"({"<pad>": 0, "<unk>": 1, "a": 2, "b": 3, "ab": 4})");
+  bytes.write("merges.txt", "#version: 0.2\na b\n");
+  EXPECT_NE(problem(bytes, true).find("vocab.json: has no `<s>` and no `</s>`"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stretto::interchange

@@ -200,7 +200,7 @@ TEST_P(CheckpointerTest, RunningStatisticsComeBackAndAreAveraged) {
   StateOnly fresh(other);
   ASSERT_TRUE(checkpointer()->restore(other, fresh));
   EXPECT_TRUE(again->mean.equal(torch::full({3}, 2.0)));
-  initialise_from(mean, other);
+  initialise_from(open_initial_run(mean), other);
   EXPECT_TRUE(again->mean.equal(torch::full({3}, 1.5)));
 }
 
@@ -229,9 +229,9 @@ TEST_P(CheckpointerTest, SaysWhatItWasWrittenByAndRefusesAnotherTokenizer) {
     EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
   }
   EXPECT_EQ(steps(), Steps{7}) << "the checkpoint is whole and stays where it is";
-  initialise_from(dir_.path(), lab.arena, {{"joint.model", "aaaa"}});
+  initialise_from(open_initial_run(dir_.path()), lab.arena, {{"joint.model", "aaaa"}});
   const Error other = testing::failure(ExitCode::kUsage, [&] {
-    initialise_from(dir_.path(), lab.arena, {{"joint.model", "bbbb"}});
+    initialise_from(open_initial_run(dir_.path()), lab.arena, {{"joint.model", "bbbb"}});
   });
   EXPECT_NE(std::string(other.what()).find("joint.model: SHA-256 bbbb, trained with SHA-256 aaaa"),
             std::string::npos)

@@ -92,11 +92,12 @@ TEST_F(InitialWeights, ACheckpointOutsideOfARunKnowsTheHashesAlone) {
 TEST_F(InitialWeights, AnotherTokenizerIsRefusedBeforeAnythingIsCopied) {
   Model model(2);
   optim::Arena arena(model);
-  const Error error = testing::failure(
-      ExitCode::kUsage, [&] { initialise_from(dir_.path(), arena, tokenizer_hashes(kOther)); });
+  const Error error = testing::failure(ExitCode::kUsage, [&] {
+    initialise_from(open_initial_run(dir_.path()), arena, tokenizer_hashes(kOther));
+  });
   EXPECT_NE(error.advice().find("train.init_vocabulary"), std::string::npos) << error.advice();
   EXPECT_EQ(model.w.max().item<float>(), -1);
-  initialise_from(dir_.path(), arena, tokenizer_hashes(kFiles));
+  initialise_from(open_initial_run(dir_.path()), arena, tokenizer_hashes(kFiles));
   EXPECT_EQ(model.w[0][0].item<float>(), 10);
 }
 
@@ -152,7 +153,7 @@ TEST_F(InitialWeights, MatchedRowsAreTakenAndTheRestStays) {
     EXPECT_EQ(run.checkpoint.step, 10);
     return std::vector<MatchedTable>{{"w", {1, -1, 0, 1}}};
   };
-  initialise_from(checkpoint_, arena, tokenizer_hashes(kOther), match);
+  initialise_from(open_initial_run(checkpoint_), arena, tokenizer_hashes(kOther), match);
   EXPECT_TRUE(torch::equal(model.w.index({torch::indexing::Slice(), 0}),
                            torch::tensor({10.75f, -1.0f, 10.0f, 10.75f, -1.0f})))
       << model.w;
@@ -166,8 +167,9 @@ TEST_F(InitialWeights, AMatchedTableOfAnotherWidthOrWithTooFewRowsIsRefused) {
     return [rows](const InitialRun&) { return std::vector<MatchedTable>{{"w", rows}}; };
   };
   const auto refused = [&](optim::Arena& arena, const MatchTables& match) {
-    return testing::failure(ExitCode::kBadData,
-                            [&] { initialise_from(checkpoint_, arena, {}, match); })
+    return testing::failure(
+               ExitCode::kBadData,
+               [&] { initialise_from(open_initial_run(checkpoint_), arena, {}, match); })
         .message();
   };
   EXPECT_NE(refused(wide_arena, matches({0})).find("`w` is [2, 3], the model wants [2, 4]"),
@@ -470,7 +472,7 @@ TEST_F(InitialWeights, LoraAndAdaptersOfTheNewModelAreToldAsNew) {
     AdaptedModel model;
     optim::Arena arena(model);
     take_log();
-    initialise_from(checkpoint_, arena, tokenizer_hashes(kFiles), {}, taken);
+    initialise_from(open_initial_run(checkpoint_), arena, tokenizer_hashes(kFiles), {}, taken);
     EXPECT_EQ(model.b[0].item<float>(), 11.5);
     EXPECT_EQ(model.named_parameters()["map.lora_a"].min().item<float>(), 0.5);
     return take_log();
@@ -494,7 +496,8 @@ TEST_F(InitialWeights, LoraAndAdaptersOfTheNewModelAreToldAsNew) {
 TEST_F(InitialWeights, OnlyWhatIsNamedComesFromTheOtherRun) {
   Model model(2);
   optim::Arena arena(model);
-  initialise_from(dir_.path(), arena, tokenizer_hashes(kFiles), {}, {.entries = {"b"}});
+  initialise_from(open_initial_run(dir_.path()), arena, tokenizer_hashes(kFiles), {},
+                  {.entries = {"b"}});
   EXPECT_EQ(model.b[0].item<float>(), 11.5);
   EXPECT_EQ(model.w.max().item<float>(), -1);
 }

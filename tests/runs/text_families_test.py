@@ -464,7 +464,7 @@ def trains_adapters_alike_after_a_kill(stretto, family):
     # Another run begins with them, and one without has no place for them.
     said = trained(lab, family, "more_adapters", *ADAPTERS, f"train.init_from={run}")
     check("not there" not in said, said)
-    said = trained(lab, family, "no_adapters", f"train.init_from={run}", code=65)
+    said = trained(lab, family, "no_adapters", "model.adapter.dim=0", f"train.init_from={run}", code=65)
     check("give [model.adapter]" in said, said)
     said = lab.run([lab.stretto, "export", str(run), "--format", "hf", str(lab.root / f"{family}_refused")])
     check(said.returncode == 2 and "model.adapter.dim = 4" in said.stderr, said.stderr)

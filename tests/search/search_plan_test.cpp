@@ -403,7 +403,7 @@ TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
   const SearchBench bench;
   expect_in("`optim.lr=5` is not in the space",
             refusal(bench, "points = [\"optim.lr=5\"]\n", kLearningRate));
-  expect_in("did you mean `optim.lr`?",
+  expect_in("perhaps you meant `optim.lr`?",
             refusal(bench, "points = [\"optim.rl=1e-3\"]\n", kLearningRate));
 }
 
@@ -531,7 +531,8 @@ TEST(SearchPlan, IsThatProblemAloneWhereALoadedConfigurationIsRefused) {
 TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   const SearchBench bench;
   expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));
-  expect_in("did you mean `search.metric`?", refusal(bench, "metrc = \"nll\"\n", kLearningRate));
+  expect_in("perhaps you meant `search.metric`?",
+            refusal(bench, "metrc = \"nll\"\n", kLearningRate));
   expect_in(
       "must be a list of strings",
       refusal(bench, "", block("key = \"model.d_model\"\nname = \"categorical\"\nvalues = [64]")));

@@ -30,6 +30,9 @@ def main():
             rest.rename(failures)
             if lines[0].startswith("silent"):
                 return int(lines[0][len("silent"):])
+            if lines[0] == "other data":
+                print("error: the data have changed since then: data.train: a: is new", file=sys.stderr, flush=True)
+                return 65
             print("error: this trial fails as it was told", file=sys.stderr, flush=True)
             if lines[0] == "nan":
                 (run / "metrics.jsonl").write_text(json.dumps({"step": until, "epoch": 1, "event": "valid", "nll": None}) + "\n")

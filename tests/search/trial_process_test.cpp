@@ -44,6 +44,12 @@ TEST(TrainWords, HaveAProcessForEachOfSeveralGpus) {
                         "--processes", "2"}));
 }
 
+TEST(TrainWords, PassOnThatChangedDataAreAccepted) {
+  auto run = run_of(4, {});
+  run.accept_data = true;
+  EXPECT_EQ(train_words("/bin/stretto", run).back(), "--accept-data");
+}
+
 TEST(TrainWords, ShareTheThreadsOutToProcesses) {
   using Pair = std::pair<std::string, std::string>;
   EXPECT_EQ(threads_and_processes(1, {}), (Pair{"1", ""}));

@@ -2,6 +2,7 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "interchange/new_folder.h"
 
 namespace stretto::cli {
 namespace {
@@ -11,6 +12,7 @@ struct ExportArguments {
 };
 
 int run_export(const ExportArguments& arguments) {
+  interchange::require_free_place(arguments.folder);  // before anything is read or converted
   const engine::ExportRequest request{.experiment = load_run_config(arguments.run, {}),
                                       .run_directory = arguments.run,
                                       .checkpoint = arguments.checkpoint,

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
 #include "tasks/text_encoder/text_family.h"
@@ -23,7 +24,7 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
 // The labels of the run that `train.init_from` names, if it has some.
 std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return std::nullopt;
-  const auto run = runs::open_initial_run(experiment.train.init_from, runs::Reading::kHeads);
+  const auto run = open_initial_run(experiment, runs::Reading::kHeads);
   const auto found = run.tokenizer.find(kLabelsAsset);
   if (found == run.tokenizer.end()) return std::nullopt;
   return data::labels_from_json(found->second, (run.folder / kLabelsAsset).string());
@@ -43,6 +44,13 @@ void warn_of_wrong_column(const experiment::TextClassificationOptions& options, 
   }
 }
 
+void warn_of_labels_alike(const data::LabelledOptions& data, const data::Labels& labels) {
+  for (const auto& alike : data::labels_alike(labels.names())) {
+    log::warn((data.labels.empty() ? "data.train: labels " : "data.labels: ") + alike + "; " +
+              data::kLabelsAlikeAdvice);
+  }
+}
+
 // Another run's head means the labels in its own order: with the same labels that order is taken.
 std::optional<data::Labels> first_labels(const experiment::Experiment& experiment) {
   const auto& data = sections_of(experiment).data;
@@ -50,6 +58,7 @@ std::optional<data::Labels> first_labels(const experiment::Experiment& experimen
   auto own = data::find_labels(data, &num_texts);
   if (!own) return own;
   if (num_texts > 0) warn_of_wrong_column(sections_of(experiment), own->size(), num_texts);
+  warn_of_labels_alike(data, *own);
   const auto others = labels_of_other_run(experiment);
   if (!others || others->names() == own->names()) return own;
   const bool same_names = sorted(others->names()) == sorted(own->names());

@@ -5,6 +5,7 @@
 #include "experiment/task_rules.h"
 #include "experiment/text_sections.h"
 #include "runs/provenance.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -35,8 +36,7 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
   const bool match = train.init_vocabulary == "match";
   return first_tokenizer(
-      loaded,
-      runs::open_initial_run(train.init_from, match ? runs::Reading::kHeads : runs::Reading::kAll),
+      loaded, open_initial_run(loaded.options, match ? runs::Reading::kHeads : runs::Reading::kAll),
       training_text);
 }
 

@@ -15,6 +15,7 @@
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
 #include "tasks/exported_run.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
@@ -34,9 +35,11 @@ void look_at_unknown_tokens(const experiment::CheckRequest& request,
 
 Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
   require_head(experiment.options);
-  const auto lines =
-      experiment::text_rules_of(experiment.options).training_text(experiment.options);
-  return first_tokenizer(experiment, *lines).assets;
+  const auto& rules = experiment::text_rules_of(experiment.options);
+  const auto lines = rules.training_text(experiment.options);
+  auto made = first_tokenizer(experiment, *lines);
+  rules.require_tokenizer(*made.tokenizer);
+  return std::move(made.assets);
 }
 
 std::string TextFamily::memory_advice(MemoryUse use) const {
@@ -97,8 +100,8 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
   const auto& e = request.experiment.options;
   const std::string key = "train.init_from";
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
-    const auto run = runs::open_initial_run(
-        e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    const auto run =
+        open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
     const TakenModel theirs(run);
     // A model that means something else by the weights may have other shapes, too.
     experiment::note_stop(found, experiment::Stage::kWeights, key,
@@ -113,6 +116,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     if (known) {
       const auto lines = experiment::text_rules_of(e).training_text(e);
       tokenizer = first_tokenizer(request.experiment, run, *lines);
+      experiment::text_rules_of(e).require_tokenizer(*tokenizer.tokenizer);
       num_ids = tokenizer.tokenizer->size();
       if (request.text) look_at_unknown_tokens(request, *tokenizer.tokenizer, found);
     }
@@ -129,7 +133,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
       tables.push_back({table.parameter, std::move(rows)});
     }
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    const std::string where = run.weights_file();
     const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
                                                      runs::LoraValues::kNames);
     const runs::TakenWeights taken{.entries = e.train.init_only,

@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "runs/merged_lora.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 #include "tasks/translation/commands.h"
@@ -38,8 +39,8 @@ void check_translation_weights(const experiment::CheckRequest& request,
   const auto& e = request.experiment.options;
   const std::string key = "train.init_from";
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
-    const auto run = runs::open_initial_run(
-        e.train.init_from, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    const auto run =
+        open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
     // A model that means something else by the weights may have other shapes, too.
     experiment::note_stop(found, experiment::Stage::kWeights, key,
                           [&] { TakenModel(run).require_alike(e); });
@@ -62,7 +63,7 @@ void check_translation_weights(const experiment::CheckRequest& request,
     if (match)
       tables = known ? matched_tables(run, tokenizers, *model) : tables_of_any_size(*model);
     const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
-    const std::string where = run.checkpoint.directory.string() + "/model.safetensors";
+    const std::string where = run.weights_file();
     const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
                                                      runs::LoraValues::kNames);
     const auto& file = weights.file;

@@ -3,18 +3,18 @@
 #include "experiment/task_rules.h"
 #include "experiment/training_text.h"
 #include "runs/provenance.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
 
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded) {
   const auto& options = loaded.options;
-  const auto& from = options.train.init_from;
-  if (from.empty()) return experiment::make_experiment_tokenizers(options);
+  if (options.train.init_from.empty()) return experiment::make_experiment_tokenizers(options);
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
   const bool match = options.train.init_vocabulary == "match";
   return first_tokenizers(
-      loaded, runs::open_initial_run(from, match ? runs::Reading::kHeads : runs::Reading::kAll));
+      loaded, open_initial_run(options, match ? runs::Reading::kHeads : runs::Reading::kAll));
 }
 
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded,

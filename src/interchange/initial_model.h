@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "experiment/experiment.h"
+#include "experiment/other_model.h"
+#include "interchange/import_folder.h"
+
+/// `train.init_from = "FOLDER"` of `transformers`: a run begins with its weights, without a run in
+/// between.
+namespace stretto::interchange {
+
+/// Whether a folder has a config.json, and nothing of a run or of a checkpoint of Stretto.
+bool is_model_folder(const std::filesystem::path& folder);
+
+/// What the folder describes to a run of `own`: for experiment::Beside. The head counts if it is
+/// that of the task of `own`; without one, the encoder stands alone, as after
+/// `stretto import --encoder-only`. Of an encoder of text, config.json alone is read, and of a
+/// translation model the weights too, which decide about its tables. Nothing for other folders.
+/// Throws as import_folder() does.
+std::optional<experiment::OtherModel> describe_initial_model(const std::filesystem::path& folder,
+                                                             const experiment::Experiment& own);
+
+/// Imports the folder for a run of `own`, with a head as above. Writes nothing. Throws as
+/// import_folder() does, with `train.init_from` in front; Error(kUsage) for a translation model
+/// under a task on encoded texts, and the other way round, unless `train.init_only` chooses parts.
+ImportedRun import_initial_model(const std::filesystem::path& folder,
+                                 const experiment::Experiment& own);
+
+}  // namespace stretto::interchange
