@@ -12,7 +12,7 @@ namespace stretto::data {
 namespace {
 
 // An error of ten faults is still one paragraph.
-constexpr size_t kMostBytesOfFault = 60, kMostBytesLeftOut = 160;
+constexpr size_t kMostBytesOfFault = 44, kMostBytesLeftOut = 160;
 constexpr size_t kMostStoredBytes = 1000;
 
 /// ":17: an empty text" as "17: an empty text", cut; of another file than the first with its name.
@@ -78,18 +78,22 @@ void BadSamples::end_file() {
   if (!faults_.empty()) throw_faults();
 }
 
+/// Several are no SampleError, which a reader that is inside of another sample would go on from.
 void BadSamples::throw_faults() {
   const auto faults = std::exchange(faults_, {});
-  if (faults.size() == 1) throw faults.front();
-  std::vector<std::string> others;
-  for (size_t i = 1; i < faults.size(); ++i)
-    others.push_back(brief(faults[i], faults.front().file()));
+  const SampleError& first = faults.front();
+  if (faults.size() == 1) throw SampleError(first);
+  std::vector<std::string> others, all{first.what()};
+  for (size_t i = 1; i < faults.size(); ++i) {
+    others.push_back(brief(faults[i], first.file()));
+    all.emplace_back(faults[i].what());
+  }
   const bool maybe_more = faults.size() == kNamedBadSamples;
-  throw SampleError(
-      faults.front().file(),
-      faults.front().fault() + (maybe_more ? "; at least " : "; ") + std::to_string(others.size()) +
-          " more: " + join(others, "; "),
-      faults.front().advice() + "; data.bad_samples = \"skip\" leaves such samples out");
+  throw Error(ExitCode::kBadData,
+              std::string(first.what()) + (maybe_more ? "; at least " : "; ") +
+                  std::to_string(others.size()) + " more: " + join(others, "; "),
+              first.advice() + "; data.bad_samples = \"skip\" leaves such samples out",
+              std::move(all));
 }
 
 void require_within(const BadSampleRule& rule, const LeftOut& left_out) {

@@ -89,7 +89,8 @@ class BadSamples {
   explicit BadSamples(BadSampleRule rule = {}) : rule_(rule) {}
 
   /// With "skip", counts it; throws Error(kBadData) where it is one too many. With "stop", keeps
-  /// it, so that the reader can look for more; throws all of its file once there are ten.
+  /// it, so that the reader can look for more; throws all of its file once there are ten. That
+  /// error has the first whole and the others in brief; its details() are all of them.
   void add(const SampleError& error);
   /// At the end of each file, or where nobody reads on: throws what "stop" has kept.
   void end_file();

@@ -74,7 +74,7 @@ struct BertOptions {
               one_of({"none", "tiny", "mini", "small", "medium", "base", "large"}))
             .also_called({"type", "arch", "architecture", "model_type", "size", "config_name"})
             .also_called({"name", "model_name_or_path"},
-                         "It gives sizes, and weights begin anew: to fine-tune a published model, "
+                         "it gives sizes, and weights begin anew; to fine-tune a published model, "
                          "download its folder and set train.init_from to it")
             .value_also_called("base", {"bert_base", "roberta_base", "bert", "roberta"})
             .value_also_called("base", {"bert_base_uncased", "bert_base_cased"},

@@ -25,6 +25,8 @@ TEST(BadSamples, StopAtTheEndOfTheFileWithAllOfItsFaults) {
   EXPECT_STREQ(three.what(), "a.tsv:4: no label; 2 more: 5: no label; 9: no label");
   EXPECT_EQ(three.advice(),
             "complete the row; data.bad_samples = \"skip\" leaves such samples out");
+  EXPECT_EQ(three.details(), (std::vector<std::string>{"a.tsv:4: no label", "a.tsv:5: no label",
+                                                       "a.tsv:9: no label"}));
   EXPECT_FALSE(bad.is_stopping());
 }
 

@@ -122,7 +122,7 @@ TEST_F(InitialModel, DiffersInWhatIsGivenAndDiffersAlone) {
   make_run("run", text(kOddModel));
   const auto path = dir_ / "run/config.toml";
   const auto theirs = load_stored_experiment(read_file(path, 1 << 20), path.string(), {}).options;
-  const auto own = load(text("[model]\nnum_heads = 4\n"), "run").options;
+  const auto own = load(text("[model]\nnum_heads = 2\n"), "run").options;
   const auto found = find_task_rules(own)->hidden_differences(theirs, own, {});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].key, "model.num_heads");
@@ -235,7 +235,7 @@ TEST_F(InitialModel, IsThatOfTheRunThatGoesOn) {
 }
 
 constexpr const char* kOddPair =
-    "[model]\nd_model = 12\nnorm = \"pre\"\ntie_embeddings = \"decoder\"\ndropout = 0.3\n"
+    "[model]\nd_model = 24\nnorm = \"pre\"\ntie_embeddings = \"decoder\"\ndropout = 0.3\n"
     "[model.encoder]\nname = \"lstm\"\nnum_layers = 3\n"
     "[model.decoder]\nnum_layers = 2\nnum_heads = 3\nffn_dim = 20\n";
 
@@ -249,12 +249,12 @@ TEST_F(InitialModel, OfTranslationHasThePartsOfTheRun) {
   const auto model = model_of(own.options);
   EXPECT_EQ(model.at("model.encoder.num_layers"), "6");
   EXPECT_EQ(model.at("model.decoder.num_layers"), "2");
-  EXPECT_EQ(model.at("model.d_model"), "12");
+  EXPECT_EQ(model.at("model.d_model"), "24");
 }
 
 constexpr const char* kTwoHeads =
-    "[[data.heads]]\nname = \"de\"\ntrain_src = [\"train.src\"]\ntrain_tgt = [\"train.tgt\"]\n"
-    "[[data.heads]]\nname = \"fr\"\ntrain_src = [\"train.src\"]\ntrain_tgt = [\"train.tgt\"]\n";
+    "[[data.heads]]\nhead = \"de\"\ntrain_src = [\"train.src\"]\ntrain_tgt = [\"train.tgt\"]\n"
+    "[[data.heads]]\nhead = \"fr\"\ntrain_src = [\"train.src\"]\ntrain_tgt = [\"train.tgt\"]\n";
 
 std::string heads_text(const std::string& model) {
   return "[train]\nmax_steps = 9000\n[data]\nmax_src_tokens = 8\nmax_tgt_tokens = 8\n" +
@@ -297,7 +297,7 @@ TEST_F(InitialModel, OfAPartHasTheKeysOfThatPart) {
   EXPECT_EQ(decoder.at("model.decoder.num_layers"), "2");
   EXPECT_EQ(decoder.at("model.encoder.name"), "\"transformer\"");
   EXPECT_EQ(decoder.at("model.encoder.num_layers"), "6");
-  EXPECT_EQ(decoder.at("model.d_model"), "12");
+  EXPECT_EQ(decoder.at("model.d_model"), "24");
   const auto encoder = model("encoder.*");
   EXPECT_EQ(encoder.at("model.encoder.name"), "\"lstm\"");
   EXPECT_EQ(encoder.at("model.decoder.num_layers"), "6");

@@ -406,6 +406,16 @@ TEST(Suggestions, ValuesOfOtherToolkitsLeadToOurs) {
       << hint_of("run.device=quantum");
 }
 
+// A preset has the sizes of a published model, and not its weights.
+TEST(Suggestions, APublishedModelIsItsFolder) {
+  const std::string task = "[task]\nname = \"text_classification\"\n[model]\n";
+  for (const char* line : {"name = \"bert-base-uncased\"", "model_name_or_path = \"roberta-base\"",
+                           "preset = \"bert-base-uncased\"", "preset = \"bert-large-cased\""}) {
+    const auto hint = hint_of_all(task + line + "\n", {});
+    EXPECT_NE(hint.find("train.init_from"), std::string::npos) << line << ": " << hint;
+  }
+}
+
 TEST(Suggestions, OfTheStepBetweenWindowsItIsSaidThatItIsNoOverlap) {
   EXPECT_EQ(
       hint_of_all("[task]\nname = \"question_answering\"\n[data]\ndoc_stride = 128\n", {}),

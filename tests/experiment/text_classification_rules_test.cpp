@@ -187,10 +187,9 @@ TEST_F(TextClassificationRulesTest, CheckNamesAllBadRowsAndLeavesThemOutWhereTol
   own().data.valid = {folder_.write("bad.tsv", "text\tlabel\na\nb\tmaybe\nc\tyes\n")};
   auto found = stops();
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_NE(
-      found[0].what.find("bad.tsv:2: 1 field, where the header has 2; 1 more: 3: "
-                         "unknown label `maybe`"),
-      std::string::npos)
+  EXPECT_NE(found[0].what.find("bad.tsv:2: 1 field, where the header has 2; 1 more: 3: "
+                               "unknown label `maybe`"),
+            std::string::npos)
       << found[0].what;
   own().data.bad_samples = "skip";
   EXPECT_EQ(stops().size(), 0U);

@@ -10,6 +10,7 @@ import re
 import subprocess
 import zipfile
 
+import bombs
 from harness import WORDS_SRC, WORDS_TGT, Lab, check, main
 from text_families_test import lab_of
 
@@ -419,6 +420,26 @@ def infer_keeps_line_for_line(stretto):
         expect(result, 0)
         check(result.stdout.count("\n") == 4, f"{result.stdout!r}")
         check(result.stdout.split("\n")[1] == "", "an empty line must stay empty")
+
+
+def imports_of_small_files_take_little_memory(stretto):
+    def imported(lab, *options):
+        # Data of 2 GB: each of these folders asked for more, and ended with 71.
+        limit = ["bash", "-c", 'ulimit -d 2000000; exec "$@"', "-"]
+        return lab.run([*limit, stretto, "import", str(lab.root / "model"), "--run", str(lab.root / "run"), *options])
+
+    with Lab(stretto) as lab:
+        folder = lab.root / "model"
+        bombs.write_folder(folder)
+        (folder / "model.safetensors").unlink()
+        bombs.storage_asked_for_often(folder / "pytorch_model.bin")
+        expect(imported(lab), 65, "the key of a storage is longer than 1,000 bytes")
+        (folder / "pytorch_model.bin").unlink()
+        bombs.write_folder(folder, pieces=bombs.PIECES + "x" * 60_000_000 + "\n")
+        expect(imported(lab), 65, "vocab.txt:9: a piece of 60,000,000 bytes", "at most 65,536")
+        bombs.write_folder(folder, bombs.bert_config(hidden_size=65536, num_hidden_layers=1000, num_attention_heads=64))
+        expect(imported(lab, "--allow-missing"), 65, "config.json describes tensors of", "num_hidden_layers")
+        check(not (lab.root / "run").exists(), "a run folder was left behind")
 
 
 if __name__ == "__main__":

@@ -67,8 +67,7 @@ TEST(DocumentLines, BadLinesAreLeftOutOrNamedTogether) {
   BadSamples stop;
   const Error error = testing::failure(ExitCode::kBadData, [&] { read(stop); });
   EXPECT_TRUE(std::string(error.what()).starts_with("t.txt:2:2: a NUL byte")) << error.what();
-  EXPECT_NE(std::string(error.what()).find("2 more: 3:1: a NUL byte"),
-            std::string::npos)
+  EXPECT_NE(std::string(error.what()).find("2 more: 3:1: a NUL byte"), std::string::npos)
       << error.what();
 }
 

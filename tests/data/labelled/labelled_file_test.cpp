@@ -314,10 +314,9 @@ TEST(LabelledFile, KnowsItsFormatByTheEndingOfItsName) {
 TEST(LabelledFile, NamesUpToTenBadRowsAtOnce) {
   const std::string bad = "text\tlabel\na\t1\nb\n\t1\nc\t\nd\t1\n";
   const Error error = refusal(ExitCode::kBadData, "a.tsv", bad);
-  EXPECT_EQ(
-      std::string(error.what()),
-      "a.tsv:3: 1 field, where the header has 2; 2 more: 4: an empty text; 5: no "
-      "label");
+  EXPECT_EQ(std::string(error.what()),
+            "a.tsv:3: 1 field, where the header has 2; 2 more: 4: an empty text; 5: no "
+            "label");
   EXPECT_NE(error.advice().find("data.bad_samples"), std::string::npos) << error.advice();
   std::string many = "text\tlabel\n";
   for (int i = 0; i < 30; ++i) many += "b\n";

@@ -211,6 +211,15 @@ TEST(SquadFile, NamesUpToTenBadQuestionsAtOnce) {
   EXPECT_NE(what.find("2 more: "), std::string::npos) << what;
 }
 
+TEST(SquadFile, StopsAtTheTenthBadQuestion) {
+  std::string questions;
+  for (int i = 0; i < 30; ++i) questions += (i > 0 ? "," : "") + question("", answer("two", "3"));
+  const Error error = refusal(one_paragraph("one two", questions));
+  EXPECT_NE(std::string(error.what()).find("; at least 9 more: "), std::string::npos);
+  EXPECT_EQ(std::string(error.what()).find("qas[10]"), std::string::npos) << error.what();
+  EXPECT_EQ(error.details().size(), kNamedBadSamples);
+}
+
 TEST(SquadFile, LeavesOutBadQuestionsWhereTold) {
   const SquadReading skip{.bad_samples = {.skips = true, .most = 4}};
   const std::string questions = question("1", answer("two", "3")) + "," +

@@ -59,7 +59,7 @@ def adapters_elsewhere(bench, row):
     run, _ = adapters_run(bench, row)
     said = bench.train(row, "more_adapters", *adapter_words(row), f"train.init_from={run}")
     check("not there" not in said, said)
-    said = bench.train(row, "no_adapters", f"train.init_from={run}", code=65)
+    said = bench.train(row, "no_adapters", "model.adapter.dim=0", f"train.init_from={run}", code=65)
     check("give [model.adapter]" in said, said)
     refused = bench.root / f"{row.name}_refused"
     said = bench.output("export", run, "--format", "hf", refused, code=2)
