@@ -167,7 +167,6 @@ TEST(DescribedWords, WhatAValueIsCalledElsewhereIsAnsweredWithTheValue) {
             "the recurrent product");
   EXPECT_EQ(advice("encoder"), "did you mean `model.encoder`?") << "a section, and no value";
   EXPECT_NE(advice("output_dir").find("--run DIR"), std::string::npos) << "no key does it";
-  EXPECT_EQ(advice("eval_strategy"), "did you mean `eval.every`?");
 }
 
 }  // namespace
