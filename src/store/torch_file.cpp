@@ -60,7 +60,10 @@ std::string read_member(archive* handle, size_t& budget, std::string_view where)
       bad_torch_file(where, "its members are larger than the archive: they are compressed");
     }
     budget -= static_cast<size_t>(got);
-    if (got == 0) return bytes;
+    if (got > 0) continue;
+    // An archive may have 100,000 empty members, each of which would keep the room of a step.
+    if (bytes.size() < bytes.capacity() / 2) bytes.shrink_to_fit();
+    return bytes;
   }
 }
 

@@ -8,7 +8,7 @@
 namespace stretto::text {
 namespace {
 
-constexpr uint64_t kBytesOfPiece = 256, kBytesOfMerge = 160;
+constexpr uint64_t kBytesOfPiece = 256, kBytesOfMerge = 320;
 constexpr uint64_t kCopies = 8;  // of the text of a piece
 
 void require_short(std::string_view piece, const std::string& place) {

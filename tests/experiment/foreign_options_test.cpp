@@ -170,7 +170,7 @@ TEST(ForeignOptions, DefaultsAreThoseOfTheTask) {
   for (const auto& [task, metric] : {std::pair{"translation", "nll"},
                                      {"masked_lm", "nll"},
                                      {"question_answering", "f1"},
-                                     {"text_classification", "loss"}}) {
+                                     {"text_classification", "accuracy"}}) {
     const std::string file = "[task]\nname = \"" + std::string(task) + "\"\n";
     const std::string answer = answer_to(file, "eval.metric_for_best_model");
     EXPECT_NE(answer.find(std::string("default \"") + metric + "\""), std::string::npos) << answer;

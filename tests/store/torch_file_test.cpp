@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/base/failure.h"
+#include "tests/base/held_memory.h"
 #include "tests/base/temp_dir.h"
 #include "tests/store/pickle_writer.h"
 
@@ -163,6 +164,15 @@ TEST(TorchFile, ManyNamesOfOneStorageAreRefused) {
 TEST(TorchFile, AStorageStandsOnceInTheFormatBeforeZip) {
   const std::string count("\x06\0\0\0\0\0\0\0", 8);
   expect_file_refused(old_file(count + kSix + count + kSix, {"0", "0"}), "stands twice");
+}
+
+TEST(TorchFile, MembersTakeNoMoreMemoryThanTheirBytes) {
+  std::vector<std::pair<std::string, std::string>> members{{"m/data.pkl", "\x80\x02}."}};
+  for (int i = 0; i < 500; ++i) members.emplace_back("m/data/" + std::to_string(i), "");
+  const std::string bytes = zipped(members);
+  const size_t before = stretto::testing::held_memory();
+  const TorchFile file(bytes, "f.bin");
+  EXPECT_LT(stretto::testing::held_memory() - before, size_t{16} << 20);
 }
 
 }  // namespace
