@@ -135,7 +135,8 @@ def lab_with(stretto, family):
     with Lab(stretto) as lab:
         if family != "translation":
             write_text(lab)
-        lab.config.write_text(CONFIG if family == "translation" else TEXT + FAMILIES[family])
+        short = CONFIG.replace("warmup_steps = 10", "warmup_steps = 2")
+        lab.config.write_text(short if family == "translation" else TEXT + FAMILIES[family])
         yield lab
 
 
@@ -198,11 +199,14 @@ def are_noted_wherever_the_process_is_killed(stretto):
     with lab_with(stretto, "text_classification") as lab:
         expect(lab.train("run", *KEYS), 0)
         edit(lab, EDITS["text_classification"])
-        for place in ("data_record.write:kill", "file.rename:kill:1", "file.rename:kill:2", "file.rename:kill:3", "metrics.write:kill"):
+        # Between run.json and data.json, before data.json is renamed, and before metrics.jsonl has it.
+        for place in ("data_record.write:kill", "file.rename:kill:2", "metrics.write:kill"):
             killed = lab.train("run", *LONGER, "--accept-data", env={"STRETTO_FAILPOINT": place})
             check(killed.returncode == -9, f"{place}: exit code {killed.returncode}: {killed.stderr}")
             check(len(accepted(lab, "run")) <= 1, f"{place}: {accepted(lab, 'run')}")
-        # The last kills came behind both files: the run knows what it goes on with.
+            if place != "metrics.write:kill":
+                expect(lab.train("run", *LONGER), 65, "first differs in line 9")
+        # The last kill came behind both files: the run knows what it goes on with.
         expect(lab.train("run", *LONGER), 0)
         check([entry["step"] for entry in accepted(lab, "run")] == [4], f"{accepted(lab, 'run')}")
         check([event["step"] for event in told(lab, "run")] == [4], f"{told(lab, 'run')}")
@@ -213,16 +217,12 @@ def of_a_damaged_record_are_not_known(stretto):
         expect(lab.train("run", *KEYS), 0)
         record = lab.root / "run/data.json"
         whole = record.read_text()
-        for text in ("", whole[:len(whole) // 2], whole.replace('"lines": ', '"lines": 1', 1)):
-            record.write_text(text)
-            expect(lab.train("run", *LONGER), 65, f"{record}: is damaged")
+        record.write_text(whole.replace('"lines": ', '"lines": 1', 1))
+        expect(lab.train("run", *LONGER), 65, f"{record}: is damaged")
         record.unlink()
         expect(lab.train("run", *LONGER), 65, f"{record}: is missing")
-        record.write_text(whole)
+        expect(lab.train("run", *LONGER, "--accept-data"), 0, "is damaged or missing")
         expect(lab.train("run", *LONGER), 0)
-        record.unlink()
-        expect(lab.train("run", "train.max_steps=7", *KEYS[1:], "--accept-data"), 0, "is damaged or missing")
-        expect(lab.train("run", "train.max_steps=8", *KEYS[1:]), 0)
 
 
 def are_noticed_by_replay(stretto):
