@@ -17,6 +17,12 @@ HEADER = """#pragma once
 
 #include <cstdlib>
 
+// A fault may leave out the use of a variable or of a function.
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+
 /// Whether the fault of this number is the one that STRETTO_FAULT names. Written by tools/mutate.py.
 inline bool stretto_fault(int number) {
   static const int chosen = [] {

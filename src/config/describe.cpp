@@ -274,9 +274,9 @@ bool is_name_of_section(const Schema& schema, const std::string& name) {
   std::string advice = is_name_of_section(defaults, name) ? "" : other_value_advice(keys, name);
   if (advice.empty()) {
     std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
-    const Suggestion meant = near.empty() ? suggest_key(name, defaults) : Suggestion{};
-    if (near.empty()) near = meant.path;
+    const Suggestion meant = suggest_key(name, defaults);
     advice = meant.instead;
+    if (near.empty()) near = meant.path;
     if (near.empty() && advice.empty()) near = suggest_section(name, defaults);
     if (near.empty() && advice.empty()) {
       std::vector<std::string> words;

@@ -15,13 +15,10 @@ namespace {
 constexpr size_t kMostBytesOfFault = 44, kMostBytesLeftOut = 160;
 constexpr size_t kMostStoredBytes = 1000;
 
-/// ":17: an empty text" as "17: an empty text", cut; of another file than the first with its name.
-std::string brief(const SampleError& error, const std::string& first_file) {
-  const std::string_view fault = error.fault();
-  const std::string place =
-      printable(fault.substr(fault.starts_with(":") ? 1 : 0), kMostBytesOfFault);
-  if (error.file() == first_file) return place;
-  return std::filesystem::path(error.file()).filename().string() + ":" + place;
+/// ":17: an empty text" as "17: an empty text", cut: ten of them fit into a cell of the report.
+std::string brief(std::string_view fault) {
+  fault.remove_prefix(std::min(fault.find_first_not_of(": "), fault.size()));
+  return printable(fault, kMostBytesOfFault);
 }
 
 [[noreturn]] void throw_too_many(const BadSampleRule& rule, const LeftOut& left_out) {
@@ -54,8 +51,11 @@ SampleError SampleError::of(const Error& error, const std::string& file) {
 std::string LeftOut::text() const {
   if (count == 0) return "";
   std::vector<std::string> parts;
+  std::string named;  // the file before
   for (const auto& [file, fault] : first) {
-    parts.push_back(file + printable(fault, kMostBytesLeftOut));
+    const std::string place = fault.starts_with(": ") ? file + ": " : file + ":";
+    parts.push_back((file == named ? "" : place) + brief(fault));
+    named = file;
   }
   if (std::cmp_greater(count, first.size())) parts.emplace_back("…");
   return counted(count, "bad sample") + ": " + join(parts, "; ");
@@ -85,7 +85,10 @@ void BadSamples::throw_faults() {
   if (faults.size() == 1) throw SampleError(first);
   std::vector<std::string> others, all{first.what()};
   for (size_t i = 1; i < faults.size(); ++i) {
-    others.push_back(brief(faults[i], first.file()));
+    const std::string& file = faults[i].file();
+    const bool same = file == first.file();
+    others.push_back((same ? "" : std::filesystem::path(file).filename().string() + ":") +
+                     brief(faults[i].fault()));
     all.emplace_back(faults[i].what());
   }
   const bool maybe_more = faults.size() == kNamedBadSamples;

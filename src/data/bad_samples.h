@@ -79,7 +79,7 @@ struct LeftOut {
   int64_t count = 0;
   std::vector<BadSample> first;
 
-  /// "2 bad samples: a.tsv:17: an empty text; a.tsv:20: no label"; empty without any.
+  /// "2 bad samples: a.tsv:17: an empty text; 20: no label"; empty without any.
   std::string text() const;
 };
 

@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "search/journal.h"
 #include "search/places.h"
+#include "search/search_folder.h"
 #include "search/search_html.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
@@ -52,7 +54,7 @@ class SearchRunner {
  public:
   /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
   /// the lock or DIR holds another search (search/changes.h), Error(kBadData) for a damaged
-  /// journal.
+  /// journal, and for trials without one.
   explicit SearchRunner(RunnerSetup setup);
   ~SearchRunner();
 
@@ -90,6 +92,7 @@ class SearchRunner {
   void move_elsewhere(const TrialProcess& process, int code);
   bool take_result();
   void take(const Ended& ended);
+  bool trains_again(const Job& job, const std::string& why);
   void note_failure(const Ended& ended);
   [[noreturn]] void refuse(const Ended& ended);
   void refuse_changed_data(const Ended& ended);
@@ -123,20 +126,15 @@ class SearchRunner {
   std::set<std::string> refused_;      // points that a rule refused in this session
   RefusedPoints refusals_;             // the same, counted
   std::set<TrialId> pruned_;           // without checkpoints
-  std::string best_written_;           // which best.toml there is
-  double clock_before_ = 0;            // of earlier sessions
+  std::set<TrialId> resumed_;          // whose process found a run in their folder
+  std::set<TrialId> ahead_;            // of the journal, which was told
+  std::set<std::pair<TrialId, int64_t>> trained_again_;  // jobs, in this session
+  std::string best_written_;                             // which best.toml there is
+  double clock_before_ = 0;                              // of earlier sessions
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point page_written_{};
   TrialCurves curves_;                       // as search.html has them
   std::map<TrialId, size_t> curve_reports_;  // of how many reports
 };
-
-/// DIR/trials/N
-std::filesystem::path trial_directory(const std::filesystem::path& directory, TrialId trial);
-/// DIR/journal
-std::filesystem::path journal_path(const std::filesystem::path& directory);
-/// Whether DIR has a search that goes on, and how much of `search.points` it has used.
-/// Throws Error(kBadData).
-SpaceUse space_use(const std::filesystem::path& directory);
 
 }  // namespace stretto::search

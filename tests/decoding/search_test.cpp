@@ -335,6 +335,20 @@ TEST(BeamSearch, LengthStaysBetweenItsBounds) {
   }
 }
 
+// A model of seven positions reads the beginning and six tokens, whatever the options allow.
+TEST(BeamSearch, NeverAsksTheModelForMorePositionsThanItHas) {
+  for (const char* method : {"beam", "sample"}) {
+    TableModel model({{{}, {{kA, 1}}}}, 2, 7);
+    const SearchInput input{.src_lengths = {4}, .max_length = 7, .bos = kBos, .eos = kEos};
+    DecodeOptions options = bounded(2, 50);
+    options.min_len = 50;
+    options.method = method;
+    const auto found = search(model, input, options)[0];
+    ASSERT_FALSE(found.empty()) << method;
+    EXPECT_EQ(found[0].ids.size(), 6u) << method;
+  }
+}
+
 TEST(BeamSearch, AnOutputOfExactlyMinLenTokensMayEndWhateverElseIsForbidden) {
   for (const int64_t no_repeat_ngram : {0, 2}) {
     TableModel model({{{}, {{kEos, 0.9}, {kA, 0.1}}},

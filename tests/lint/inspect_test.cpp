@@ -177,7 +177,7 @@ TEST(Inspect, FineTuningAsArticlesPrintItRaisesNothing) {
   const std::string valid = folder.write("valid.tsv", rows(872));
   const std::vector<std::string> small{"data.train=[\"" + train + "\"]",
                                        "data.valid=[\"" + valid + "\"]", "data.test=[]",
-                                       "eval.every=60", "train.save_every=60"};
+                                       "eval.every=40", "train.save_every=40"};
   const std::vector<Published> articles{
       // Devlin et al. 2018, appendix A.3, and section 4.2 for SQuAD
       {"text_classification/sst2_bert_base",

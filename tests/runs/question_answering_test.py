@@ -8,6 +8,7 @@ import functools
 import json
 import random
 import re
+import shutil
 
 from harness import Lab, check, main
 from matrix.text import squad

@@ -17,7 +17,7 @@ import time
 from harness import FULL, Lab, check, compare, main
 
 TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "40" if FULL else "8"))
-STRIDE = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "23" if FULL else "97"))
+STRIDE = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "23" if FULL else "151"))
 MAX_FAILPOINTS = 3000
 INTERVAL = 7  # train.save_every of the lab
 
@@ -213,7 +213,7 @@ def saving_in_the_background_changes_nothing_but_the_wait(stretto):
 
 
 def killed_inside_every_checkpoint_call(stretto):
-    """SIGKILL before the n-th system call of a run, for every 23rd n, in CI every 97th: kinds of calls repeat in other distances."""
+    """SIGKILL before the n-th system call of a run, for every 23rd n, in CI every 151st: kinds of calls repeat in other distances."""
     short = ("train.max_steps=16", "train.save_every=5")
     lab, _ = trained_lab(stretto)
     result = lab.train("short", *short)

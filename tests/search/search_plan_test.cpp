@@ -9,6 +9,7 @@
 
 #include "config/describe.h"
 #include "search/changes.h"
+#include "search/load_search.h"
 #include "tests/base/failure.h"
 #include "tests/search/bench.h"
 
@@ -588,6 +589,8 @@ TEST(Changes, OthersAreNamed) {
          "overrides = [\"train.max_steps=128\"]\n" + points, kLearningRate);
   expect("`optim.lr` is wider now", points,
          "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-5\nmax = 1e-2\n");
+  expect("`optim.lr` is wider now", points,
+         "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 2e-2\n");
   expect("space: 1 table in the search, 2 tables now", points,
          kLearningRate + block("key = \"optim.clip_norm\"\nname = \"double\"\nmin = 1\nmax = 2"));
   expect("trials are ranked by nll in the search, by bleu now", "metric = \"bleu\"\n" + points,

@@ -123,6 +123,21 @@ TEST_F(SearchRunnerTest, StopsWhereADiskIsFullAndGoesOnLater) {
   EXPECT_EQ(table("dir"), table("whole"));
 }
 
+TEST_F(SearchRunnerTest, TriesNothingAgainThatWouldFailInTheSameWay) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  const auto path =
+      file("max_trials = 4\nslots = 1\n", "[method]\nname = \"random\"\n" + kLearningRate);
+  fail(0, "2\n");
+  fail(1, "65\n");
+  fail(2, "78\n");
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  const auto state = replayed("dir");
+  for (TrialId trial = 0; trial < 3; ++trial) {
+    EXPECT_EQ(state.state_of(trial), TrialState::kFailed) << trial;
+  }
+  EXPECT_EQ(state.best(), 3);
+}
+
 TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
   const auto path = file("max_trials = 4\nslots = 1\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);

@@ -191,14 +191,14 @@ TEST_F(SeedsRunnerTest, GoesOnBehindASeedThatDiverged) {
 }
 
 TEST_F(SeedsRunnerTest, StopsAtAnyOtherFailure) {
-  for (const int code : {2, 65, 69, 71, 74, 75, 137}) {
+  for (const int code : {2, 65, 69, 71, 74, 75, 130, 137}) {
     fail(2, code);
     EXPECT_EQ(run({1, 2, 3}), code);
     const auto runs = written()["runs"];
     EXPECT_EQ(runs[1]["state"], code == 75 ? "interrupted" : "failed");
     EXPECT_EQ(runs[2]["state"], "waiting");
   }
-  EXPECT_EQ(starts(), "1 2 2 2 2 2 2 2 ");
+  EXPECT_EQ(starts(), "1 2 2 2 2 2 2 2 2 ");
 }
 
 TEST_F(SeedsRunnerTest, RefusesFoldersOfOtherThings) {

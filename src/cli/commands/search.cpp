@@ -11,6 +11,7 @@
 #include "config/describe.h"
 #include "distributed/launch.h"
 #include "search/explain.h"
+#include "search/load_search.h"
 #include "search/search_files.h"
 #include "search/search_runner.h"
 #include "search/watched_trial.h"

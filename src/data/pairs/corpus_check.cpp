@@ -74,8 +74,8 @@ class Walk {
       try {
         if (!reader.next(src, tgt)) return true;
         bytes_ += src.size() + tgt.size() + 2;
-        ++look_.pairs;
         if (!visit(src, tgt, place)) return false;
+        ++look_.pairs;
       } catch (const PairFault& fault) {
         bytes_ += every_ / kLooksPerBadPairs;
         faults_.add(fault);

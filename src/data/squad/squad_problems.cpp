@@ -46,6 +46,18 @@ std::string decomposed(std::string_view text) {
   return out;
 }
 
+/// Whether a text has these characters in whatever form: as whole ones, so that `o` is not in `ö`.
+bool has_in_other_form(std::string_view text, std::string_view part) {
+  const std::string all = decomposed(text), wanted = decomposed(part);
+  for (size_t at = all.find(wanted); at != std::string::npos; at = all.find(wanted, at + 1)) {
+    size_t end = at + wanted.size();
+    if (end == all.size() || text::combining_class(text::next_code_point(all, end)) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string problem_of_answer(const SquadAnswer& answer, const CodePoints& context,
@@ -74,7 +86,7 @@ std::string advice_for_answer(const SquadAnswer& answer, std::string_view text,
   if (answer.text.empty()) return "remove it; a question without answers has an empty list";
   const size_t first = text.find(answer.text);
   if (first == std::string_view::npos) {
-    if (decomposed(text).find(decomposed(answer.text)) != std::string::npos) {
+    if (has_in_other_form(text, answer.text)) {
       return "the answer is written in another Unicode normalisation than its paragraph: give both "
              "in the same form, such as NFC, and count answer_start in it";
     }

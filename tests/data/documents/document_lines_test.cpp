@@ -49,7 +49,7 @@ TEST(DocumentLines, BadLinesAreNamed) {
 }
 
 TEST(DocumentLines, BadLinesAreLeftOutOrNamedTogether) {
-  const std::string_view text("a\nb\0\n\0\n\nc\nd\0\n", 15);
+  const std::string_view text("a\nb\0\n\0\n\nc\nd\0\n", 13);
   const auto read = [&](BadSamples& bad) {
     DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "t.txt",
                         DocumentEnd::kBlankLine, &bad);

@@ -337,9 +337,10 @@ TEST(LabelledFile, LeavesOutBadRowsWhereTold) {
   for (LabelledRow row; reader.next(row);) texts.push_back(row.text + std::to_string(row.line));
   EXPECT_EQ(texts, (Labelled{"a2", "c6", "e8"}));
   EXPECT_EQ(bad.left_out().count, 4);
-  EXPECT_EQ(bad.left_out().text(),
-            "4 bad samples: a.tsv:3: 1 field, where the header has 2; a.tsv:4: an empty text; "
-            "a.tsv:5: not UTF-8; a.tsv:7:2: a NUL byte, so this is not UTF-8 text");
+  EXPECT_EQ(
+      bad.left_out().text(),
+      "4 bad samples: a.tsv:3: 1 field, where the header has 2; 4: an empty text; 5: not UTF-8; "
+      "7:2: a NUL byte, so this is not UTF-8 text");
   const LabelledColumns few{.bad_samples = {.skips = true, .most = 3}};
   EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.tsv", text, few).what())
                 .find("more than data.max_bad_samples = 3"),

@@ -5,7 +5,7 @@ import shutil
 
 from harness import FULL, check
 
-from matrix.bench import NoProcesses, far, tensors_of
+from matrix.bench import LAST, NoProcesses, far, tensors_of
 
 TEXTS = "Åsa lives in Kraków.\nNora lives in Oslo.\n\n"
 
@@ -117,7 +117,7 @@ def lora_export(bench, row):
 
 
 def lora_words(bench, row):
-    return (*row.lora[0], f"train.init_from={bench.reference(row)}")
+    return (*row.lora[0], f"train.init_from={bench.reference(row) / LAST}")
 
 
 def lora_run(bench, row):
