@@ -97,7 +97,8 @@ std::string shown_number(uint64_t value) {
 std::string lines_between(const PlaceInText& begin, const PlaceInText& end) {
   const uint64_t first = begin.line_ends + 1, last = std::max(end.lines(), first);
   if (first != last) return "lines " + shown_number(first) + " to " + shown_number(last);
-  if (begin.at_line_begin && end.at_line_begin) return "line " + shown_number(first);
+  const bool is_whole_line = end.at_line_begin || end.bytes - begin.bytes < kPieceBytes;
+  if (begin.at_line_begin && is_whole_line) return "line " + shown_number(first);
   return "line " + shown_number(first) + ", bytes " + shown_number(begin.bytes + 1) + " to " +
          shown_number(end.bytes) + " of the content";
 }

@@ -32,24 +32,26 @@ void FolderData::require(const std::vector<DataFile>& files, const DigestSetting
 
 void FolderData::look_at(const DataFile& file, const DigestSetting& setting, Found& found) {
   const FileStamp stamp = file_stamp(parse_input_path(file.path).file);
-  const auto [seen, is_first_look] = seen_.try_emplace(file.key + "\n" + file.path, stamp);
+  const std::string name = file.key + "\n" + file.path;
+  const auto seen = seen_.find(name);
+  const bool is_first_look = seen == seen_.end();
   const auto entry = std::find_if(record_.files.begin(), record_.files.end(),
                                   [&](const auto& known) { return known.file == file; });
   if (entry == record_.files.end()) {
     record_.files.push_back(record_data("", {file}, setting).files.front());
     is_new_ = true;
-    return;
+  } else if (is_first_look || seen->second != stamp) {
+    const auto changes = changes_since({.owner = "", .files = {*entry}}, {file}, setting);
+    const bool accepts = accept_ && is_first_look;
+    auto& list = accepts ? found.accepted : found.refused;
+    list.insert(list.end(), changes.begin(), changes.end());
+    if (!changes.empty() && !accepts) return;  // the next look finds it again
+    if (!changes.empty()) {
+      *entry = record_data("", {file}, setting).files.front();
+      is_new_ = true;
+    }
   }
-  if (!is_first_look && seen->second == stamp) return;
-  seen->second = stamp;
-  const auto changes = changes_since({.owner = "", .files = {*entry}}, {file}, setting);
-  const bool accepts = accept_ && is_first_look;
-  auto& list = accepts ? found.accepted : found.refused;
-  list.insert(list.end(), changes.begin(), changes.end());
-  if (accepts && !changes.empty()) {
-    *entry = record_data("", {file}, setting).files.front();
-    is_new_ = true;
-  }
+  seen_.insert_or_assign(name, stamp);
 }
 
 void FolderData::accept(const std::vector<DataChange>& changes) {

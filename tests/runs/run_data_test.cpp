@@ -47,7 +47,8 @@ class RunDataTest : public ::testing::Test {
   }
   std::vector<int64_t> accepted_steps() const {
     std::vector<int64_t> steps;
-    for (const auto& one : RunFolder::open(run_).accepted_data()) steps.push_back(one.step);
+    const auto folder = RunFolder::open(run_);
+    for (const auto& one : folder.accepted_data()) steps.push_back(one.step);
     return steps;
   }
   std::string refusal() const {

@@ -141,7 +141,7 @@ TEST_F(SearchRunnerTest, TriesNothingAgainThatWouldFailInTheSameWay) {
 TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
   const auto path = file("max_trials = 4\nslots = 1\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
-  const auto whole = table("dir");
+  const auto trials = lines_of("dir/trials.jsonl");
   const auto longer = file("max_trials = 6\nslots = 1\n");
   bench_.folder.write("valid.tgt", "b\n");
   const auto error = testing::failure(ExitCode::kBadData, [&] { run(longer, "dir"); });
@@ -149,7 +149,9 @@ TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
   testing::expect_in(
       "data.valid_tgt: " + (bench_.folder / "valid.tgt").string() + ": first differs in line 1",
       error.message());
-  EXPECT_EQ(table("dir"), whole) << "no trial began, and none failed";
+  EXPECT_EQ(lines_of("dir/trials.jsonl"), trials);
+  for (const auto& trial : replayed("dir").trials()) EXPECT_EQ(trial.failures, 0);
+  EXPECT_EQ(replayed("dir").trials().size(), 4u) << "no trial began, and none failed";
   auto accepting = setup(longer, "dir");
   accepting.accept_data = true;
   std::vector<bool> told;

@@ -167,8 +167,7 @@ TEST_F(SeedsRunnerTest, TrainsNoSeedOnOtherData) {
             std::string::npos)
       << error.message();
   EXPECT_EQ(starts(), "1 ");
-  SeedsRunner accepting(with_data({1, 2}, /*accept=*/true));
-  EXPECT_EQ(accepting.run(), 0);
+  EXPECT_EQ(SeedsRunner(with_data({1, 2}, /*accept=*/true)).run(), 0);
   EXPECT_EQ(starts(), "2 ");
   EXPECT_EQ(written()["accepted_data"].size(), 1u);
   EXPECT_EQ(SeedsRunner(with_data({1, 2})).run(), 0);
