@@ -143,7 +143,8 @@ def a_folder_alone_is_its_import_with_the_whole_model(stretto):
         check(f"are those of {lab.root}/imported: preset" in said, said)
         recipe = lab.config.read_text()
         lab.config.write_text(recipe + model_section(lab.root / "imported"))
-        check("are those of" not in succeeded(lab.train("typed", imported)), "nothing was left to the other run")
+        said = succeeded(lab.train("typed", imported))
+        check("are those of" not in said, f"nothing was left to the other run: {said}")
         lab.config.write_text(recipe)
         check(weights(lab, "direct") == weights(lab, "typed") == weights(lab, "of_run"), "other weights")
         # The run is whole: what it began with may go.
