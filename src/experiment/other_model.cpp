@@ -121,14 +121,11 @@ std::string taken_text(const Experiment& options, const config::Origins& origins
                        const OtherModel& other) {
   constexpr size_t kMostListed = 24;
   Experiment own = options;
-  size_t num_taken = 0;
   std::vector<std::string> values;
   const auto schema = experiment_schema(own);
-  const auto changed = changed_keys(options, [&](const std::string& key) {
-    num_taken += origins.taken(key) ? 1 : 0;
-    return origins.taken(key);
-  });
-  if (num_taken == 0) return "";
+  const auto changed =
+      changed_keys(options, [&](const std::string& key) { return origins.taken(key); });
+  if (changed.empty()) return "";
   const std::string model = "model.";
   for (const auto& key : changed) {
     const std::string shown = key.starts_with(model) ? key.substr(model.size()) : key;
@@ -139,8 +136,8 @@ std::string taken_text(const Experiment& options, const config::Origins& origins
     values.resize(kMostListed);
     values.push_back("and " + std::to_string(more) + " more");
   }
-  const std::string what = "keys of [model] that are not given are those of " + other.name + ": ";
-  return what + (values.empty() ? "all have their defaults" : join(values, ", "));
+  return "keys of [model] that are not given are those of " + other.name + ": " +
+         join(values, ", ");
 }
 
 }  // namespace stretto::experiment
