@@ -5,28 +5,29 @@
 namespace stretto::data {
 namespace {
 
-QuestionLine parsed(const std::string& text) {
+QuestionLine parsed_line(const std::string& text) {
   return parse_question_line({.place = "stdin:3", .text = text});
 }
 
 TEST(QuestionLines, AreAQuestionATabAndItsParagraph) {
-  const auto line = parsed("Where?\tIn Århus.\tYes.");
+  const auto line = parsed_line("Where?\tIn Århus.\tYes.");
   EXPECT_EQ(line.problem, "");
   EXPECT_EQ(line.question, "Where?");
   EXPECT_EQ(line.paragraph, "In Århus.\tYes.");
 }
 
 TEST(QuestionLines, AreJsonWithContextAndQuestion) {
-  const auto line = parsed(R"( {"context": "In Oslo.", "question": "Where?", "id": "a", "x": []})");
+  const auto line =
+      parsed_line(R"( {"context": "In Oslo.", "question": "Where?", "id": "a", "x": []})");
   EXPECT_EQ(line.problem, "");
   EXPECT_EQ(line.question, "Where?");
   EXPECT_EQ(line.paragraph, "In Oslo.");
   EXPECT_EQ(line.id, "a");
-  EXPECT_EQ(parsed(R"({"context": "c", "question": "q", "id": 7})").id, "7");
+  EXPECT_EQ(parsed_line(R"({"context": "c", "question": "q", "id": 7})").id, "7");
 }
 
 TEST(QuestionLines, SayWhatIsWrong) {
-  const auto problem = [](const std::string& text) { return parsed(text).problem; };
+  const auto problem = [](const std::string& text) { return parsed_line(text).problem; };
   EXPECT_NE(problem("Where?").find("a tab"), std::string::npos);
   EXPECT_NE(problem("{\"context\": ").find("not JSON: stdin:3"), std::string::npos);
   EXPECT_NE(problem("{\"context\": \"x\"}").find("`question`"), std::string::npos);
@@ -49,9 +50,9 @@ TEST(QuestionLines, DifferFromFilesOfSquadByTheirNames) {
 
 TEST(QuestionLines, OnOneParagraphShareIt) {
   SquadData data;
-  append_question(parsed("a\tA."), data);
-  append_question(parsed("b\tA."), data);
-  append_question(parsed("c\tC."), data);
+  append_question(parsed_line("a\tA."), data);
+  append_question(parsed_line("b\tA."), data);
+  append_question(parsed_line("c\tC."), data);
   EXPECT_EQ(data.paragraphs.size(), 2u);
   ASSERT_EQ(data.questions.size(), 3u);
   EXPECT_EQ(data.questions[1].paragraph, 0u);
