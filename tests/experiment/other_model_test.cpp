@@ -106,7 +106,7 @@ TEST_F(InitialModel, YieldsToKeysThatAreGiven) {
   const auto loaded = load(text("[model]\ndropout = 0.0\nnum_layers = 3\n"), "run",
                            {"model.adapter.dim=0", "model.norm_epsilon=1e-6"});
   const auto model = model_of(loaded.options);
-  EXPECT_EQ(model.at("model.dropout"), "0");
+  EXPECT_EQ(model.at("model.dropout"), "0.0");
   EXPECT_EQ(model.at("model.adapter.dim"), "0");
   EXPECT_EQ(model.at("model.norm_epsilon"), "1e-6");
   EXPECT_EQ(model.at("model.d_model"), "12");
@@ -272,7 +272,7 @@ TEST_F(InitialModel, OfSeveralHeadsHasItsHeads) {
   EXPECT_EQ(model_of(loaded.options), model_of_run("run"));
   // Its entries are there for the command line.
   const auto weighed = load(heads_text(""), "run", {"model.heads.1.weight=2"});
-  EXPECT_EQ(model_of(weighed.options).at("model.heads.1.weight"), "2");
+  EXPECT_EQ(model_of(weighed.options).at("model.heads.1.weight"), "2.0");
   // A list that is given stands alone.
   const auto own =
       load(heads_text("[[model.heads]]\nname = \"fr\"\n[[model.heads]]\nname = \"de\"\n"), "run");
