@@ -121,15 +121,16 @@ std::string taken_text(const Experiment& options, const config::Origins& origins
                        const OtherModel& other) {
   constexpr size_t kMostListed = 24;
   Experiment own = options;
-  size_t num_taken = 0;
+  const std::string model = "model.";
+  size_t num_taken = 0;  // of the model
   std::vector<std::string> values;
   const auto schema = experiment_schema(own);
   const auto changed = changed_keys(options, [&](const std::string& key) {
-    num_taken += origins.taken(key) ? 1 : 0;
-    return origins.taken(key);
+    const bool is_taken = origins.taken(key);
+    num_taken += is_taken && key.starts_with(model) ? 1 : 0;
+    return is_taken;
   });
-  if (num_taken == 0) return "";
-  const std::string model = "model.";
+  if (num_taken == 0 && changed.empty()) return "";
   for (const auto& key : changed) {
     const std::string shown = key.starts_with(model) ? key.substr(model.size()) : key;
     values.push_back(shown + " = " + config::value_text(schema.find(key)->value));
