@@ -5,6 +5,7 @@
 get_filename_component(name ${PROGRAM} NAME)
 if(NOT EXISTS ${PROGRAM})
   add_test(${name}_NOT_BUILT ${name}_NOT_BUILT)
+  set_tests_properties(${name}_NOT_BUILT PROPERTIES LABELS "${LABELS}")
   return()
 endif()
 
@@ -35,7 +36,7 @@ function(stretto_list_suites)
     list(GET parts 2 cost)
     string(APPEND script "add_test([=[${title}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${filter}]=])\n"
       # ctest runs a test on each core: threads of several that wait busily take seven times as long.
-      "set_tests_properties([=[${title}]=] PROPERTIES LABELS ${LABELS} TIMEOUT 600 COST ${cost} "
+      "set_tests_properties([=[${title}]=] PROPERTIES LABELS [=[${LABELS}]=] TIMEOUT 600 COST ${cost} "
       "ENVIRONMENT OMP_WAIT_POLICY=passive "
       # All of its tests left themselves out, and none failed: the list of skipped tests is the last one.
       "SKIP_REGULAR_EXPRESSION [=[\\[  PASSED  \\] 0 tests\\.\n(\\[  SKIPPED \\][^\n]*\n)+([^[]|$)]=])\n")

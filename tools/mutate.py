@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""Plants small faults in a copy of the tree, one at a time, and tells which of them no test notices.
+"""Plants small faults in a copy of the tree, and tells which of them no test notices.
 
-    tools/mutate.py                   all faults of tools/mutations.toml: hours; goes on where it was stopped
+    tools/mutate.py                   all faults of tools/mutations.toml; goes on where it was stopped
     tools/mutate.py NAME...           those with these names, or in these rooms (`optim`, `store`)
     tools/mutate.py --check           only whether the list still fits the sources
     tools/mutate.py --list FILE --tree FOLDER --work FOLDER   another list, tree, or place of the copy
+    tools/mutate.py --jobs 2          processes that compile and test at once (default: the cores)
 
 Your files are read, never written: the copy is build/mutants/tree, with a build of its own that is kept between runs.
-Each [[mutation]] of the list has `name`, `file`, `old` (which stands there exactly once), `new`, `why`, and `tests`:
-test files, wildcards allowed. [[program]] says how the tests of a folder are built and run. A fault is killed when a
-test fails or runs ten times as long as without it. Before anything is planted, all tests that are wanted have to pass.
+All faults are compiled into one program (tools/fault_switch.py), in which STRETTO_FAULT chooses one, so that a fault
+costs the time of its tests. A fault that cannot be chosen at run time is built alone.
 
-Exit code: 0 when at least --aim (0.9) of the judged faults were killed, 1 when fewer were, 2 when the list does not
+Each [[mutation]] of the list has `name`, `file`, `old` (which stands there exactly once), `new`, `why`, and `tests`:
+test files, wildcards allowed. [[program]] says how the tests of a folder are built and run. A fault is detected when a
+test fails or runs ten times as long as without it. Before a fault is chosen, all tests that are wanted have to pass.
+
+Exit code: 0 when at least --aim (0.9) of the judged faults were detected, 1 when fewer were, 2 when the list does not
 fit the tree, 65 when the tests fail without any fault.
 """
 
 import argparse
+import collections
+import concurrent.futures
 import dataclasses
 import fcntl
 import fnmatch
@@ -29,12 +35,19 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tomllib
+import zlib
+
+import fault_switch
 
 SUITE = re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+)\s*,", re.M)
 LEAST_LIMIT = 120  # seconds that a test has at least: machines are busy
-KILLED, SURVIVED, NO_BUILD, SKIPPED = "killed", "survived", "does not compile", "skipped"
+DETECTED, SURVIVED, NO_BUILD, SKIPPED = "detected", "survived", "does not compile", "skipped"
+COMPILER_ERROR = re.compile(r"^(?:.*[ /])?(src/\S+?):(\d+):(?:\d+:)? (?:fatal )?error:", re.M)
+ANY_PLACE = re.compile(r"(?:^|[ /])(src/[^\s:]+):(\d+)[:,]", re.M)
+SWITCH_HEADER = "src/" + fault_switch.HEADER_NAME
 
 
 class Problem(Exception):
@@ -73,6 +86,11 @@ class Mutation:
     def room(self):
         return pathlib.PurePath(self.file).parts[1] if "/" in self.file else ""
 
+    @property
+    def number(self):
+        """What STRETTO_FAULT is for it: that of its name, so that a new entry changes no file of another."""
+        return 1 + zlib.crc32(self.name.encode()) % 1_000_000_000
+
 
 def read_list(path):
     """(programs, mutations, the command that configures the build)"""
@@ -104,6 +122,8 @@ def stale(tree, programs, mutations):
             problems.append(f"{one.name}: {one.file} {found}: {one.old.strip().splitlines()[0]!r}")
         if one.old == one.new:
             problems.append(f"{one.name}: `new` is `old`")
+        if sum(other.number == one.number for other in mutations) > 1:
+            problems.append(f"{one.name}: another fault has its number, choose another name")
         for pattern in one.tests:
             found = files_of(tree, [pattern])
             if not found:
@@ -113,10 +133,11 @@ def stale(tree, programs, mutations):
     return problems
 
 
-def copy_tree(tree, copy, apart):
-    """Makes the copy hold what git would see of the tree; what is equal is left alone, for the build's sake.
+def copy_tree(tree, copy, apart, planted):
+    """Makes the copy hold what git would see of the tree, and `planted` in the place of some files; what is equal is
+    left alone, for the build's sake.
 
-    Returns a hash of all of it but the files of `apart`.
+    Returns a hash of all of the tree but the files of `apart`.
     """
     names = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=tree, check=True,
                            capture_output=True).stdout.decode().split("\0")
@@ -126,10 +147,11 @@ def copy_tree(tree, copy, apart):
         bytes_, there = (tree / name).read_bytes(), copy / name
         if name not in apart:
             digest.update(f"{name}\0{len(bytes_)}\0".encode() + bytes_)
-        if not there.is_file() or there.read_bytes() != bytes_:
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.write_bytes(bytes_)
+        write_changed(there, planted[name].encode() if name in planted else bytes_)
         shutil.copymode(tree / name, there)
+    for name in planted.keys() - wanted:
+        write_changed(copy / name, planted[name].encode())
+    wanted |= planted.keys()
     known = copy / ".mutate-files"
     for name in set(known.read_text(encoding="utf-8").split("\n") if known.exists() else []) - wanted:
         if name:
@@ -140,11 +162,19 @@ def copy_tree(tree, copy, apart):
     return digest.hexdigest()
 
 
-def run(command, folder, limit=None):
+def write_changed(path, bytes_):
+    """Writes a file unless it is equal already, in which case its time of change stays."""
+    if path.is_file() and path.read_bytes() == bytes_:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes_)
+
+
+def run(command, folder, limit=None, env=None):
     """(exit code or None when it ran out of time, output); whatever it started ends with it."""
     with subprocess.Popen(command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True, encoding="utf-8",
-                          errors="replace") as process:
+                          errors="replace", env={**os.environ, **(env or {})}) as process:
         try:
             output, _ = process.communicate(timeout=limit)
             return process.returncode, output
@@ -156,6 +186,65 @@ def run(command, folder, limit=None):
             raise
 
 
+class Plan:
+    """The sources with all faults in them, each behind its number, and those faults that are built alone."""
+
+    def __init__(self, tree, mutations, known):
+        self.tree, self.owners, self.sites = tree, {}, {}
+        self.by_file = collections.defaultdict(list)
+        for one in mutations:
+            self.by_file[one.file].append(one)
+        self.alone = {one for one in mutations if self.alone_key(one) in known}
+
+    def alone_key(self, one):
+        """Of the note that this fault could not be compiled beside the others."""
+        return hashlib.sha256(b"alone\0" + str(one).encode() + (self.tree / one.file).read_bytes()).hexdigest()
+
+    def sources(self):
+        """path -> text of every file that differs from the tree."""
+        planted = {}
+        for file, faults in self.by_file.items():
+            text = (self.tree / file).read_text(encoding="utf-8")
+            sites = []
+            if file.endswith((".cpp", ".h")):
+                sites, alone = fault_switch.sites_of(text, [one for one in faults if one not in self.alone])
+                self.alone |= set(alone)
+            else:
+                self.alone |= set(faults)
+            if sites:
+                planted[file], self.owners[file] = fault_switch.switched(text, sites)
+            self.sites[file] = sites
+        if planted:
+            planted[SWITCH_HEADER] = fault_switch.HEADER
+        return planted
+
+    def alone_source(self, one):
+        """The file with this fault in its place, and the others of the file behind their numbers where they fit."""
+        text = (self.tree / one.file).read_text(encoding="utf-8").replace(one.old, one.new)
+        others = [fault for site in self.sites.get(one.file, []) for fault in site.faults
+                  if text.count(fault.old) == 1]
+        sites, _ = fault_switch.sites_of(text, others) if others else ([], [])
+        return fault_switch.switched(text, sites)[0] if sites else text
+
+    def blamed(self, output):
+        """The faults at whose places the compiler found errors. An error elsewhere in a file may be the use of a
+        constant; else all faults of this file are meant."""
+        found = set()
+        for pattern in (COMPILER_ERROR, ANY_PLACE):
+            for file, line in pattern.findall(output):
+                owners = self.owners.get(file)
+                if owners is None:
+                    continue
+                if int(line) in owners:
+                    found |= set(owners[int(line)])
+                elif pattern is COMPILER_ERROR:
+                    constants = [site for site in self.sites[file] if not site.body]
+                    found |= {fault for site in constants or self.sites[file] for fault in site.faults}
+            if found:
+                break
+        return found - self.alone
+
+
 class Bench:
     """The copy, its build, and what is known of this state of the tree.
 
@@ -163,8 +252,8 @@ class Bench:
     test is tried on the faults that it is listed for, a change of the code on all.
     """
 
-    def __init__(self, tree, work, listing):
-        self.work, self.copy = work, work / "tree"
+    def __init__(self, tree, work, listing, jobs):
+        self.work, self.copy, self.jobs = work, work / "tree", jobs
         work.mkdir(parents=True, exist_ok=True)
         self.lock = open(work / "lock", "w", encoding="utf-8")
         try:
@@ -172,10 +261,7 @@ class Bench:
         except BlockingIOError as error:
             raise Problem(2, f"another tools/mutate.py works in {work}") from error
         self.programs, mutations, self.configure = listing
-        apart = {path for one in mutations for path in files_of(tree, one.tests)}
-        apart |= set(files_of(tree, ["*.md", "docs/*.md", "benchmarks/*.md", "tools/mutations.toml"]))
-        self.state = copy_tree(tree, self.copy, apart)
-        self.known, self.seconds = {}, {}
+        self.known, self.seconds, self.writing = {}, {}, threading.Lock()
         self.results = work / "results.jsonl"
         for line in self.results.read_text(encoding="utf-8").splitlines() if self.results.exists() else []:
             try:
@@ -183,6 +269,11 @@ class Bench:
             except json.JSONDecodeError:
                 continue  # cut off by a kill
             self.known[entry["key"]] = entry
+        self.apart = {path for one in mutations for path in files_of(tree, one.tests)}
+        self.apart |= set(files_of(tree, ["*.md", "docs/*.md", "benchmarks/*.md", "tools/mutations.toml",
+                                          "tools/mutate.py", "tools/fault_switch.py"]))
+        self.tree, self.plan = tree, Plan(tree, mutations, self.known)
+        self.state = copy_tree(tree, self.copy, self.apart, self.plan.sources())
 
     def key(self, what, tests):
         """Of a result: `what` in this state of the tree, judged by these test files."""
@@ -192,16 +283,18 @@ class Bench:
         return digest.hexdigest()
 
     def note(self, key, **facts):
-        self.known[key] = {"key": key, **facts}
-        with open(self.results, "a", encoding="utf-8") as file:
-            file.write(json.dumps(self.known[key]) + "\n")
+        with self.writing:
+            self.known[key] = {"key": key, **facts}
+            with open(self.results, "a", encoding="utf-8") as file:
+                file.write(json.dumps(self.known[key]) + "\n")
 
     def build(self, command):
+        env = {"CMAKE_BUILD_PARALLEL_LEVEL": str(self.jobs)}
         if self.configure:
-            code, output = run(self.configure, self.copy)
+            code, output = run(self.configure, self.copy, env=env)
             if code:
                 return code, output
-        return run(command, self.copy)
+        return run(command, self.copy, env=env)
 
     def commands(self, tests):
         """(program, command) for each test file of these patterns; files of one program with suites go together."""
@@ -219,18 +312,37 @@ class Bench:
             found.append((program, program.run.replace("{suites}", shlex.quote(each))))
         return found
 
+    def build_all(self, mutations):
+        """Builds the programs that these faults need, with all faults in them; a fault that the compiler refuses there is
+        built alone."""
+        wanted = [fault for fault in mutations if fault not in self.plan.alone
+                  or any(self.key(command, fault.tests) not in self.known for _, command in self.commands(fault.tests))]
+        for program in [one for one in self.programs
+                        if any(pair[0] is one for fault in wanted for pair in self.commands(fault.tests))]:
+            while True:
+                code, output = self.build(program.build + (" -- -k 0" if program.build.startswith("cmake ") else ""))
+                if code == 0:
+                    break
+                blamed = self.plan.blamed(output)
+                if not blamed:
+                    raise Problem(65, f"the tree does not build without a fault:\n{tail(output, 40)}")
+                print("built alone: " + ", ".join(sorted(one.name for one in blamed)), flush=True)
+                for one in blamed:
+                    self.note(self.plan.alone_key(one), name=one.name, alone=True)
+                self.plan.alone |= blamed
+                copy_tree(self.tree, self.copy, self.apart, self.plan.sources())
+
     def prove_sound(self, mutations):
-        """All tests that are wanted pass as the tree is; how long each takes is the measure of one that hangs."""
+        """All tests that are wanted pass without a fault; how long each takes is the measure of one that hangs."""
         wanted = {pair: one.tests for one in mutations for pair in self.commands(one.tests)}
-        for (program, command), tests in wanted.items():
+
+        def prove(item):
+            (program, command), tests = item
             key = self.key(command, tests)
             if key not in self.known:
-                print(f"without a fault: {short(command)}", flush=True)
-                code, output = self.build(program.build)
-                if code:
-                    raise Problem(65, f"the tree does not build without a fault:\n{tail(output)}")
                 start = time.monotonic()
                 code, output = run(command, self.copy)
+                print(f"without a fault ({time.monotonic() - start:.0f} s): {short(command)}", flush=True)
                 if program.nothing and program.nothing in output:
                     raise Problem(2, f"no test in {command}")
                 if code not in (0, program.skip_code):
@@ -238,28 +350,48 @@ class Bench:
                 self.note(key, seconds=time.monotonic() - start, skips=code != 0)
             self.seconds[command] = self.known[key]
 
+        for _ in in_parallel(prove, wanted.items(), self.jobs):
+            pass
+
     def judge(self, one):
-        """(result, the test or the command that noticed)"""
+        """(result, the test or the command that noticed); with its tests alone, or after a build of its own."""
+        if one not in self.plan.alone:
+            return self.tested(one, {"STRETTO_FAULT": str(one.number)})
         path = self.copy / one.file
-        sound = path.read_text(encoding="utf-8")
-        path.write_text(sound.replace(one.old, one.new), encoding="utf-8")
+        planted = path.read_bytes()
+        path.write_text(self.plan.alone_source(one), encoding="utf-8")
         try:
-            judged = False
-            for program, command in self.commands(one.tests):
-                if self.seconds[command]["skips"]:
-                    continue
+            for program in {pair[0] for pair in self.commands(one.tests)}:
                 code, output = self.build(program.build)
                 if code:
                     return NO_BUILD, tail(output)
-                judged = True
-                code, output = run(command, self.copy, max(LEAST_LIMIT, 10 * self.seconds[command]["seconds"]))
-                if code != 0:
-                    failed = re.search(r"\[  FAILED  \] (\S+)|^FAILED +(\S+?):", output, re.M)
-                    return KILLED, "it hung" if code is None else next(filter(None, failed.groups())) if failed \
-                        else f"exit code {code} of {short(command)}"
-            return (SURVIVED, "") if judged else (SKIPPED, "its tests cannot run on this machine")
+            return self.tested(one, {})
         finally:
-            path.write_text(sound, encoding="utf-8")
+            path.write_bytes(planted)
+
+    def tested(self, one, env):
+        judged = False
+        for _, command in self.commands(one.tests):
+            if self.seconds[command]["skips"]:
+                continue
+            judged = True
+            code, output = run(command, self.copy, max(LEAST_LIMIT, 10 * self.seconds[command]["seconds"]),
+                               {"GTEST_FAIL_FAST": "1", **env})
+            if code != 0:
+                failed = re.search(r"\[  FAILED  \] (\S+)|^FAILED +(\S+?):", output, re.M)
+                return DETECTED, "it hung" if code is None else next(filter(None, failed.groups())) if failed \
+                    else f"exit code {code} of {short(command)}"
+        return (SURVIVED, "") if judged else (SKIPPED, "its tests cannot run on this machine")
+
+
+def in_parallel(work, items, jobs):
+    """The results of work(item) as they come; the first exception ends it, as does Ctrl-C."""
+    pool = concurrent.futures.ThreadPoolExecutor(max_workers=jobs)
+    try:
+        for future in concurrent.futures.as_completed([pool.submit(work, item) for item in items]):
+            yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def short(command):
@@ -277,7 +409,7 @@ def place_of(tree, one):
 
 def summary(tree, results, aim):
     """Prints what survived; the exit code."""
-    by = {kind: [one for one, result in results if result == kind] for kind in (KILLED, SURVIVED, NO_BUILD, SKIPPED)}
+    by = {kind: [one for one, result in results if result == kind] for kind in (DETECTED, SURVIVED, NO_BUILD, SKIPPED)}
     for one in by[SURVIVED]:
         print(f"\nsurvived: {one.name} ({place_of(tree, one)}): {one.why}")
         print("\n".join(f"  - {line}" for line in one.old.strip("\n").split("\n")))
@@ -285,12 +417,39 @@ def summary(tree, results, aim):
     for kind in (NO_BUILD, SKIPPED):
         if by[kind]:
             print(f"\n{kind}: {', '.join(one.name for one in by[kind])}")
-    judged = len(by[KILLED]) + len(by[SURVIVED])
-    share = len(by[KILLED]) / judged if judged else 1
-    print(f"\n{len(by[KILLED])} of {judged} planted faults were noticed ({100 * share:.0f} %)")
+    judged = len(by[DETECTED]) + len(by[SURVIVED])
+    share = len(by[DETECTED]) / judged if judged else 1
+    print(f"\n{len(by[DETECTED])} of {judged} planted faults were detected ({100 * share:.1f} %), "
+          f"{len(by[SURVIVED])} survived")
     if by[NO_BUILD]:
         return 2
     return 0 if share >= aim else 1
+
+
+def judge_all(bench, chosen, pending):
+    """Judges what is pending, those of the common program side by side, and prints each result as it comes."""
+    count = iter(range(1, len(chosen) + 1))
+
+    def tell(one, took):
+        found = bench.known[bench.key(one, one.tests)]
+        print(f"{next(count)}/{len(chosen)} {found['result']}: {one.name} ({took})"
+              + (f": {found['by']}" if found["by"] else ""), flush=True)
+
+    def judge(one):
+        start = time.monotonic()
+        result, by = bench.judge(one)
+        bench.note(bench.key(one, one.tests), name=one.name, result=result, by=by)
+        return one, f"{time.monotonic() - start:.0f} s"
+
+    for one in chosen:
+        if one not in pending:
+            tell(one, "known")
+    together = [one for one in pending if one not in bench.plan.alone]
+    for one, took in in_parallel(judge, together, bench.jobs):
+        tell(one, took)
+    for one in pending:
+        if one in bench.plan.alone:
+            tell(*judge(one))
 
 
 def main():
@@ -302,7 +461,8 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, help="where the copy is (default: build/mutants of the tree)")
     parser.add_argument("--check", action="store_true", help="plant nothing")
     parser.add_argument("--again", action="store_true", help="forget what earlier runs found")
-    parser.add_argument("--aim", type=float, default=0.9, help="share to be killed (default 0.9)")
+    parser.add_argument("--aim", type=float, default=0.9, help="share to be detected (default 0.9)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at once (default: the cores)")
     options = parser.parse_args()
     tree = options.tree.resolve()
     listing = read_list(options.list)
@@ -313,27 +473,26 @@ def main():
     if not chosen:
         raise Problem(2, f"no fault is called {' or '.join(options.names)}")
     if options.check:
-        print(f"{len(chosen)} planted faults fit the sources")
+        plan = Plan(tree, chosen, {})
+        plan.sources()
+        print(f"{len(chosen)} planted faults fit the sources; {len(chosen) - len(plan.alone)} of them are compiled into "
+              "one program")
         return 0
     work = (options.work or tree / "build" / "mutants").resolve()
     if options.again:
         (work / "results.jsonl").unlink(missing_ok=True)
-    bench = Bench(tree, work, listing)
+    bench = Bench(tree, work, listing, options.jobs)
+    start = time.monotonic()
     pending = [one for one in chosen if bench.key(one, one.tests) not in bench.known]
-    bench.prove_sound(pending)
-    results = []
-    for number, one in enumerate(chosen, 1):
-        key, start = bench.key(one, one.tests), time.monotonic()
-        if key not in bench.known:
-            result, by = bench.judge(one)
-            bench.note(key, name=one.name, result=result, by=by)
-            took = f"{time.monotonic() - start:.0f} s"
-        else:
-            took = "known"
-        found = bench.known[key]
-        print(f"{number}/{len(chosen)} {found['result']}: {one.name} ({took})"
-              + (f": {found['by']}" if found["by"] else ""), flush=True)
-        results.append((one, found["result"]))
+    if pending:
+        bench.build_all(pending)
+        print(f"built in {time.monotonic() - start:.0f} s, with all faults in it", flush=True)
+        bench.prove_sound(pending)
+    judge_all(bench, chosen, pending)
+    results = [(one, bench.known[bench.key(one, one.tests)]["result"]) for one in chosen]
+    if pending:
+        took = time.monotonic() - start
+        print(f"\n{len(pending)} faults in {took:.0f} s, building included: {took / len(pending):.0f} s a fault")
     return summary(tree, results, options.aim)
 
 

@@ -48,7 +48,7 @@ from trainings import ROOT, Trainings, make_text
 
 TEXTS = ("phrasebook", "reversal", "portraits", "reviews")  # programs that write what the smoke recipes train on
 PROGRAMS = ("stretto", "engine_tests", *TEXTS)  # needed
-MORE_PROGRAMS = ("core_tests", "optimizer_bench", "operators_bench", "nccl_check")
+MORE_PROGRAMS = ("core_tests", "reader_tests", "optimizer_bench", "operators_bench", "nccl_check")
 NCCL_QUESTIONS = ("collectives", "all_reduce of 240 MB", "overlap", "late buffer", "words without memory")  # of nccl_check
 ON_GPU = "CudaKernels.*:*OnCuda*"
 ATTENTION = "*Attention*"  # among them libtorch's kernels, which racecheck reports
@@ -270,12 +270,14 @@ class Everything:
                                                             "libtorch / own"), cells)
 
     def core(self):
-        if not self.needs("core_tests", "tests without libtorch"):
-            return []
         built_here = f"CMAKE_HOME_DIRECTORY:INTERNAL={ROOT}\n" in self.cache_text()
-        name = "tests without libtorch" + ("" if built_here else " (but those that need the folder of the build)")
-        return [lambda: self.session.run(name, 120, [self.programs.get("core_tests", "core_tests"), "--gtest_brief=1",
-                                                     f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"])]
+        parts = []
+        for program in ("core_tests", "reader_tests"):
+            if self.needs(program, "tests without libtorch"):
+                name = f"tests without libtorch, {program}" + ("" if built_here else " (but those that need the folder of the build)")
+                command = [self.programs.get(program, program), "--gtest_brief=1", f"--gtest_filter=*{'' if built_here else f'-{WHERE_BUILT}'}"]
+                parts.append(lambda name=name, command=command: self.session.run(name, 120, command))
+        return parts
 
     def cache_text(self):
         cache = self.options.build / "CMakeCache.txt"
@@ -285,19 +287,21 @@ class Everything:
         """Tests that drive the program, with run.device set for every training in them; but those of several processes."""
         program = self.programs["train_on_device"]
         sys.path.insert(0, str(ROOT / "tests/runs"))
-        smoke, families, texts, heads = (importlib.import_module(f"{name}_test") for name in ("smoke", "families", "text_families", "heads"))
+        smoke, matrix, heads = (importlib.import_module(f"{name}_test") for name in ("smoke", "matrix", "heads"))
+        several = ("all_reduce", "sharded", "shared_batches", "shared_eval", "lora_sharded")  # of two processes
+        cells = [f"{row}.{column}" for row, column in matrix.cells_of(matrix.ROWS) if column not in several]
+        texts, parts = ([row.name for row in rows] for rows in (matrix.TEXT_ROWS, matrix.TRANSLATION_ROWS))
 
-        def names(kinds, holds):
-            return [f"{kind}_{test.__name__}" for kind in kinds for test in holds if "process" not in test.__name__]
+        def names(rows):
+            return [cell for cell in cells if cell.split(".")[0] in rows]
 
         curves = [f"{name}_follows_its_stored_curve" for name in smoke.RECIPES]
-        parts = list(families.PARTS)
         wanted = [*(("smoke", curves[at::4]) for at in range(4)),
-                  *(("families", names(parts[at::4], families.HOLDS)) for at in range(4)),
-                  *(("text_families", names([family], texts.HOLDS)) for family in texts.FAMILIES),
+                  *(("matrix", names(parts[at::6])) for at in range(6)),
+                  *(("matrix", names([row])) for row in texts),
                   ("heads", [test.__name__ for test in heads.TESTS if "process" not in test.__name__]),
                   ("question_answering", ["a_validation_has_scores_and_marked_answers", "predictions_have_the_scores_that_eval_prints",
-                                          "infer_answers_a_file_of_squad_as_eval_does", "a_killed_run_goes_on_to_the_same_weights"]),
+                                          "infer_answers_a_file_of_squad_as_eval_does"]),
                   ("embed", ["vectors_depend_on_their_line_alone", "files_of_numpy_hold_the_same"]),
                   ("resume", ["the_same_command_twice_changes_nothing", "a_signal_saves_and_leaves",
                               "saving_in_the_background_changes_nothing_but_the_wait",

@@ -1,5 +1,7 @@
 #include "base/atomic_file.h"
 
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,6 +19,19 @@ namespace stretto {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kAccessList = "system.posix_acl_access";
+
+// Of a file without a list, the new one loses that which it inherited from its folder.
+void copy_access_list(const fs::path& from, int file) {
+  const ssize_t size = ::getxattr(from.c_str(), kAccessList, nullptr, 0);
+  std::string list(size > 0 ? static_cast<size_t>(size) : 0, '\0');
+  if (!list.empty() && ::getxattr(from.c_str(), kAccessList, list.data(), list.size()) == size) {
+    ::fsetxattr(file, kAccessList, list.data(), list.size(), 0);
+  } else {
+    ::fremovexattr(file, kAccessList);
+  }
+}
 
 }  // namespace
 
@@ -70,6 +85,17 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
 }
 
 AtomicFile::~AtomicFile() = default;
+
+void AtomicFile::take_attributes_of(const fs::path& other) {
+  struct stat status {};
+  if (::stat(other.c_str(), &status) != 0) return;
+  const int file = temporary_->file().descriptor();
+  // A group of others may be given to members alone, an owner by root.
+  const bool has_owner = ::fchown(file, status.st_uid, status.st_gid) == 0;
+  if (!has_owner && ::fchown(file, static_cast<uid_t>(-1), status.st_gid) != 0) errno = 0;
+  copy_access_list(other, file);
+  ::fchmod(file, status.st_mode & 07777);
+}
 
 void AtomicFile::write(std::string_view bytes) {
   temporary_->file().write(bytes);

@@ -25,6 +25,10 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
+  /// Takes owner, group, mode and access list (ACL) of this file, as far as the system allows; for
+  /// the file that will be replaced, before anything is written.
+  void take_attributes_of(const std::filesystem::path& other);
+
   void write(std::string_view bytes);  ///< at the end
   /// Writes over bytes that there are already, a header for instance.
   void write_at(uint64_t offset, std::string_view bytes);

@@ -33,7 +33,8 @@ class DurableFile {
   void write_at(uint64_t offset, std::string_view bytes);
   /// Checks the size, fsyncs and closes.
   void close();
-  uint64_t size() const { return size_; }  ///< bytes written so far
+  uint64_t size() const { return size_; }         ///< bytes written so far
+  int descriptor() const { return file_.get(); }  ///< for attributes; -1 once it is closed
 
   /// Locks the file (flock) for as long as the returned descriptor, or this object, is open: the
   /// sign that its process lives. Where a file system knows no locks it is not locked.

@@ -24,23 +24,27 @@ std::string place(std::string_view bytes, std::string_view where, size_t line, s
          std::to_string(before.size() - line_start + 1);
 }
 
-// Walks over the text once without building anything. The library alone would take the last of two
-// equal keys and recurse without limit when a deep value is copied or freed.
+// Walks over the text once without building anything, and counts what the library would build. The
+// library alone would take the last of two equal keys and recurse without limit when a deep value
+// is copied or freed.
 class Guard : public nlohmann::json_sax<nlohmann::json> {
  public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
+  explicit Guard(Allowance& allowance) : allowance_(allowance) {}
+
+  bool null() override { return value(0); }
+  bool boolean(bool) override { return value(0); }
+  bool number_integer(number_integer_t) override { return value(0); }
+  bool number_unsigned(number_unsigned_t) override { return value(0); }
+  bool number_float(number_float_t, const string_t&) override { return value(0); }
+  bool string(string_t& text) override { return value(kStringBytes + heap_bytes(text)); }
   bool binary(binary_t&) override { return true; }
-  bool start_object(size_t) override { return enter(); }
+  bool start_object(size_t) override { return value(kObjectBytes) && enter(false); }
   bool end_object() override { return leave(); }
-  bool start_array(size_t) override { return enter(); }
+  bool start_array(size_t) override { return value(kArrayBytes) && enter(true); }
   bool end_array() override { return leave(); }
 
   bool key(string_t& name) override {
+    allowance_.take(kMemberBytes + heap_bytes(name), kWhat);
     if (keys_.back().insert(name).second) return true;
     reason_ = "key \"" + printable(name) + "\" stands twice in one object";
     return false;
@@ -57,16 +61,32 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   const std::string& reason() const { return reason_; }
 
  private:
-  bool enter() {
+  // What the library allocates for each, by the sizes of its types.
+  static constexpr uint64_t kMemberBytes = 96, kObjectBytes = 64, kArrayBytes = 32,
+                            kElementBytes = 32, kStringBytes = 48;
+  static constexpr std::string_view kWhat = "its JSON";
+
+  static uint64_t heap_bytes(const std::string& text) {
+    constexpr uint64_t kInPlace = 15, kOfBlock = 24;
+    return text.size() > kInPlace ? text.size() + kOfBlock : 0;
+  }
+  /// A value stands in its object's member, or is one more element of its list.
+  bool value(uint64_t num_bytes) {
+    allowance_.take(num_bytes + (!in_list_.empty() && in_list_.back() ? kElementBytes : 0), kWhat);
+    return true;
+  }
+  bool enter(bool is_list) {
     if (keys_.size() == kMaxDepth) {
       reason_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
       return false;
     }
     keys_.emplace_back();
+    in_list_.push_back(is_list);
     return true;
   }
   bool leave() {
     keys_.pop_back();
+    in_list_.pop_back();
     return true;
   }
   // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": the end.
@@ -75,7 +95,9 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
     return printable(at == std::string_view::npos ? what : what.substr(at + 2), 300);
   }
 
+  Allowance& allowance_;
   std::vector<std::set<std::string>> keys_;
+  std::vector<bool> in_list_;
   size_t offset_ = SIZE_MAX;
   std::string reason_;
 };
@@ -87,6 +109,12 @@ constexpr const char* kRemedy =
 
 nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
                           size_t part_at) {
+  Allowance allowance{std::string(where)};
+  return parse_json(bytes, where, max_bytes, allowance, part_at);
+}
+
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
+                          Allowance& allowance, size_t part_at) {
   const size_t first_line = std::max<size_t>(part_at, 1);
   if (max_bytes > 0 && bytes.size() > max_bytes) {
     throw Error(ExitCode::kBadData,
@@ -99,7 +127,8 @@ nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t
     throw Error(ExitCode::kBadData,
                 place(bytes, where, first_line, zero) + ": a zero byte is not JSON", kRemedy);
   }
-  Guard guard;
+  allowance.add_read(bytes.size());
+  Guard guard(allowance);
   if (!nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
     std::string at(where);
     if (guard.offset() != SIZE_MAX) {

@@ -4,10 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/allowance.h"
+
 namespace stretto {
 
 /// Parses JSON that may be broken or hostile. Refused, besides what the grammar refuses: nesting
-/// deeper than 64, a key twice in one object, invalid UTF-8, more than `max_bytes` (0 = no limit).
+/// deeper than 64, a key twice in one object, invalid UTF-8, more than `max_bytes` (0 = no limit),
+/// and what would take more memory than an Allowance has.
 ///
 /// @param where  the file, for the message
 /// @param part_at  the line in which `bytes` begin; 0: they are the whole file
@@ -15,5 +18,8 @@ namespace stretto {
 /// that stands twice, and of deep nesting; of a part of a file, its line is there.
 nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
                           size_t part_at = 0);
+/// The same as a part of a larger reading, whose allowance has the memory of the result.
+nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
+                          Allowance& allowance, size_t part_at = 0);
 
 }  // namespace stretto

@@ -97,11 +97,20 @@ void require_run(const fs::path& run_directory) {
 experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
                                              const std::vector<std::string>& overrides,
                                              Reads reads) {
+  std::vector<ForeignPath> ignored;
+  return load_run_config(run_directory, overrides, reads, KeepPaths::kNone, ignored);
+}
+
+experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
+                                             const std::vector<std::string>& overrides, Reads reads,
+                                             KeepPaths keep, std::vector<ForeignPath>& left_out) {
   require_run(run_directory);
   const fs::path path = run_directory / "config.toml";
   const std::string toml = experiment::read_run_config(run_directory);
   require_free_overrides(toml, path, overrides, reads);
-  return experiment::load_stored_experiment(toml, path.string(), overrides);
+  auto loaded = experiment::load_stored_experiment(toml, path.string(), overrides);
+  left_out = take_foreign_paths(loaded, run_directory, keep);
+  return loaded;
 }
 
 }  // namespace stretto::cli

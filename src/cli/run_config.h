@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/foreign_paths.h"
 #include "experiment/load_experiment.h"
 
 namespace stretto::cli {
@@ -16,11 +17,18 @@ enum class Reads : uint8_t { kOwnText, kAnyText };
 /// The experiment of a run folder, from its config.toml, with overrides of keys that do not shape
 /// what was trained: decode.*, eval.*, data.test_*, run.threads and others that are free to change.
 ///
+/// Files that the stored configuration names outside of the folder are left out, unless this user
+/// trained with it (cli/foreign_paths.h).
+///
 /// Throws Error(kUsage) when the folder is no run, and for an override of a fixed key;
 /// Error(kBadData) when config.toml is not the run's (experiment/run_config.h).
 experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
                                              const std::vector<std::string>& overrides,
                                              Reads reads = Reads::kOwnText);
+/// The same, with what was left out.
+experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
+                                             const std::vector<std::string>& overrides, Reads reads,
+                                             KeepPaths keep, std::vector<ForeignPath>& left_out);
 
 /// Throws Error(kUsage) when `run_directory` is no run folder; of a model folder of `transformers`
 /// it advises how one is imported.

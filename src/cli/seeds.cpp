@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "cli/engine.h"
 #include "distributed/launch.h"
+#include "experiment/data_files.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
@@ -68,7 +69,8 @@ int train_seeds(const SeedsRequest& request) {
   require_own_start();
   require_free_seed(request.overrides);
   const fs::path directory = request.directory;
-  seeds::SeedsSetup setup{.directory = directory, .runs = {}, .command = {}};
+  seeds::SeedsSetup setup{
+      .directory = directory, .runs = {}, .command = {}, .accept_data = request.accept_data};
   bool has_looked = false;  // all seeds have the same files and the same model
   // Whatever can be refused is, before the first seed has trained for hours.
   for (const int64_t seed : seeds::parse_seeds(request.seeds)) {
@@ -81,6 +83,8 @@ int train_seeds(const SeedsRequest& request) {
     setup.runs.push_back(
         {seed, hex64(xxh3_64(experiment.resolved_toml + std::to_string(request.until)))});
     setup.best_by = best_by(experiment.options);
+    setup.data_files = experiment::data_files_of(experiment.options);
+    setup.digests = experiment::digest_setting_of(experiment.options);
     setup.display = tasks::display_of(experiment.options);
   }
   setup.command = [&](int64_t seed, const fs::path& run) {

@@ -13,7 +13,7 @@ struct SeedsRequest {
   std::vector<std::string> overrides;
   std::string directory;  ///< DIR, with a folder for each seed
   std::string seeds;      ///< as seeds::parse_seeds() takes it
-  bool extend = false, json = false;
+  bool extend = false, accept_data = false, json = false;
   int64_t until = 0;
   /// The words of the user's command for one run folder, without a seed: "train", config, ….
   std::function<std::vector<std::string>(const std::string& run_directory)> words;

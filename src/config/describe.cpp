@@ -274,9 +274,11 @@ bool is_name_of_section(const Schema& schema, const std::string& name) {
   std::string advice = is_name_of_section(defaults, name) ? "" : other_value_advice(keys, name);
   if (advice.empty()) {
     std::string near = name.find('.') == std::string::npos ? suggest_section(name, defaults) : "";
-    if (near.empty()) near = suggest_key(name, defaults).path;
-    if (near.empty()) near = suggest_section(name, defaults);
-    if (near.empty()) {
+    const Suggestion meant = suggest_key(name, defaults);
+    advice = meant.instead;
+    if (near.empty()) near = meant.path;
+    if (near.empty() && advice.empty()) near = suggest_section(name, defaults);
+    if (near.empty() && advice.empty()) {
       std::vector<std::string> words;
       for (const auto& [schema, key, path] : keys) {
         words.push_back(last_name(path));
@@ -284,8 +286,10 @@ bool is_name_of_section(const Schema& schema, const std::string& name) {
       }
       near = closest(name, words);
     }
-    advice =
-        near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?";
+    if (advice.empty()) {
+      advice =
+          near.empty() ? "`stretto describe` lists the sections" : "did you mean `" + near + "`?";
+    }
   }
   throw Error(ExitCode::kUsage, "there is no section, key or component `" + printable(name) + "`",
               advice);

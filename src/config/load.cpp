@@ -240,7 +240,7 @@ class Reader {
       return unknown_section(path, *inner, base, place, answer);
     const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
     problem(place, "unknown key `" + printable(path) + "`",
-            near.path.empty() ? where_to_look(path) : key_hint(near), path, {near.path});
+            near.path.empty() ? no_key_hint(near, path) : key_hint(near), path, {near.path});
   }
 
   // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.
@@ -387,8 +387,10 @@ class Reader {
       if (!answer || node->is_table() || moved.size() == kMostMoved) break;
       const std::string name(key->str());
       const auto found = suggest_key(detail::joined(path, name), schema_);
+      if (!found.instead.empty()) moved.push_back("`" + printable(name) + "`: " + found.instead);
       if (found.path.empty()) continue;
-      moved.push_back("`" + printable(name) + "` is " + as_answer(found));
+      moved.push_back("`" + printable(name) + "` is " + (found.is_guess ? "perhaps " : "") +
+                      as_answer(found));
       meant.push_back(found.path);
     }
     problem(place, what, moved.empty() ? where_to_look(path) : "of its keys, " + join(moved, ", "),
@@ -403,10 +405,15 @@ class Reader {
   }
 
   std::string key_hint(const Suggestion& near) const {
-    std::string hint = "did you mean " + as_answer(near) + "?";
+    const char* mean = near.is_guess ? "perhaps you meant " : "did you mean ";
+    std::string hint = mean + as_answer(near) + "?";
     if (!names_a_value(near) && !near.note.empty()) hint += " " + near.note;
     const Key* key = schema_.find(near.path);
     return key == nullptr ? hint : hint + " (" + key_summary(*key, defaults_) + ")";
+  }
+
+  std::string no_key_hint(const Suggestion& near, const std::string& path) const {
+    return near.instead.empty() ? where_to_look(path) : near.instead;
   }
 
   std::string where_to_look(const std::string& path) const {
@@ -560,6 +567,7 @@ Origins load_file(const fs::path& path, const std::vector<std::string>& override
                  std::make_move_iterator(beneath.end()));
   }
   auto wrong_names = take_shape(files, overrides, schema, defaults);
+  if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
@@ -569,6 +577,7 @@ Origins load_text(std::string_view text, const std::string& where, const fs::pat
                   std::vector<Problem>& problems) {
   auto files = read_toml_text(text, where, base, problems);
   auto wrong_names = take_shape(files, overrides, schema, defaults);
+  if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }

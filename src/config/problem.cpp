@@ -75,8 +75,7 @@ std::vector<Problem> in_order(std::vector<Problem> problems) {
   return problems;
 }
 
-void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
-  if (problems.empty()) return;
+std::string problems_text(const std::vector<Problem>& problems) {
   const auto sorted = in_order(problems);
   std::string text;
   for (size_t i = 0; i < std::min(sorted.size(), kMostProblemsShown); ++i) {
@@ -88,7 +87,11 @@ void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
   if (sorted.size() > 1) text += "\n" + std::to_string(sorted.size()) + " errors";
   if (sorted.size() > kMostProblemsShown)
     text += ", the first " + std::to_string(kMostProblemsShown) + " are above";
-  throw Error(code, text);
+  return text;
+}
+
+void throw_problems(const std::vector<Problem>& problems, ExitCode code) {
+  if (!problems.empty()) throw Error(code, problems_text(problems));
 }
 
 }  // namespace stretto::config

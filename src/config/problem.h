@@ -91,6 +91,9 @@ std::vector<Problem> in_order(std::vector<Problem> problems);
 /// More problems than this have one cause, which the first of them show.
 inline constexpr size_t kMostProblemsShown = 50;
 
+/// What an Error of these problems says, without the word "error" in front; empty = there are none.
+std::string problems_text(const std::vector<Problem>& problems);
+
 /// All problems in one Error, in_order(), each with its place and hint; nothing when there are
 /// none.
 void throw_problems(const std::vector<Problem>& problems, ExitCode code = ExitCode::kUsage);

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -49,6 +51,15 @@ struct Section {
   std::string help;
   std::vector<OtherName> other_names = {};
   bool is_entry = false;  ///< of a list of tables: `[[model.encoders]]`
+};
+
+/// An option of another toolkit whose name alone does not lead to a key: it is an option of a
+/// command here, or nothing, or a key depends on its section. Names that mean a key wherever they
+/// are typed stand with that key (FieldDecl::also_called).
+struct ForeignOption {
+  std::string_view name;   ///< as OtherName::name
+  std::string_view key;    ///< path of the key that was meant; empty = there is none
+  std::string_view words;  ///< with a key as OtherName::note, else what to do instead
 };
 
 struct Schema;
@@ -114,6 +125,9 @@ struct Schema {
   std::vector<List> lists = {};
   std::vector<RetiredKey> retired = {};
   std::function<Schema()> bound_again = {};  ///< the same object's, after a select() or make()
+  /// Gives the object the defaults that depend on its parts; for schemas that messages read.
+  std::function<void()> settle = {};
+  std::span<const ForeignOption> foreign = {};  ///< of a table that lasts
 
   const Key* find(const std::string& path) const;  ///< by its path, or by the one that it had
   const RetiredKey* find_retired(const std::string& path) const;

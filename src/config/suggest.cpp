@@ -140,6 +140,22 @@ struct Typed {
   std::string section;  ///< the one that was meant when `parent` is a slip
 };
 
+/// Whether a name is so near that nothing else was meant: equal letters, or words in another order.
+bool is_certain(double spelling) {
+  return spelling <= 1;
+}
+
+// Of a key that the schema has, or of what no key does. A whole path is meant before its last name.
+const ForeignOption* find_foreign(const Typed& typed, const Schema& schema) {
+  for (const std::string_view name : {typed.whole, typed.leaf}) {
+    for (const auto& option : schema.foreign) {
+      if (option.name != name) continue;
+      if (option.key.empty() || schema.find(std::string(option.key)) != nullptr) return &option;
+    }
+  }
+  return nullptr;
+}
+
 double own_cost(const Typed& typed, const SplitPath& known) {
   const double name = name_cost(typed.leaf, known.leaf);
   return name + parent_cost(typed.parent, known.parent, typed.section,
@@ -154,17 +170,29 @@ double other_cost(const Typed& typed, const SplitPath& known, std::string_view o
   return kOtherName + slip + parent_cost(typed.parent, known.parent, typed.section, kOtherSection);
 }
 
+double composed_spelling(const Typed& typed, const SplitPath& section, std::string_view leaf) {
+  return slip_cost(typed.leaf, std::string(section.leaf) + "_" + std::string(leaf));
+}
+
+/// Whether only spelling led to the key. @param other  name of another toolkit that did; or nullptr
+bool is_guess(const Typed& typed, std::string_view path, const std::string* other) {
+  if (other != nullptr && *other == typed.whole) return false;
+  const SplitPath known = split_path(path), section = split_path(known.parent);
+  const std::string_view name = other == nullptr ? known.leaf : std::string_view(*other);
+  return !is_certain(slip_cost(typed.leaf, name)) &&
+         !is_certain(composed_spelling(typed, section, name));
+}
+
 /// Whether the section's own name may stand in the typed word, as in `eval_every`.
 bool may_be_composed(const Typed& typed, const SplitPath& section) {
   return !section.leaf.empty() && typed.leaf.size() > section.leaf.size() &&
          typed.leaf.find(section.leaf) != std::string_view::npos;
 }
 
-/// `eval_every` and `decoder_layers`: the section in the key's word.
+/// `eval_every` and `decoder_layers`: the section in the key's word. Slips count little.
 double composed_cost(const Typed& typed, const SplitPath& section, std::string_view leaf) {
   if (leaf.find('.') != std::string_view::npos) return kNone;
-  const std::string composed = std::string(section.leaf) + "_" + std::string(leaf);
-  const double spelling = slip_cost(typed.leaf, composed);
+  const double spelling = composed_spelling(typed, section, leaf);
   if (spelling > 1) return kNone;
   return kOtherName + spelling / 4 +
          parent_cost(typed.parent, section.parent, typed.section, kOtherSection);
@@ -207,14 +235,20 @@ Suggestion suggest_key(const std::string& path, const Schema& schema) {
   if (!parent.empty() && schema.find_section(parent) == nullptr) {
     typed.section = suggest_section(parent, schema);
   }
+  if (const auto* foreign = find_foreign(typed, schema)) {
+    const std::string words(foreign->words);
+    if (foreign->key.empty()) return {.path = "", .note = "", .instead = words};
+    return {.path = std::string(foreign->key), .note = words};
+  }
   const Key* best = nullptr;
-  const std::string* note = nullptr;
+  const std::string *note = nullptr, *name = nullptr;  // `name`: of another toolkit
   double best_cost = kNone;
-  const auto offer = [&](double cost, const Key& key, const std::string* note_of_name) {
+  const auto offer = [&](double cost, const Key& key, const OtherName* other) {
     if (cost >= best_cost) return;
     best_cost = cost;
     best = &key;
-    note = note_of_name;
+    note = other == nullptr ? nullptr : &other->note;
+    name = other == nullptr ? nullptr : &other->name;
   };
   for (const auto& key : schema.keys) {
     const SplitPath known = split_path(key.path);
@@ -223,12 +257,14 @@ Suggestion suggest_key(const std::string& path, const Schema& schema) {
     offer(own_cost(typed, known), key, nullptr);
     if (composed) offer(composed_cost(typed, section, known.leaf), key, nullptr);
     for (const auto& other : key.other_names) {
-      offer(other_cost(typed, known, other.name), key, &other.note);
-      if (composed) offer(composed_cost(typed, section, other.name), key, &other.note);
+      offer(other_cost(typed, known, other.name), key, &other);
+      if (composed) offer(composed_cost(typed, section, other.name), key, &other);
     }
   }
   if (best == nullptr) return {};
-  return {best->path, note == nullptr ? "" : *note};
+  return {.path = best->path,
+          .note = note == nullptr ? "" : *note,
+          .is_guess = is_guess(typed, best->path, name)};
 }
 
 }  // namespace stretto::config

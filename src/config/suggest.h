@@ -10,13 +10,18 @@ namespace stretto::config {
 struct Suggestion {
   std::string path;  ///< empty = none is near
   std::string note;  ///< of the name that was typed, see OtherName; mostly empty
+  /// Where no key does what was typed (ForeignOption): what to do instead.
+  std::string instead = {};
+  /// Spelling alone led to the key: another one may have been meant.
+  bool is_guess = false;
 };
 
 /// The key that somebody who wrote `path` most likely meant.
 ///
 /// Looks at spelling (edit distance, case, hyphens, order of words, words left out), at keys of the
 /// same name in other sections, at section and key in one word (`eval_every`), and at the names
-/// that other toolkits use (`Key::other_names`).
+/// that other toolkits use (`Key::other_names`, `Schema::foreign`). What is written there is known,
+/// and spelling is not asked.
 Suggestion suggest_key(const std::string& path, const Schema& schema);
 
 /// The same for the name of a section or list of tables; empty = none is near.

@@ -1,7 +1,11 @@
 #include "data/cache_folder.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
@@ -13,6 +17,21 @@ namespace stretto::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+// As make_directories(), with rights for this user alone.
+void make_private_directories(const fs::path& path) {
+  if (retried([&] { return ::mkdir(path.c_str(), 0700); }) == 0) return;
+  const int reason = errno;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return make_private(path);
+  if (reason != ENOENT || !path.has_parent_path() || path.parent_path() == path) {
+    throw_io_error("cannot create", path, reason);
+  }
+  if (!fs::is_directory(path.parent_path(), ignored)) make_private_directories(path.parent_path());
+  if (retried([&] { return ::mkdir(path.c_str(), 0700); }) != 0 && errno != EEXIST) {
+    throw_io_error("cannot create", path, errno);
+  }
+}
 
 void remove_stale_builds(const fs::path& root, const std::string& prefix) {
   for (const auto& entry : fs::directory_iterator(root)) {
@@ -36,9 +55,27 @@ void put_in_place(const fs::path& aside, const fs::path& folder) {
 
 }  // namespace
 
+fs::path open_cache(const std::string& chosen) {
+  const fs::path root = chosen.empty() ? user_cache_dir() : fs::path(chosen);
+  make_cache_directory(root / "hashes");
+  // Where a variable names the folder, it may hold other things for other people.
+  if (chosen.empty() && std::getenv("STRETTO_CACHE") == nullptr) make_private(root);
+  return root;
+}
+
+void make_private(const fs::path& folder) {
+  constexpr mode_t kOthers = 077;
+  const Descriptor open(
+      retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  struct stat status {};
+  if (!open || ::fstat(open.get(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  // Some file systems know no modes: then there is nothing to take away.
+  if ((status.st_mode & kOthers) != 0) ::fchmod(open.get(), 0700);
+}
+
 void make_cache_directory(const fs::path& path) {
   try {
-    make_directories(path);
+    make_private_directories(path);
   } catch (const Error& error) {
     throw Error(ExitCode::kIo, std::string("the token cache: ") + error.what(),
                 "set data.cache_dir to a folder where you may write");

@@ -2,11 +2,22 @@
 
 #include <filesystem>
 #include <functional>
+#include <string>
 
 namespace stretto::data {
 
-/// Makes a folder of the cache. Throws Error(kIo) with where to put the cache else.
+/// The folder of the cache, made where there is none: `chosen`, data.cache_dir, or the user's own
+/// cache folder where that is empty. The cache holds people's text: what is made is open to this
+/// user alone (0700), and so are the user's own cache folder and entries that were made otherwise.
+/// A folder that was there and was chosen stays as it is. Throws as make_cache_directory() does.
+std::filesystem::path open_cache(const std::string& chosen);
+
+/// Makes a folder in the cache, and those above it, for this user alone. Throws Error(kIo) with
+/// where to put the cache else.
 void make_cache_directory(const std::filesystem::path& path);
+
+/// Takes the rights of others away from a folder of this user; one that is not there is no error.
+void make_private(const std::filesystem::path& folder);
 
 /// Builds a folder of the cache beside its place and renames it, so that a build that is killed
 /// leaves nothing that is used; what killed builds of this folder left is removed. The caller holds

@@ -2,20 +2,17 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <exception>
 #include <optional>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "data/byte_stream.h"
+#include "data/on_threads.h"
 
 namespace stretto::data {
 namespace {
@@ -23,12 +20,6 @@ namespace {
 constexpr size_t kHashBytes = size_t{1} << 20;
 constexpr uint64_t kSettledNs = 2'000'000'000;
 constexpr size_t kMaxMemoryBytes = size_t{64} << 10;  // a path has a few thousand at most
-
-std::string stamp_text(const FileStamp& stamp) {
-  std::ostringstream text;
-  text << "2 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.inode << ' ' << stamp.device;
-  return text.str();
-}
 
 uint64_t hash_bytes(const std::filesystem::path& path) {
   const auto bytes = open_plain(path);
@@ -72,20 +63,45 @@ std::optional<uint64_t> remembered_hash(const std::filesystem::path& memory,
   return std::stoull(hash, nullptr, 16);
 }
 
+std::string absolute_path(const std::filesystem::path& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+std::filesystem::path memory_of(const std::string& absolute,
+                                const std::filesystem::path& memory_dir) {
+  return memory_dir / hex64(xxh3_64(absolute));
+}
+
 uint64_t content_hash(const std::filesystem::path& path, const std::filesystem::path& memory_dir) {
   const FileStamp stamp = file_stamp(path);
-  const std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
-  const std::filesystem::path memory = memory_dir / hex64(xxh3_64(absolute));
-  const std::string expected = stamp_text(stamp);
-  if (const auto known = remembered_hash(memory, expected, absolute)) return *known;
+  if (memory_dir.empty()) return hash_bytes(path);
+  const std::string absolute = absolute_path(path);
+  const auto known = remembered_hash(memory_of(absolute, memory_dir), stamp_text(stamp), absolute);
+  if (known) return *known;
   const uint64_t hash = hash_bytes(path);
-  if (file_stamp(path) == stamp && stamp.mtime_ns + kSettledNs < now_ns()) {
-    write_file_atomic(memory, memory_text(expected, hex64(hash), absolute));
-  }
+  remember_hash(path, stamp, hash, memory_dir);
   return hash;
 }
 
 }  // namespace
+
+std::string stamp_text(const FileStamp& stamp) {
+  std::ostringstream text;
+  text << "2 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.inode << ' ' << stamp.device;
+  return text.str();
+}
+
+bool is_settled(const std::filesystem::path& path, const FileStamp& stamp) {
+  return file_stamp(path) == stamp && stamp.mtime_ns + kSettledNs < now_ns();
+}
+
+void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
+                   const std::filesystem::path& memory_dir) {
+  if (memory_dir.empty() || !is_settled(path, stamp)) return;
+  const std::string absolute = absolute_path(path);
+  write_file_atomic(memory_of(absolute, memory_dir),
+                    memory_text(stamp_text(stamp), hex64(hash), absolute));
+}
 
 FileStamp file_stamp(const std::filesystem::path& path) {
   struct stat info {};
@@ -103,26 +119,8 @@ FileStamp file_stamp(const std::filesystem::path& path) {
 std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,
                                      const std::filesystem::path& memory_dir, int64_t threads) {
   std::vector<uint64_t> hashes(files.size());
-  std::vector<std::exception_ptr> failures(files.size());
-  std::atomic<size_t> next{0};
-  const auto work = [&] {
-    for (size_t i = next++; i < files.size(); i = next++) {
-      try {
-        hashes[i] = content_hash(files[i], memory_dir);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    const auto helpers = std::min<int64_t>(threads, static_cast<int64_t>(files.size())) - 1;
-    std::vector<std::jthread> pool;
-    for (int64_t i = 0; i < helpers; ++i) pool.emplace_back(work);
-    work();
-  }
-  for (const auto& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  for_each_on_threads(files.size(), threads,
+                      [&](size_t i) { hashes[i] = content_hash(files[i], memory_dir); });
   return hashes;
 }
 

@@ -15,11 +15,22 @@ struct FileStamp {
 /// Throws as open_bytes() does for a file that is missing or not regular.
 FileStamp file_stamp(const std::filesystem::path& path);
 
+/// A line that two stamps share only when they are equal.
+std::string stamp_text(const FileStamp& stamp);
+/// Whether what was read since `stamp` may be remembered under it: the file has it still, and was
+/// not changed within the last two seconds, when a second change could leave its stamp as it is.
+bool is_settled(const std::filesystem::path& path, const FileStamp& stamp);
+
 /// XXH3-64 of each file's bytes, several files at once. What was hashed before is remembered in
 /// `memory_dir`, one small file per path under a checksum, by size, time, inode and device, so that
-/// a second start does not read a large corpus again; a file changed within the last two seconds is
-/// not remembered, because a second change could leave its stamp as it is.
+/// a second start does not read a large corpus again; only a file that is_settled() is remembered.
+/// @param memory_dir  empty = nothing is remembered
 std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,
                                      const std::filesystem::path& memory_dir, int64_t threads);
+
+/// Remembers a hash that somebody has made of a file's bytes, where that may be.
+/// @param stamp  from before it was read
+void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
+                   const std::filesystem::path& memory_dir);
 
 }  // namespace stretto::data

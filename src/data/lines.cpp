@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/bad_samples.h"
 
 namespace stretto::data {
 namespace {
@@ -61,6 +62,7 @@ bool LineReader::next(std::string_view& line) {
   if (!any) return false;
   ++line_number_;
   line = {buffer_.data() + begin_, length};
+  if (line_number_ == 1 && begin_ + length == end_) require_line_ends(line);
   begin_ = std::min(begin_ + length + 1, end_);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.size() > static_cast<size_t>(kMaxLineBytes)) {
@@ -69,31 +71,47 @@ bool LineReader::next(std::string_view& line) {
     throw_too_long();
   }
   if (const size_t nul = line.find('\0'); nul != std::string_view::npos) {
-    throw Error(ExitCode::kBadData,
-                name_ + ":" + std::to_string(line_number_) + ":" + std::to_string(nul + 1) +
-                    ": a NUL byte, so this is not UTF-8 text",
-                "UTF-16 text: convert it with `iconv -f UTF-16 -t UTF-8`; a compressed file needs "
-                "its .gz or .zst ending; stray NUL bytes: remove them with `tr -d '\\000'`");
+    throw SampleError(
+        name_,
+        ":" + std::to_string(line_number_) + ":" + std::to_string(nul + 1) +
+            ": a NUL byte, so this is not UTF-8 text",
+        "UTF-16 text: convert it with `iconv -f UTF-16 -t UTF-8`; a compressed file needs "
+        "its .gz or .zst ending; stray NUL bytes: remove them with `tr -d '\\000'`");
   }
   return true;
 }
 
+/// One '\r' may be text; several without any '\n' are the line ends of an old Macintosh, which some
+/// spreadsheets still write.
+/// @param text  from the begin of the file on
+void LineReader::require_line_ends(std::string_view text) const {
+  if (text.find('\n') != std::string_view::npos) return;
+  if (std::count(text.begin(), text.end(), '\r') < 2) return;
+  throw Error(ExitCode::kBadData,
+              name_ + ": lines end with CR alone, and LF ends a line, so this is one line",
+              "convert the file with `tr '\\r' '\\n' < OLD > NEW`");
+}
+
 /// Reads on to the end of the line to tell how long it is; keeps nothing of it.
 void LineReader::throw_too_long() {
+  if (line_number_ == 0) require_line_ends({buffer_.data() + begin_, end_ - begin_});
   int64_t length = 0;
   while (true) {
     const void* found = std::memchr(buffer_.data() + begin_, '\n', end_ - begin_);
     if (found != nullptr) {
-      length += static_cast<const char*>(found) - (buffer_.data() + begin_);
+      const auto rest = static_cast<const char*>(found) - (buffer_.data() + begin_);
+      length += rest;
+      begin_ += static_cast<size_t>(rest) + 1;
       break;
     }
     length += static_cast<int64_t>(end_ - begin_);
     begin_ = end_;
     if (!fill()) break;
   }
-  throw Error(
-      ExitCode::kBadData,
-      name_ + ":" + std::to_string(line_number_ + 1) + ": this line has " + with_thousands(length) +
+  ++line_number_;
+  throw SampleError(
+      name_,
+      ":" + std::to_string(line_number_) + ": this line has " + with_thousands(length) +
           " bytes; a line may have at most " + with_thousands(kMaxLineBytes),
       "split this line, or remove it here and in the files that go with this one line by line");
 }

@@ -16,7 +16,8 @@ inline constexpr int64_t kMaxLineBytes = 999'999;
 ///
 /// A line ends at '\n' alone (U+2028, form feed and a lone '\r' are text, so that files that go
 /// together can never fall out of step); one '\r' before it is dropped, and so is a byte order mark
-/// at the start of the file. The last line needs no '\n'. Bytes are passed on as they are.
+/// at the start of the file. The last line needs no '\n'. Bytes are passed on as they are. A file
+/// in which '\r' alone ends lines is refused.
 class LineReader {
  public:
   /// @param name  what messages call the input
@@ -25,7 +26,9 @@ class LineReader {
   explicit LineReader(const std::string& path);
 
   /// @param line  valid until the next call
-  /// Throws Error(kBadData), with file and line, at a NUL byte or at a line that is too long.
+  /// Throws a SampleError (data/bad_samples.h), with file and line, at a NUL byte or at a line that
+  /// is too long: the next call goes on behind that line. Throws Error(kBadData) where '\r' alone
+  /// ends lines.
   bool next(std::string_view& line);
 
   int64_t line_number() const { return line_number_; }  ///< of the last line, from 1
@@ -35,6 +38,7 @@ class LineReader {
   bool fill();
   bool find_end(size_t& length);
   [[noreturn]] void throw_too_long();
+  void require_line_ends(std::string_view text) const;
 
   std::unique_ptr<ByteStream> bytes_;
   std::string name_;

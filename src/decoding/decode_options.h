@@ -85,8 +85,7 @@ struct DecodeOptions {
             .also_called({"batch_size", "batch_tokens", "max_tokens_decode"}),
         field(&O::alignment_layer, "alignment_layer",
               "decoder layer whose mean cross-attention is the alignment; -1 = last", at_least(-1),
-              scoring)
-            .also_called({"alignment", "print_alignment"}),
+              scoring),
     };
   }
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/random.h"
@@ -47,6 +48,7 @@ class Search {
   std::vector<std::vector<Hypothesis>> run();
 
  private:
+  std::vector<bool> nan_lanes(const at::Tensor& log_probs) const;
   void apply_rules(at::Tensor& log_probs);
   void choose_only(at::Tensor& row, int64_t token) const;
   void forbid(at::Tensor& row, const Lane& lane) const;
@@ -55,6 +57,7 @@ class Search {
   Continuation extend_samples(const Source& source, int64_t first_lane,
                               const at::Tensor& log_probs);
   void finish(const Source& source, const Lane& lane, float eos_log_prob);
+  void give_up(const Source& source);
   std::vector<std::vector<Hypothesis>> sorted();
 
   bool beam() const { return options_.method == "beam"; }
@@ -94,6 +97,7 @@ std::vector<std::vector<Hypothesis>> Search::run() {
   std::vector<int64_t> tokens(alive_.size() * options_.beam_size, input_.bos);
   for (; !alive_.empty(); ++step_) {
     at::Tensor log_probs = model_.step(at::tensor(tokens, at::kLong));
+    const auto is_nan = nan_lanes(log_probs);
     apply_rules(log_probs);
     const auto rows = beam() ? likeliest(log_probs, 2 * options_.beam_size)
                              : std::vector<std::vector<Candidate>>{};
@@ -104,6 +108,12 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     tokens.clear();
     int64_t first_lane = 0;
     for (Source& source : alive_) {
+      const auto own = is_nan.begin() + first_lane;
+      if (std::find(own, own + std::ssize(source.lanes), true) != own + std::ssize(source.lanes)) {
+        give_up(source);
+        first_lane += std::ssize(source.lanes);
+        continue;
+      }
       Continuation going_on = beam() ? extend_beam(source, first_lane, rows)
                                      : extend_samples(source, first_lane, log_probs);
       first_lane += static_cast<int64_t>(source.lanes.size());
@@ -117,6 +127,16 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     if (!alive_.empty()) model_.reorder(parents);
   }
   return sorted();
+}
+
+// NaN among the scores of a lane makes all of its log-probabilities NaN, so that one column tells.
+std::vector<bool> Search::nan_lanes(const at::Tensor& log_probs) const {
+  const at::Tensor column = log_probs.select(1, input_.eos).to(at::kCPU, at::kFloat).contiguous();
+  std::vector<bool> lanes;
+  for (int64_t i = 0; i < column.size(0); ++i) {
+    lanes.push_back(std::isnan(column.const_data_ptr<float>()[i]));
+  }
+  return lanes;
 }
 
 int64_t Search::forced_token(const Source& source) const {
@@ -233,6 +253,13 @@ void Search::finish(const Source& source, const Lane& lane, float eos_log_prob) 
   done.length = static_cast<int64_t>(lane.ids.size()) + 1;
   done.score = length_penalised(done.log_prob, done.length, options_);
   finished_[source.index].push_back(std::move(done));
+}
+
+void Search::give_up(const Source& source) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Hypothesis none;
+  none.score = none.log_prob = kNan;
+  finished_[source.index] = {none};
 }
 
 std::vector<std::vector<Hypothesis>> Search::sorted() {

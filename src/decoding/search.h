@@ -48,6 +48,9 @@ double length_penalised(double log_prob, int64_t length, const DecodeOptions& op
 /// "sample": beam_size independent draws from the distribution after temperature, top_k and top_p.
 /// The number behind each draw is a function of (seed, sentence id, step, hypothesis) alone, so
 /// that a result does not depend on the company in the batch. log_prob is the model's, unsharpened.
+///
+/// A source for which the model gives NaN instead of probabilities has one hypothesis, without ids,
+/// whose score is NaN.
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const SearchInput& input,
                                             const DecodeOptions& options);
 

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "base/stdout.h"
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
@@ -38,7 +39,7 @@ int run_average(const AverageRequest& request) {
     require_one_model(chosen, folder);
     path = runs::average_checkpoints(folder.directory(), chosen, identity, request.name);
   }
-  std::cout << path.string() << std::endl;
+  std::cout << shown_on_stdout(path.string()) << std::endl;
   return 0;
 }
 

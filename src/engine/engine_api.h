@@ -20,7 +20,8 @@ struct TrainRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   bool extend = false;
-  int64_t until = 0;  ///< updates, see train::TrainerSetup
+  bool accept_data = false;  ///< goes on although training or validation data have changed
+  int64_t until = 0;         ///< updates, see train::TrainerSetup
 };
 
 using tasks::CostRequest;

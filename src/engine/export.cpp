@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "base/stdout.h"
 #include "engine/commands.h"
 #include "interchange/export_model.h"
 #include "tasks/described_by.h"
@@ -12,8 +13,9 @@ int run_export(const ExportRequest& request) {
   const auto run = tasks::open_exported_run(request);
   interchange::require_kind_of_class(run.experiment, request.model_type);
   const std::string model_class = tasks::family_of(run.experiment).export_model(run, request);
-  std::cout << request.folder << ": " << model_class << ", from "
-            << tasks::name_of(run.checkpoint.directory, run.folder) << std::endl;
+  std::cout << shown_on_stdout(request.folder + ": " + model_class + ", from " +
+                               tasks::name_of(run.checkpoint.directory, run.folder))
+            << std::endl;
   return 0;
 }
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string_view>
+#include <unordered_set>
 
+#include "base/allowance.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
@@ -32,6 +36,31 @@ store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
           store::DType::kF32,
           tensor.sizes().vec(),
           {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
+}
+
+/// Throws where tensors with first weights would dwarf those of the folder: then config.json is
+/// that of another model, or made to exhaust memory.
+/// @param network  without memory
+void require_few_first_weights(const std::vector<store::TensorView>& imported,
+                               const torch::nn::Module& network, const std::string& where) {
+  std::unordered_set<std::string_view> names;
+  Allowance allowance(where);
+  for (const auto& tensor : imported) {
+    names.insert(tensor.name);
+    allowance.add_read(tensor.bytes.size());
+  }
+  uint64_t missing = 0;
+  for (const auto& item : network.named_parameters()) {
+    if (!names.contains(item.key())) missing += item.value().nbytes();
+  }
+  if (missing <= allowance.limit()) return;
+  throw Error(ExitCode::kBadData,
+              where + ": config.json describes tensors of " + human_bytes(missing) +
+                  " that the weights do not have, and the weights have " +
+                  human_bytes(allowance.num_read()) +
+                  "; --allow-missing makes at most 8 times as much and 256 MiB",
+              "correct the sizes in config.json (hidden_size, num_hidden_layers, …), or copy the "
+              "weights that belong to it");
 }
 
 /// Every parameter of the network that the configuration describes: the folder's tensor, or the
@@ -124,7 +153,7 @@ void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& ru
 
 void tell_result(const ImportRequest& request, const std::string& model_class,
                  const std::vector<store::TensorView>& tensors, int64_t pieces) {
-  std::cout << request.run_directory << ": " << model_class << ", "
+  std::cout << shown_on_stdout(request.run_directory) << ": " << model_class << ", "
             << with_thousands(count_elements(tensors)) << " parameters, "
             << counted(pieces, "piece") << std::endl;
 }
@@ -136,10 +165,14 @@ int run_import(const ImportRequest& request) {
   interchange::NewFolder target(request.run_directory);
   const auto model = interchange::import_folder(request.folder, request.options);
   const auto loaded = interchange::load_described(model.experiment, request.folder);
-  // What config.json says is compared with the weights before the network takes memory, unless
-  // some of it is to have first weights.
-  const auto network = tasks::family_of(loaded.options)
-                           .make_network(loaded.options, model.assets, !model.missing.empty());
+  // What config.json says is compared with the weights before a network takes memory. It does so
+  // only where some tensors are to have first weights.
+  const auto& family = tasks::family_of(loaded.options);
+  auto network = family.make_network(loaded.options, model.assets, false);
+  if (!model.missing.empty()) {
+    require_few_first_weights(model.tensors, *network, request.folder);
+    network = family.make_network(loaded.options, model.assets, true);
+  }
   const interchange::ReadTensors read{.ours = model.tensors, .names = model.names};
   const auto tensors = complete(read, *network, request.folder);
   write_run(model.assets, loaded, tensors, target.path());

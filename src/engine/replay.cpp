@@ -11,8 +11,10 @@
 #include "base/text.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/data_files.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/provenance.h"
+#include "runs/run_data.h"
 #include "runs/run_folder.h"
 #include "tasks/registry.h"
 #include "train/forensics/forensics_report.h"
@@ -91,7 +93,7 @@ void require_tokenizer_of(const train::SavedReport& saved, const std::string& fi
                           const std::filesystem::path& folder) {
   const auto difference =
       runs::tokenizer_difference(saved.record.tokenizer, runs::tokenizer_hashes(assets));
-  if (difference.empty()) return;
+  if (difference.empty()) return runs::require_listed_files(saved.record.tokenizer, folder, file);
   throw Error(
       ExitCode::kBadData,
       file + " was made with another tokenizer than there is: " + (folder / difference).string(),
@@ -280,6 +282,9 @@ int run_replay(const ReplayRequest& request) {
   }
   const auto assets = folder.read_assets();
   require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
+  // Remembered nowhere: a replay writes nothing.
+  runs::require_data_of_step(folder, experiment::data_files_of(experiment), {.threads = 1},
+                             saved.record.step);
   const at::Device device = prepare_process(experiment);
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});

@@ -16,6 +16,7 @@
 #include "distributed/make_group.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/data_files.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
@@ -23,6 +24,7 @@
 #include "optim/precision.h"
 #include "optim/rate_table.h"
 #include "runs/provenance.h"
+#include "runs/run_data.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
 #include "tasks/displays.h"
@@ -150,11 +152,20 @@ distributed::ProcessGroup look_and_join(const TrainRequest& request) {
   return group;
 }
 
-// The run's folder, on rank 0 alone, and whether it had this run in it before.
+// The run's folder and what it knows of its data, on rank 0 alone, and whether it had this run in
+// it before.
 struct Place {
   std::optional<runs::RunFolder> folder;
+  std::optional<runs::RunData> data;
   bool goes_on = false;
 };
+
+runs::RunData::Look look_at_data(const TrainRequest& request) {
+  const auto& experiment = request.experiment.options;
+  return {.files = experiment::data_files_of(experiment),
+          .setting = experiment::digest_setting_of(experiment),
+          .accept = request.accept_data};
+}
 
 Place open_place(const TrainRequest& request, const distributed::ProcessGroup& group) {
   if (!group.is_root()) return {};
@@ -163,12 +174,14 @@ Place open_place(const TrainRequest& request, const distributed::ProcessGroup& g
       experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
   if (standing.anew) folder.begin_anew(standing.keeps_tokenizer);
   const bool goes_on = folder.has_run();
+  runs::RunData data(folder, look_at_data(request));
   folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
   log::open_file(folder.directory() / "log.txt");
+  data.begin(folder);
   if (standing.anew) {
     log::info("another configuration that was here made no update: this one takes its place");
   }
-  return {std::move(folder), goes_on};
+  return {std::move(folder), std::move(data), goes_on};
 }
 
 void warn_of_an_idle_gpu(const std::string& wanted, at::Device device) {
@@ -259,7 +272,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
 int run_train(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const auto group = look_and_join(request);
-  auto [folder, goes_on] = open_place(request, group);
+  auto [folder, data, goes_on] = open_place(request, group);
   const at::Device device = prepare_process(experiment, group);
   const auto precision =
       agreed_precision(experiment.train.precision, "train.precision", device, group);
@@ -306,10 +319,16 @@ int run_train(const TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .display = tasks::display_of(experiment)};
+                       .display = tasks::display_of(experiment),
+                      .notes = task->notes()};
   setup.open_initial_run = [&] { return tasks::open_and_tell_initial_run(experiment); };
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };
+  }
+  if (folder) {
+    setup.notes_at = [&folder = *folder, &data = *data](int64_t step) {
+      return data.notes_at(folder, step);
+    };
   }
   const ExitCode code = train::Trainer(*task, std::move(setup), group).run();
   if (folder && experiment.report.html) {

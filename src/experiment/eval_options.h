@@ -40,7 +40,9 @@ struct EvalOptions {
               "validate before the first update of a new run too, as step 0; never the best", any(),
               {.change = Change::kScoring})
             .also_called({"eval_on_start", "eval_at_start", "validate_at_start", "valid_at_start"}),
-        field(&O::best_metric, "best_metric", "what `best` means for keep_best and patience",
+        field(&O::best_metric, "best_metric",
+              "what `best` means for keep_best and patience; the default is that of the task: nll, "
+              "accuracy of labels, pearson of values, f1 of answers",
               such_as(score_names()), {.change = Change::kScoring})
             .also_called({"metric", "metric_for_best_model", "best_checkpoint_metric",
                           "valid_metrics", "early_stopping_criteria", "early_stopping_metric"}),

@@ -4,6 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "experiment/foreign_options.h"
+#include "experiment/schedule_length.h"
+
 namespace stretto::experiment {
 
 static_assert(config::lists_every_member<Experiment>);
@@ -52,6 +55,8 @@ config::Schema experiment_schema(Experiment& options) {
   sort_by_section(schema.keys);
   sort_by_section(schema.lists);
   schema.bound_again = [&options] { return experiment_schema(options); };
+  schema.settle = [&options] { settle_defaults(options, config::Origins()); };
+  schema.foreign = foreign_options();
   return schema;
 }
 

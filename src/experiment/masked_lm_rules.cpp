@@ -44,6 +44,7 @@ class DocumentLook {
  public:
   DocumentLook(const data::MaskedTextOptions& data, const PreflightOptions& how)
       : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
+        bad_samples_(data::bad_sample_rule(data)),
         time_(how) {}
 
   void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
@@ -51,8 +52,9 @@ class DocumentLook {
     if (files.empty()) return;
     note_stop(found, stage, key, [&] {
       bool has_text = false;
+      data::BadSamples bad(bad_samples_);
       for (const auto& path : files) {
-        data::DocumentLines lines(path, end_);
+        data::DocumentLines lines(path, end_, &bad);
         std::string_view line;
         for (bool begins = false; lines.next(line, begins);) {
           has_text = true;
@@ -68,6 +70,7 @@ class DocumentLook {
 
  private:
   data::DocumentEnd end_;
+  data::BadSampleRule bad_samples_;
   LookTime time_;
 };
 
@@ -84,7 +87,8 @@ class MaskedLmRules final : public TextRules {
   }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    return data::open_lines(masked_sections(experiment).data.train);
+    const auto& data = masked_sections(experiment).data;
+    return data::open_lines(data.train, data::bad_sample_rule(data));
   }
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "data/bad_samples.h"
 #include "data/squad/answer_options.h"
 #include "experiment/text_eval_options.h"
 #include "models/bert_options.h"
@@ -21,6 +22,8 @@ struct QuestionDataOptions {
   int64_t stride = 128;
   int64_t max_question_tokens = 64;
   std::string bad_answers = "refuse";
+  std::string bad_samples = "stop";
+  int64_t max_bad_samples = 1000;
   std::string version = "auto";
   std::string answer_split = "space";
   double max_unknown = 0.2;
@@ -88,7 +91,8 @@ struct QuestionDataOptions {
               between(1, 1024),
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor"}),
-    };
+    }
+        .with(data::bad_sample_fields<O>());
   }
 };
 

@@ -83,7 +83,8 @@ class QuestionAnsweringRules final : public TextRules {
   std::string name_of_samples() const override { return "windows"; }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    return std::make_unique<QuestionText>(questions_of(experiment).data.train);
+    const auto& data = questions_of(experiment).data;
+    return std::make_unique<QuestionText>(data.train, data::bad_sample_rule(data));
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

@@ -59,7 +59,8 @@ data::SquadData read_questions(const Experiment& experiment,
   const bool skip = options.bad_answers == "skip";
   auto data = data::read_squad(
       files, {.bad_answers = skip ? data::BadAnswers::kSkip : data::BadAnswers::kRefuse,
-              .require_answers = true});
+              .require_answers = true,
+              .bad_samples = data::bad_sample_rule(options)});
   const auto impossible = std::find_if(data.questions.begin(), data.questions.end(), is_impossible);
   if (options.version != "1" || impossible == data.questions.end()) return data;
   throw Error(ExitCode::kBadData,
@@ -86,7 +87,10 @@ data::WindowOptions window_options(const Experiment& experiment) {
 }
 
 bool QuestionText::next(std::string& line) {
-  if (!data_) data_ = data::read_squad(files_, {.bad_answers = data::BadAnswers::kIgnore});
+  if (!data_) {
+    data_ = data::read_squad(
+        files_, {.bad_answers = data::BadAnswers::kIgnore, .bad_samples = bad_samples_});
+  }
   const size_t paragraphs = data_->paragraphs.size();
   const size_t number = next_++;
   if (number >= paragraphs + data_->questions.size()) return false;
@@ -134,7 +138,7 @@ Preflight question_preflight(const Experiment& experiment,
                              const PreflightOptions& how) {
   Preflight found;
   const auto& data = questions_of(experiment).data;
-  for (const char* key : {"data.bad_answers", "data.version"}) {
+  for (const char* key : {"data.bad_answers", "data.bad_samples", "data.version"}) {
     if (config::is_unreliable(known, key)) return found;
   }
   const auto look = [&](Stage stage, const char* key, const std::vector<std::string>& files) {

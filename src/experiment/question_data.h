@@ -44,11 +44,13 @@ data::WindowOptions window_options(const Experiment& experiment);
 /// first line is asked for; answers do not count.
 class QuestionText : public text::LineSource {
  public:
-  explicit QuestionText(std::vector<std::string> files) : files_(std::move(files)) {}
+  QuestionText(std::vector<std::string> files, data::BadSampleRule bad_samples)
+      : files_(std::move(files)), bad_samples_(bad_samples) {}
   bool next(std::string& line) override;
 
  private:
   std::vector<std::string> files_;
+  data::BadSampleRule bad_samples_;
   std::optional<data::SquadData> data_;
   size_t next_ = 0;  ///< paragraphs, then questions
 };

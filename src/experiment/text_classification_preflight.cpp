@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "data/bad_samples.h"
 #include "data/labelled/labelled_set.h"
 #include "text/encoded_text.h"
 
@@ -35,24 +36,32 @@ class LabelledLook {
   Preflight run() {
     if (is_reading_in_doubt(known_)) return {};
     read_training();
+    doubt_labels();
     read_validation();
     doubt_headers();
     return std::move(found_);
   }
 
  private:
-  // Reads files to their end, or as far as the time allows. @return whether it came to the end
+  // Reads files to their end, or as far as the time allows. What `look` throws is a fault of its
+  // row. @return whether it came to the end
   template <class Look>
   bool read(const std::vector<std::string>& files, const std::string& key, const Look& look) {
     const auto columns = data::columns_of(data_);
+    data::BadSamples bad(columns.bad_samples);
     for (const auto& path : files) {
-      data::LabelledReader reader(path, columns);
+      data::LabelledReader reader(path, columns, &bad);
       const auto header = reader.header_as_row();
       if (header) headers_.push_back({key, reader.place(*header), *header});
       for (data::LabelledRow row; reader.next(row);) {
-        names_.insert(row.labels.begin(), row.labels.end());
-        look(row, reader.place(row));
+        try {
+          look(row, reader.place(row));
+          names_.insert(row.labels.begin(), row.labels.end());
+        } catch (const Error& error) {
+          bad.add(data::SampleError::of(error, reader.name()));
+        }
         if (time_.is_left()) continue;
+        bad.end_file();
         found_.unread.push_back({key, path + " behind line " + std::to_string(row.line)});
         return false;
       }
@@ -77,6 +86,15 @@ class LabelledLook {
       labels_ = data::Labels::sorted({names_.begin(), names_.end()});
     });
     look_at_weights();
+  }
+
+  // Of labels that training has; those of validation alone are unknown ones.
+  void doubt_labels() {
+    if (!labels_) return;
+    for (const auto& alike : data::labels_alike(labels_->names())) {
+      found_.doubts.push_back({data_.labels.empty() ? "data.train" : "data.labels",
+                               "labels " + alike, data::kLabelsAlikeAdvice});
+    }
   }
 
   // Beside data.labels the rules have compared them.
@@ -142,10 +160,12 @@ SeenTokens count_labelled_tokens(const Experiment& experiment,
   const text::TextEncoder encoder(tokenizer, data::text_bound_of(options));
   const int64_t unknown = tokenizer.specials().unk;
   SeenTokens seen;
+  data::BadSamples bad(columns.bad_samples);
   for (const auto& path : files) {
-    data::LabelledReader reader(path, columns);
+    data::LabelledReader reader(path, columns, &bad);
     for (data::LabelledRow row; reader.next(row);) {
       if (!time.is_left()) {
+        bad.end_file();
         seen.unread = path + " from line " + with_thousands(row.line) + " on";
         return seen;
       }

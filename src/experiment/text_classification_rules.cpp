@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string_view>
 
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
@@ -65,6 +66,11 @@ void check_labels(RuleCheck& c) {
   } else if (!names.empty() && names.front().empty()) {
     c.wrong({"data.labels"}, "a label is empty", "give each label a name");
   }
+  const auto wrapped = std::find_if_not(names.begin(), names.end(), data::is_one_line);
+  if (wrapped != names.end()) {
+    c.wrong({"data.labels"}, "label `" + printable(*wrapped, 60) + "` has a tab or a line end",
+            "labels are written one a line: leave it out of the name");
+  }
   if (e.loss.label_smoothing > 0 && e.data.has_several_labels()) {
     c.wrong({"loss.label_smoothing", "data.label_separator"},
             "smooths one label a text, and a text may have several", "set it to 0");
@@ -83,6 +89,21 @@ void check_columns(RuleCheck& c) {
   }
   if (!data.text2.empty() && first) {
     c.wrong({"data.text2", "data.format"}, "lines of \"label_first\" have one text",
+            "leave it out, or use another format");
+  }
+}
+
+// One byte, since columns are cut at it; a quote and a line end mean something else.
+void check_separator(RuleCheck& c) {
+  const auto& data = sections(c.e).data;
+  const std::string& separator = data.separator;
+  if (separator.empty()) return;
+  if (separator.size() != 1 || std::string_view("\"\r\n").find(separator) != std::string::npos ||
+      static_cast<unsigned char>(separator[0]) >= 0x80) {
+    c.wrong({"data.separator"}, "`" + printable(separator, 20) + "` does not stand between fields",
+            "give one ASCII character: \";\", \"|\", \",\" or \"\\t\"");
+  } else if (data.format == "jsonl" || data.format == "label_first") {
+    c.wrong({"data.separator", "data.format"}, "lines of \"" + data.format + "\" have no fields",
             "leave it out, or use another format");
   }
 }
@@ -113,6 +134,7 @@ class TextClassificationRules final : public TextRules {
   void check_data(RuleCheck& c) const override {
     TextRules::check_data(c);
     check_columns(c);
+    check_separator(c);
     check_labels(c);
     check_class_weights(c);
     check_regression(c);

@@ -146,24 +146,48 @@ void require_same_ids(const std::vector<FoundToken>& decoder,
   }
 }
 
-/// Replaces the token of the same text, or adds it behind the others.
-void set_token(const text::AddedToken& token, bool replaces, text::TokenizerSpec& spec) {
-  const auto there = std::find_if(spec.added.begin(), spec.added.end(), [&](const auto& known) {
-    return known.content == token.content;
-  });
-  if (there == spec.added.end()) {
-    spec.added.push_back(token);
-  } else if (replaces) {
-    *there = token;
+/// The added tokens of a spec by their text: a folder may have as many as it has bytes.
+class AddedByContent {
+ public:
+  explicit AddedByContent(std::vector<text::AddedToken>& added) : added_(added) {
+    for (size_t i = 0; i < added.size(); ++i) places_.emplace(added[i].content, i);
+  }
+  /// Replaces the token of the same text, or adds it behind the others.
+  void set(const text::AddedToken& token, bool replaces) {
+    const auto [there, is_new] = places_.emplace(token.content, added_.size());
+    if (is_new) {
+      added_.push_back(token);
+    } else if (replaces) {
+      added_[there->second] = token;
+    }
+  }
+
+ private:
+  std::vector<text::AddedToken>& added_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
+void take_memory(const std::vector<FoundToken>& found, Allowance& allowance) {
+  constexpr size_t kMaxTokenBytes = size_t{64} << 10;
+  constexpr uint64_t kBytesOfToken = sizeof(FoundToken) + 256, kCopies = 8;
+  for (const auto& one : found) {
+    const uint64_t size = one.token.content.size();
+    if (size > kMaxTokenBytes) {
+      refuse_token(one, "is a token of " + with_thousands(static_cast<int64_t>(size)) +
+                            " bytes, at most 65,536 are allowed");
+    }
+    allowance.take(kBytesOfToken + kCopies * size, "its added tokens");
   }
 }
 
 }  // namespace
 
 void take_added_tokens(const TokenizerNotes& notes, const std::filesystem::path& vocabulary,
-                       text::TokenizerSpec& spec) {
+                       text::TokenizerSpec& spec, Allowance& allowance) {
   auto found = decoder_tokens(notes);
+  take_memory(found, allowance);
   auto listed = listed_tokens(notes);
+  take_memory(listed, allowance);
   const bool states_all = has_decoder(notes);
   if (states_all) {
     require_same_ids(found, listed);
@@ -175,6 +199,7 @@ void take_added_tokens(const TokenizerNotes& notes, const std::filesystem::path&
   std::unordered_map<std::string, int64_t> ids(spec.vocab.begin(), spec.vocab.end());
   const auto size = static_cast<int64_t>(spec.vocab.size());
   int64_t next = size;
+  AddedByContent added(spec.added);
   for (const FoundToken& one : found) {
     const auto& token = one.token;
     const auto [known, is_new] = ids.emplace(token.content, next);
@@ -186,7 +211,7 @@ void take_added_tokens(const TokenizerNotes& notes, const std::filesystem::path&
       refuse_token(one, states_all ? "is " + quoted(token.content) + ", which has the id " + own
                                    : "has the id " + std::to_string(token.id) + ", and " + own);
     }
-    set_token(token, states_all, spec);
+    added.set(token, states_all);
   }
 }
 

@@ -22,9 +22,11 @@ struct TokenizerNotes {
 /// the text too, and another one has the next id behind it.
 ///
 /// @param vocabulary  the file that the tokenizer was read from
+/// @param allowance  of the folder's reading, from which the tokens are taken
 /// Throws Error(kBadData) with file and key for entries that are malformed, for an id that the
-/// vocabulary or the other file contradicts, and for one that leaves a gap.
+/// vocabulary or the other file contradicts, for one that leaves a gap, and for a token of more
+/// than 64 KiB.
 void take_added_tokens(const TokenizerNotes& notes, const std::filesystem::path& vocabulary,
-                       text::TokenizerSpec& spec);
+                       text::TokenizerSpec& spec, Allowance& allowance);
 
 }  // namespace stretto::interchange

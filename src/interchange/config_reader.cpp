@@ -33,7 +33,14 @@ ConfigReader::ConfigReader(nlohmann::json config, std::string where)
 }
 
 ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes) {
-  return {parse_json(read_file(path, max_bytes), path.string(), max_bytes), path.string()};
+  Allowance allowance(path.string());
+  return read_config_file(path, max_bytes, allowance);
+}
+
+ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes,
+                              Allowance& allowance) {
+  return {parse_json(read_file(path, max_bytes), path.string(), max_bytes, allowance),
+          path.string()};
 }
 
 std::string ConfigReader::file_name() const {

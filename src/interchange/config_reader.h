@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/allowance.h"
+
 namespace stretto::interchange {
 
 /// config.json, or another JSON file of the folder, with checks. Each member throws Error(kBadData)
@@ -39,6 +41,9 @@ class ConfigReader {
 
 /// A file of the folder. Throws Error(kBadData) for one that is larger, or no JSON object.
 ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes);
+/// The same as one file of a folder, whose reading has an allowance.
+ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes,
+                              Allowance& allowance);
 
 /// "gelu" of transformers' names of it; refuses others.
 std::string read_activation(const ConfigReader& config, const char* key);

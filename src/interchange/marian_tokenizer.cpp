@@ -87,14 +87,14 @@ std::string json_of(const nlohmann::ordered_json& value) {
 /// Pieces of a run's SentencePiece model with the ids that the run gives them; "" where two ids
 /// have one piece.
 std::string vocabulary_of(const text::Tokenizer& tokenizer) {
-  auto vocabulary = nlohmann::ordered_json::object();
+  nlohmann::ordered_json::object_t vocabulary;
   std::set<std::string> seen;
   for (int64_t id = 0; id < tokenizer.size(); ++id) {
     const std::string piece = tokenizer.piece(id);
     if (!seen.insert(piece).second) return "";
-    vocabulary[piece] = id;
+    vocabulary.emplace_back(piece, id);  // another key than all before
   }
-  return json_of(vocabulary);
+  return json_of(std::move(vocabulary));
 }
 
 const std::string* find_asset(const text::TokenizerPair& tokenizers, const char* name) {

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "data/labelled/labels.h"
 #include "interchange/architectures/marian.h"
 #include "interchange/config_reader.h"
 
@@ -80,6 +81,11 @@ std::vector<std::string> labels_of(const ConfigReader& config) {
                     "give the labels 0, 1, … a name each");
     }
     labels.push_back(found->get<std::string>());
+    if (!data::is_one_line(labels.back())) {
+      config.refuse("id2label",
+                    "has a tab or a line end in the name `" + printable(labels.back(), 60) + "`",
+                    "labels are written one a line: rename it");
+    }
     if (labels.back().empty() || !seen.insert(labels.back()).second) {
       config.refuse("id2label",
                     "has the name `" + printable(labels.back()) +

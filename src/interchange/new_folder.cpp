@@ -9,6 +9,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kLockName = ".stretto-lock";
+constexpr int kMostNames = 100;
+
 /// Without a slash at the end, so that it has a name.
 fs::path named(const fs::path& place) {
   const fs::path whole = fs::absolute(place).lexically_normal();
@@ -29,30 +32,49 @@ void require_free_place(const fs::path& place) {
 
 NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
   require_free_place(place);
-  staging_ = place_.parent_path() / (".tmp-" + place_.filename().string());
   make_directories(place_.parent_path());
-  lock_path_ = staging_.string() + ".lock";
-  if (FileLock::is_held(lock_path_)) {
-    throw Error(ExitCode::kUsage, "another process writes " + place.string(),
-                "wait for it, or give another folder");
+  const std::string name = ".tmp-" + place_.filename().string();
+  for (int i = 0; i < kMostNames; ++i) {
+    if (claim(place_.parent_path() / (i == 0 ? name : name + "-" + std::to_string(i)))) return;
   }
-  lock_ = FileLock::try_now(lock_path_, "write " + place.string());
+  throw Error(ExitCode::kUsage,
+              (place_.parent_path() / name).string() + " and " + std::to_string(kMostNames - 1) +
+                  " names like it are taken, and Stretto did not make them",
+              "look what they are, and move them away");
+}
+
+bool NewFolder::claim(const fs::path& staging) {
+  const fs::path lock = staging / kLockName;
   std::error_code error;
-  fs::remove_all(staging_, error);
-  if (error) throw_io_error("cannot remove", staging_, error.value());
-  make_directories(staging_);
+  if (fs::exists(fs::symlink_status(staging, error))) {
+    const bool ours = fs::is_directory(fs::symlink_status(staging, error)) &&
+                      fs::is_regular_file(fs::symlink_status(lock, error));
+    if (!ours) return false;
+    if (FileLock::is_held(lock)) {
+      throw Error(ExitCode::kUsage, "another process writes " + place_.string(),
+                  "wait for it, or give another folder");
+    }
+    fs::remove_all(staging, error);
+    if (error) throw_io_error("cannot remove", staging, error.value());
+  }
+  if (!make_directories(staging)) return false;  // another process was first
+  staging_ = staging;
+  lock_ = FileLock::try_now(lock, "write " + place_.string());
+  return true;
 }
 
 NewFolder::~NewFolder() {
   std::error_code ignored;
-  if (!is_published_) fs::remove_all(staging_, ignored);
-  fs::remove(lock_path_, ignored);
+  if (!is_published_ && !staging_.empty()) fs::remove_all(staging_, ignored);
 }
 
 void NewFolder::publish() {
   fsync_directory(staging_);
   rename_path(staging_, place_);
   is_published_ = true;
+  std::error_code ignored;
+  fs::remove(place_ / kLockName, ignored);
+  fsync_directory(place_);
   fsync_directory(place_.parent_path());
 }
 

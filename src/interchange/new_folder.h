@@ -12,8 +12,10 @@ namespace stretto::interchange {
 void require_free_place(const std::filesystem::path& place);
 
 /// A folder that appears at its place only when it is whole. Until then it is `.tmp-NAME` beside
-/// it, which is removed when this object goes, and by the next one of the same place. The file
-/// `.tmp-NAME.lock` is held meanwhile.
+/// it, or `.tmp-NAME-1` and so on where somebody has a file or folder of that name. The file
+/// `.stretto-lock` in it is held meanwhile, and shows that Stretto made the folder: this object
+/// removes it when it goes, and the next one of the same place what a killed process left. A folder
+/// without that file is nobody's to remove.
 class NewFolder {
  public:
   /// Throws Error(kUsage) when something is at `place` that is not an empty folder, or another
@@ -28,7 +30,10 @@ class NewFolder {
   void publish();
 
  private:
-  std::filesystem::path place_, staging_, lock_path_;
+  /// Makes the folder with its lock. @return false when something that is not ours has the name
+  bool claim(const std::filesystem::path& staging);
+
+  std::filesystem::path place_, staging_;
   std::optional<FileLock> lock_;
   bool is_published_ = false;
 };

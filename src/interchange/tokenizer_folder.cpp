@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -21,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using text::TokenizerSpec;
 
-constexpr size_t kMaxTokenizerFileBytes = size_t{256} << 20;
+constexpr size_t kMaxTokenizerFileBytes = size_t{128} << 20;
+constexpr size_t kMaxNotesBytes = size_t{32} << 20;  // of the files beside the vocabulary
 
 /// What tokenizer_config.json says; nothing where it does not.
 struct TokenizerSettings {
@@ -34,9 +36,9 @@ std::optional<bool> flag_of(const ConfigReader& config, const char* key) {
 }
 
 /// Nothing where the file is missing.
-std::optional<ConfigReader> read_keys(const fs::path& path) {
+std::optional<ConfigReader> read_keys(const fs::path& path, Allowance& allowance) {
   if (!fs::exists(path)) return std::nullopt;
-  return read_config_file(path, kMaxTokenizerFileBytes);
+  return read_config_file(path, kMaxNotesBytes, allowance);
 }
 
 TokenizerSettings read_settings(const std::optional<ConfigReader>& config) {
@@ -48,20 +50,22 @@ TokenizerSettings read_settings(const std::optional<ConfigReader>& config) {
 }
 
 // The limits of the calls for which the file was saved are no part of a tokenizer.
-TokenizerSpec read_json_tokenizer(const fs::path& path) {
-  return text::parse_tokenizer_json(read_file(path, kMaxTokenizerFileBytes), path.string());
+TokenizerSpec read_json_tokenizer(const fs::path& path, Allowance& allowance) {
+  return text::parse_tokenizer_json(read_file(path, kMaxTokenizerFileBytes), path.string(),
+                                    allowance);
 }
 
-TokenizerSpec read_wordpiece(const fs::path& path, const TokenizerSettings& settings) {
+TokenizerSpec read_wordpiece(const fs::path& path, const TokenizerSettings& settings,
+                             Allowance& allowance) {
   auto spec = text::parse_vocab_txt(read_file(path, kMaxTokenizerFileBytes), path.string(),
-                                    settings.lowercase);
+                                    settings.lowercase, allowance);
   if (settings.strip_accents) spec.normalizer->strip_accents = settings.strip_accents;
   if (settings.chinese_chars) spec.normalizer->handle_chinese_chars = *settings.chinese_chars;
   return spec;
 }
 
-TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& settings,
-                            bool roberta) {
+TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& settings, bool roberta,
+                            Allowance& allowance) {
   const fs::path vocab = folder / "vocab.json", merges = folder / "merges.txt";
   if (!fs::exists(merges)) {
     throw Error(ExitCode::kUsage, vocab.string() + ": there is no merges.txt beside it",
@@ -69,7 +73,7 @@ TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& set
   }
   auto spec = text::parse_vocab_json(read_file(vocab, kMaxTokenizerFileBytes), vocab.string(),
                                      read_file(merges, kMaxTokenizerFileBytes), merges.string(),
-                                     settings.add_prefix_space.value_or(false));
+                                     settings.add_prefix_space.value_or(false), allowance);
   if (roberta) {
     text::make_roberta(spec);
     spec.trim_offsets = spec.add_prefix_space;
@@ -85,7 +89,8 @@ TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& set
 
 void require_same_pieces(const TokenizerSpec& a, const fs::path& a_path, const TokenizerSpec& b,
                          const fs::path& b_path) {
-  std::map<std::string, int64_t> ids(a.vocab.begin(), a.vocab.end());
+  std::unordered_map<std::string_view, int64_t> ids;
+  for (const auto& [piece, id] : a.vocab) ids.emplace(piece, id);
   for (const auto& [piece, id] : b.vocab) {
     const auto found = ids.find(piece);
     if (found != ids.end() && found->second == id) continue;
@@ -136,8 +141,8 @@ void require_same_specials(const TokenizerSpec& spec, const fs::path& path,
 
 /// A tokenizer.json has all tokens itself, and the other files repeat some of them.
 void add_tokens(const TokenizerNotes& notes, const fs::path& path, bool roberta,
-                TokenizerSpec& spec) {
-  take_added_tokens(notes, path, spec);
+                TokenizerSpec& spec, Allowance& allowance) {
+  take_added_tokens(notes, path, spec, allowance);
   if (spec.model == TokenizerSpec::Model::kWordPiece) {
     text::set_bert_sequences(spec);
   } else if (roberta) {
@@ -196,23 +201,34 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
   const fs::path json = folder / "tokenizer.json", vocab = folder / "vocab.txt",
                  bytes = folder / "vocab.json";
   const bool has_json = fs::exists(json);
+  Allowance allowance(folder.string());
   const TokenizerNotes notes{
-      .config = read_keys(folder / "tokenizer_config.json"),
-      .map = read_keys(folder / "special_tokens_map.json"),
-      .added = has_json ? std::nullopt : read_keys(folder / "added_tokens.json")};
+      .config = read_keys(folder / "tokenizer_config.json", allowance),
+      .map = read_keys(folder / "special_tokens_map.json", allowance),
+      .added = has_json ? std::nullopt : read_keys(folder / "added_tokens.json", allowance)};
   const TokenizerSettings settings = read_settings(notes.config);
   std::optional<TokenizerSpec> spec;
   if (has_json) {
-    spec = read_json_tokenizer(json);
+    spec = read_json_tokenizer(json, allowance);
     require_same_settings(*spec, json, settings);
   }
-  const auto take = [&](TokenizerSpec other, const fs::path& path) {
-    if (spec) return require_same_pieces(*spec, json, other, path);
-    spec = std::move(other);
+  const auto take = [&](const auto& read, const fs::path& path) {
+    const uint64_t before = allowance.taken();
+    TokenizerSpec other = read();
+    if (!spec) {
+      spec = std::move(other);
+      return;
+    }
+    require_same_pieces(*spec, json, other, path);
+    allowance.give_back(allowance.taken() - before);  // it is compared and forgotten
   };
   if (fs::exists(vocab) && fs::exists(bytes)) disagree(vocab, bytes, "they are of two kinds");
-  if (fs::exists(vocab)) take(read_wordpiece(vocab, settings), vocab);
-  if (fs::exists(bytes)) take(read_byte_bpe(folder, settings, roberta), bytes);
+  if (fs::exists(vocab)) {
+    take([&] { return read_wordpiece(vocab, settings, allowance); }, vocab);
+  }
+  if (fs::exists(bytes)) {
+    take([&] { return read_byte_bpe(folder, settings, roberta, allowance); }, bytes);
+  }
   if (!spec) {
     throw Error(
         ExitCode::kUsage,
@@ -220,14 +236,15 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
         "copy the files of the tokenizer into the folder");
   }
   const fs::path& path = has_json ? json : fs::exists(vocab) ? vocab : bytes;
-  if (!has_json) add_tokens(notes, path, roberta, *spec);
+  if (!has_json) add_tokens(notes, path, roberta, *spec, allowance);
   require_same_specials(*spec, path, notes);
   if (!has_json) require_surrounding_tokens(*spec, path, roberta);
   return *spec;
 }
 
 int64_t stated_max_length(const fs::path& folder) {
-  const auto config = read_keys(folder / "tokenizer_config.json");
+  Allowance allowance((folder / "tokenizer_config.json").string());
+  const auto config = read_keys(folder / "tokenizer_config.json", allowance);
   if (!config || !config->has("model_max_length")) return 0;
   const auto& length = config->json().at("model_max_length");
   const bool fits = length.is_number_unsigned() && length.get<uint64_t>() <= uint64_t{INT64_MAX};
@@ -259,9 +276,10 @@ std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, i
     std::string& vocab = files["vocab.txt"];
     for (const auto& [piece, id] : spec.vocab) vocab += piece + "\n";
   } else {
-    auto vocab = nlohmann::ordered_json::object();
-    for (const auto& [piece, id] : spec.vocab) vocab[piece] = id;
-    files["vocab.json"] = vocab.dump() + "\n";
+    // No two pieces are equal; looking for each among the others would take quadratic time.
+    nlohmann::ordered_json::object_t vocab;
+    for (const auto& [piece, id] : spec.vocab) vocab.emplace_back(piece, id);
+    files["vocab.json"] = nlohmann::ordered_json(std::move(vocab)).dump() + "\n";
     std::string& merges = files["merges.txt"];
     merges = "#version: 0.2\n";
     for (const auto& [left, right] : spec.merges) merges += left + " " + right + "\n";

@@ -56,13 +56,17 @@ double memory_of(double beta2) {
 
 // Of fewer updates even the last gradient alone is more than a third.
 constexpr int64_t kFewestToForget = 3;
+// Kingma and Ba 2015 advise it; Devlin et al. 2018 print it for fine-tuning runs of 200 updates and
+// more. The moment of so short a run is a mean over all of its gradients, and sound as that.
+constexpr double kPublishedBeta2 = 0.999;
 
 bool forgets_in_time(double beta2, int64_t updates) {
   return memory_of(beta2) <= static_cast<double>(updates) / 3;
 }
 
-// About the largest beta2 that does, with few digits: 1 - beta2 has one.
+// About the largest beta2 that does, with few digits: 1 - beta2 has one. No less than is published.
 double fitting_beta2(int64_t updates) {
+  if (!forgets_in_time(kPublishedBeta2, updates)) return kPublishedBeta2;
   const double share = 3 / static_cast<double>(updates);
   double scale = 10;
   while (share * scale < 1) scale *= 10;
@@ -205,7 +209,8 @@ void long_second_moment(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
   const int64_t updates = s.e.train.max_steps;
   if (!one_of(o.name, {"adam", "adamw", "lazy_adam", "radam", "lamb", "rmsprop"}) ||
-      updates < kFewestToForget || forgets_in_time(o.beta2, updates)) {
+      updates < kFewestToForget || o.beta2 <= kPublishedBeta2 ||
+      forgets_in_time(o.beta2, updates)) {
     return;
   }
   const double fitting = fitting_beta2(updates);

@@ -19,14 +19,20 @@ bool is_skipped(const MetricsEvent& event) {
   return event.skipped.value_or(false);
 }
 
-enum class Skipped { kLeaveOut, kKeep };
+// What stands between the points of the curves: at a warning the gradient norm is never an ordinary
+// one, and a curve of a short run would consist of them.
+bool is_between(const MetricsEvent& event) {
+  return is_skipped(event) || event.unscheduled.value_or(false);
+}
+
+enum class Between { kLeaveOut, kKeep };
 
 std::vector<Point> points_of(const Events& events, const char* kind, const Value& value,
-                             Skipped skipped = Skipped::kLeaveOut) {
+                             Between between = Between::kLeaveOut) {
   std::vector<Point> points;
   for (const MetricsEvent& event : events) {
     if (event.event != kind) continue;
-    if (is_skipped(event) && skipped == Skipped::kLeaveOut) continue;
+    if (is_between(event) && between == Between::kLeaveOut) continue;
     const auto y = value(event);
     if (y && std::isfinite(*y)) points.push_back({static_cast<double>(event.step), *y});
   }
@@ -61,7 +67,7 @@ Curves::Curves(const Events& events, const Display& display)
       batch(points_of(events, "train",
                       [&](const auto& e) { return e.number(display.loss_unit.count); })),
       loss_scale(points_of(
-          events, "train", [](const auto& e) { return e.loss_scale; }, Skipped::kKeep)),
+          events, "train", [](const auto& e) { return e.loss_scale; }, Between::kKeep)),
       comm(points_of(events, "train", [](const auto& e) { return milliseconds(e.comm_seconds); })),
       comm_wait(points_of(events, "train",
                           [](const auto& e) { return milliseconds(e.comm_wait_seconds); })) {

@@ -18,8 +18,9 @@ struct NumberCurves {
 };
 
 /// The curves of a run that both the charts and the key numbers of its page are made from; x is the
-/// step. Values that are not finite are left out, and so are skipped updates, but for `loss_scale`,
-/// which changes there.
+/// step. Values that are not finite are left out. So are skipped updates, and those between the
+/// scheduled ones (MetricsEvent::unscheduled), but for `loss_scale`, which changes there: a warning
+/// adds no point to a curve.
 struct Curves {
   std::vector<NumberStyle> styles;              ///< of all numbers that may be shown, in order
   std::map<std::string, NumberCurves> numbers;  ///< by name; one for each style

@@ -176,12 +176,13 @@ std::string render_sample(const MatrixSample& sample, const Display&) {
   const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
   const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
   std::string out = "<table class=\"matrix\"><caption>" + escape_html(sample.title, kMaxTitle) +
-                    "</caption><tr><td>" + escape_html(sample.row_title, kMaxTitle) + " ↓ " +
+                    "</caption><thead><tr><td>" + escape_html(sample.row_title, kMaxTitle) + " ↓ " +
                     escape_html(sample.column_title, kMaxTitle) + " →</td>";
   for (size_t column = 0; column < columns; ++column) {
-    out += "<th scope=\"col\">" + escape_html(sample.columns[column], kMaxNote) + "</th>";
+    const std::string name = escape_html(sample.columns[column], kMaxNote);
+    out += "<th scope=\"col\"><span title=\"" + name + "\">" + name + "</span></th>";
   }
-  out += "</tr>";
+  out += "</tr></thead><tbody>";
   for (size_t row = 0; row < rows; ++row) {
     auto counts = sample.counts[row];
     counts.resize(columns);
@@ -192,7 +193,7 @@ std::string render_sample(const MatrixSample& sample, const Display&) {
     }
     out += "</tr>";
   }
-  return out + "</table>";
+  return out + "</tbody></table>";
 }
 
 std::string render_samples(const ReportContent& content) {

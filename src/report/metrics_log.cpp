@@ -114,6 +114,7 @@ void for_keys(Event& event, const Visit& visit) {
   visit("comm_wait_seconds", event.comm_wait_seconds);
   visit("processes", event.processes);
   visit("note", event.note);
+  visit("unscheduled", event.unscheduled);
 }
 
 /// Where a task's number stands that follows a key of the loop's own: the number of
@@ -199,6 +200,7 @@ MetricsEvent parse_event(std::string_view line, const std::filesystem::path& pat
 /// Whether a run that went on from `resume` without a break would have written this event so far.
 bool is_known(const MetricsEvent& event, const ResumePoint& resume) {
   if (event.event == "end" || event.step > resume.step) return false;
+  if (event.event == "data") return event.step < resume.step;  // the resume says it again
   return event.event != "valid" || event.step < resume.step || resume.validated;
 }
 

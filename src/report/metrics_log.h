@@ -26,7 +26,9 @@ using NamedNumbers = std::vector<NamedNumber>;
 struct MetricsEvent {
   int64_t step = 0;
   int64_t epoch = 0;
-  std::string event;  ///< "train", "valid", "end"
+  /// "train", "valid", "end"; "data" is a note of the data: of samples that were left out before the
+  /// first update, and of changed files where a run goes on.
+  std::string event;
   /// `seconds` is the time that the whole run has trained so far, all its sessions together.
   std::optional<double> loss, lr, grad_norm, loss_scale, seconds;
   /// The task's own: what it measures beside the loss, and stands behind it; what an update counted
@@ -44,6 +46,9 @@ struct MetricsEvent {
   std::optional<int64_t> processes;
   std::optional<std::string>
       note;  ///< what happened: a spike, a rollback, a micro-batch cut in two
+  /// True of a "train" event that is there for its note alone, or since the update was skipped,
+  /// between those of report.every. No curve has a point for it but that of the loss scale.
+  std::optional<bool> unscheduled;
 
   /// The loss or one of the task's own; absent where the line has none of that name.
   std::optional<double> number(std::string_view name) const;

@@ -75,8 +75,11 @@ font-family:ui-serif,"Iowan Old Style","Palatino Linotype",Charter,Georgia,"Libe
 .sample mark.out{background:rgba(var(--cell),.16);font-weight:600;color:var(--ink1)}
 .sample>div{min-width:0;max-width:600px}
 .matrix{border-collapse:separate;border-spacing:2px;font-size:13px;display:block;overflow-x:auto}
-.matrix caption{text-align:left;font-weight:600;padding-bottom:10px}.matrix th{font-weight:400;color:var(--faint);text-align:left;padding:3px 8px}
-.matrix td{padding:3px 8px;text-align:right;font-variant-numeric:tabular-nums}.matrix td.own{font-weight:600}
+.matrix caption{text-align:left;font-weight:600;padding-bottom:10px}
+.matrix th,.matrix td{width:auto;border:0;padding:3px 8px;white-space:nowrap}
+.matrix th{color:var(--faint)}.matrix td{text-align:right;font-variant-numeric:tabular-nums}
+.matrix thead th{text-align:right}.matrix thead span{display:block;width:9ch;overflow:hidden;text-overflow:ellipsis}
+.matrix td.own{font-weight:600}
 .scroll{overflow-x:auto;max-width:100%}
 .heat{width:auto;height:auto;max-width:none}
 .heat text{font-size:12px;font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}

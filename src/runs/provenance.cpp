@@ -6,6 +6,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "runs/choose_checkpoint.h"
+#include "store/manifest.h"
 #include "text/tokenizer.h"
 
 namespace stretto::runs {
@@ -67,11 +69,30 @@ std::string what_differs(const std::string& difference) {
   return text::is_tokenizer_asset(file) ? "tokenizer" : file;
 }
 
+void require_listed_files(const std::map<std::string, std::string>& listed,
+                          const std::filesystem::path& folder, const std::string& where) {
+  for (const auto& [name, hash] : listed) {
+    std::error_code ignored;
+    if (std::filesystem::exists(folder / name, ignored)) continue;
+    throw Error(
+        ExitCode::kBadData,
+        (folder / printable(name)).string() + ": is missing, and " + where + " lists it",
+        "put the file back from a copy of the run folder; its SHA-256 is " + printable(hash));
+  }
+}
+
+void require_listed_files(const store::LoadedCheckpoint& checkpoint) {
+  const auto run = run_of(checkpoint.directory);
+  if (run.empty()) return;
+  require_listed_files(checkpoint.provenance.tokenizer, run / "tokenizer",
+                       (checkpoint.directory / store::kManifestName).string());
+}
+
 void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,
                             const std::map<std::string, std::string>& hashes,
                             const std::filesystem::path& folder) {
   const std::string difference = tokenizer_difference(checkpoint, hashes);
-  if (difference.empty()) return;
+  if (difference.empty()) return require_listed_files(checkpoint);
   const std::string what = what_differs(difference);
   throw Error(ExitCode::kBadData,
               checkpoint.directory.string() + " belongs to another " + what +

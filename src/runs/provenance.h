@@ -32,9 +32,20 @@ std::string tokenizer_difference(const store::LoadedCheckpoint& checkpoint,
 /// family of tasks keeps beside those of the tokenizer.
 std::string what_differs(const std::string& difference);
 
+/// Refuses a run folder that has lost one of the files that a manifest or a report lists: a family
+/// reads what it knows of its data from them, and would answer as if it were not so. Throws
+/// Error(kBadData) with the name of the first one.
+/// @param listed  by name, as store::Provenance::tokenizer has them; empty in early checkpoints
+/// @param folder  where they must be
+/// @param where   what lists them
+void require_listed_files(const std::map<std::string, std::string>& listed,
+                          const std::filesystem::path& folder, const std::string& where);
+/// The same of a checkpoint, for the run folder in which it lies, if it lies in one.
+void require_listed_files(const store::LoadedCheckpoint& checkpoint);
+
 /// Weights mean something with their tokenizer only: another one with as many pieces loads, and
 /// gives nonsense. Throws Error(kBadData) naming file, folder and both hashes when the checkpoint
-/// was trained with others than `hashes`.
+/// was trained with others than `hashes`, and as require_listed_files() does.
 /// @param folder  where the files lie, for the message
 void require_same_tokenizer(const store::LoadedCheckpoint& checkpoint,
                             const std::map<std::string, std::string>& hashes,

@@ -11,6 +11,7 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "store/owner_mark.h"
 
 namespace stretto::runs {
 
@@ -28,8 +29,8 @@ std::string new_run_id() {
 }
 
 // The files and folders of a run that this program writes to.
-constexpr std::array<std::string_view, 4> kWholeFiles{"config.toml", "run.json", "metrics.jsonl",
-                                                      "report.html"};
+constexpr std::array<std::string_view, 5> kWholeFiles{"config.toml", "run.json", "data.json",
+                                                      "metrics.jsonl", "report.html"};
 constexpr std::array<std::string_view, 4> kFolders{"checkpoints", "tokenizer", "tensorboard",
                                                    "forensics"};
 
@@ -67,6 +68,25 @@ const std::string& RunFolder::run_id() const {
 const std::vector<std::string>& RunFolder::config_hashes() const {
   static const std::vector<std::string> none;
   return record_ ? record_->config_hashes : none;
+}
+
+const std::vector<store::AcceptedData>& RunFolder::accepted_data() const {
+  static const std::vector<store::AcceptedData> none;
+  return record_ ? record_->accepted_data : none;
+}
+
+void RunFolder::note_data(std::vector<store::AcceptedData> accepted) {
+  const auto is_same = [](const auto& one, const auto& other) {
+    return one.step == other.step && one.time == other.time && one.files == other.files;
+  };
+  if (record_->has_data_record &&
+      std::equal(accepted.begin(), accepted.end(), record_->accepted_data.begin(),
+                 record_->accepted_data.end(), is_same)) {
+    return;
+  }
+  record_->has_data_record = true;
+  record_->accepted_data = std::move(accepted);
+  store::write_run_record(directory_, *record_);
 }
 
 RunFolder RunFolder::open_for_training(const fs::path& directory) {
@@ -113,7 +133,7 @@ void RunFolder::begin_anew(bool keep_tokenizer) {
     remove(directory_ / ".tmp-tokenizer");
   }
   for (const char* name :
-       {"tensorboard", "report.html", "report.json", "metrics.jsonl", "run.json"}) {
+       {"tensorboard", "report.html", "report.json", "metrics.jsonl", "data.json", "run.json"}) {
     remove(directory_ / name);
   }
   record_.reset();
@@ -135,7 +155,9 @@ void RunFolder::write_config(const std::string& resolved_toml, const std::string
     store::write_run_record(directory_, record);
   }
   const fs::path path = directory_ / "config.toml";
-  const std::string sealed = store::seal_config(resolved_toml, record.run_id);
+  const std::string sealed =
+      store::seal_config(resolved_toml, record.run_id,
+                         store::owner_mark(store::marked_text(resolved_toml, record.run_id)));
   if (!fs::exists(path) || read_file(path, kMaxSmallTextBytes) != sealed) {
     write_file_atomic(path, sealed);
   }

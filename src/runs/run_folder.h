@@ -10,9 +10,9 @@
 
 namespace stretto::runs {
 
-/// A run is a folder: `config.toml` (resolved), `run.json` (identity), `tokenizer/`,
-/// `checkpoints/`, `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`. Nothing else is
-/// needed to go on, evaluate or run the model.
+/// A run is a folder: `config.toml` (resolved), `run.json` (identity), `data.json` (digests of its
+/// data), `tokenizer/`, `checkpoints/`, `metrics.jsonl`, `tensorboard/`, `report.html`, `log.txt`.
+/// Nothing else is needed to evaluate or run the model; to go on, its data are.
 class RunFolder {
  public:
   /// Opens the folder for training and locks it; creates it when it is not there. Temporary files
@@ -31,6 +31,12 @@ class RunFolder {
   const std::string& run_id() const;  ///< "" when there is no run
   /// Of the configuration now, then of those that it went on from; empty when there is no run.
   const std::vector<std::string>& config_hashes() const;
+  /// Whether the run has a record of its data (runs/run_data.h), and what of these was accepted
+  /// although it had changed.
+  bool has_data_record() const { return record_ && record_->has_data_record; }
+  const std::vector<store::AcceptedData>& accepted_data() const;
+  /// Writes both to run.json, where that does not have them yet.
+  void note_data(std::vector<store::AcceptedData> accepted);
   /// config.toml as it stands there, without its seal; empty when there is none.
   std::string stored_config() const;
 

@@ -72,11 +72,21 @@ JournalContent parse_journal(std::string_view text, const std::string& where) {
     const auto entry =
         whole ? entry_of(text.substr(begin, end - begin), content.last_hash) : std::nullopt;
     if (!entry) {
-      if (whole && end + 1 < text.size()) {
+      if (content.entries.empty()) {
         throw Error(ExitCode::kBadData,
-                    where + ":" + std::to_string(number) +
-                        ": the line was damaged or edited, its checksum is wrong",
-                    "put the file back from a copy; what follows this line cannot be trusted");
+                    where +
+                        ":1: the line was damaged, edited or cut short, and without it nothing "
+                        "of the journal can be trusted",
+                    "put the file back from a copy: trials that are ahead of it keep what they "
+                    "have trained. Without a copy, search into another folder");
+      }
+      if (whole && end + 1 < text.size()) {
+        throw Error(
+            ExitCode::kBadData,
+            where + ":" + std::to_string(number) +
+                ": the line was damaged or edited, its checksum is wrong",
+            "put the file back from a copy; what follows this line cannot be trusted. Trials "
+            "that are ahead of the copy keep what they have trained");
       }
       content.is_torn = true;
       return content;
@@ -91,13 +101,10 @@ JournalContent parse_journal(std::string_view text, const std::string& where) {
 
 Journal::Journal(std::filesystem::path path) : path_(std::move(path)) {
   std::error_code ignored;
-  const bool is_new = !std::filesystem::exists(path_, ignored);
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path_, ignored))) return;
   file_ = open_own_file(path_, O_WRONLY | O_APPEND);
-  if (is_new) {
-    fsync_directory(path_.parent_path());
-    return;
-  }
   content_ = read_journal(path_);
+  if (content_.entries.empty()) file_.reset();  // an empty file is none
   if (!content_.is_torn) return;
   const auto size = static_cast<off_t>(content_.bytes);
   if (retried([&] { return ::ftruncate(file_.get(), size); }) != 0) {
@@ -110,17 +117,25 @@ void Journal::append(const JournalEntry& entry) {
   const std::string json = entry.dump();
   const std::string hash = line_hash(content_.last_hash, json);
   const std::string line = hash + " " + json + "\n";
-  int error = write_whole(file_.get(), line);
-  if (error == 0) error = sync(file_.get());
-  if (error != 0) {
-    if (::ftruncate(file_.get(), static_cast<off_t>(content_.bytes)) != 0) {
-      // Nothing more can be done here; the next start leaves a torn last line out.
-    }
-    throw_io_error("cannot write to", path_, error);
+  if (file_) {
+    write_durably(line);
+  } else {
+    write_file_atomic(path_, line);
+    file_ = open_own_file(path_, O_WRONLY | O_APPEND);
   }
   content_.bytes += line.size();
   content_.last_hash = hash;
   content_.entries.push_back(entry);
+}
+
+void Journal::write_durably(const std::string& line) {
+  int error = write_whole(file_.get(), line);
+  if (error == 0) error = sync(file_.get());
+  if (error == 0) return;
+  if (::ftruncate(file_.get(), static_cast<off_t>(content_.bytes)) != 0) {
+    // Nothing more can be done here; the next start leaves a torn last line out.
+  }
+  throw_io_error("cannot write to", path_, error);
 }
 
 JournalContent read_journal(const std::filesystem::path& path) {

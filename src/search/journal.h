@@ -25,7 +25,7 @@ struct JournalContent {
 /// Reads the text of a journal: lines "HASH JSON", where HASH is XXH3-64 over the hash of the line
 /// before and the JSON. A last line that is cut short, or whose hash is wrong, was being written
 /// when the machine stopped, and is left out. Any other broken line is Error(kBadData) with its
-/// number.
+/// number, and so is the first one: a journal is made with it. An empty text has no lines.
 /// @param where  the file, for messages
 JournalContent parse_journal(std::string_view text, const std::string& where);
 
@@ -33,7 +33,9 @@ JournalContent parse_journal(std::string_view text, const std::string& where);
 /// decision and each result, on the disk before anything follows from it.
 class Journal {
  public:
-  /// Opens or creates the file, and cuts off a torn last line. Throws Error(kBadData), Error(kIo).
+  /// Opens the file if there is one, and cuts off a torn last line. The first append() makes it
+  /// with its first line, at once: a kill leaves no journal or one that says which search it is of.
+  /// Throws Error(kBadData), Error(kIo).
   explicit Journal(std::filesystem::path path);
 
   const std::vector<JournalEntry>& entries() const { return content_.entries; }
@@ -42,6 +44,8 @@ class Journal {
   void append(const JournalEntry& entry);
 
  private:
+  void write_durably(const std::string& line);
+
   std::filesystem::path path_;
   Descriptor file_;
   JournalContent content_;

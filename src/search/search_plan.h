@@ -6,7 +6,6 @@
 
 #include "experiment/load_experiment.h"
 #include "search/build_space.h"
-#include "search/hosts.h"
 #include "search/sampler.h"
 #include "search/scheduler.h"
 #include "search/search_options.h"
@@ -64,19 +63,6 @@ struct SearchPlan {
   std::optional<double> score_of(std::optional<double> value) const;
 };
 
-/// A search file that is sound, with its configuration.
-struct LoadedSearch {
-  SearchPlan plan;
-  config::Origins origins;
-  std::vector<Host> hosts;  ///< of `search.hosts`; empty = this machine alone
-};
-
-/// Reads a search file and the configuration that it names, and checks everything that can be
-/// checked before a trial trains: keys and values of the space against the configuration's, points
-/// against the space, that some point makes a sound configuration. Throws Error(kUsage) with all
-/// problems; of a configuration of one run with that of problems_as_search_file() alone.
-LoadedSearch load_search(const std::filesystem::path& path, const SpaceUse& use = {});
-
 /// The plan that a journal has kept. Throws Error(kBadData).
 SearchPlan stored_plan(const std::string& toml, const std::string& where);
 
@@ -105,6 +91,16 @@ std::string with_own_command(std::string text);
 
 /// The keys of a search file; it points into `options`.
 config::Schema search_schema(SearchFileOptions& options);
+
+/// A search file with every key, without comments.
+std::string search_toml(const SearchFileOptions& options);
+
+/// Adds what the file of a plan leaves out, and what its space comes to.
+void complete(SearchPlan& plan);
+
+/// The configuration that a search file names. Throws Error(kUsage) with its problems, and says
+/// that what they call command line is `search.overrides`.
+experiment::LoadedExperiment load_recipe(const SearchOptions& options);
 
 /// The configuration that the plan names, as it stands on the disk now, resolved.
 std::string recipe_on_disk(const SearchPlan& plan);

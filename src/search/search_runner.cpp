@@ -11,6 +11,7 @@
 #include "search/changes.h"
 #include "search/search_files.h"
 #include "search/space_check.h"
+#include "search/trial_folder.h"
 #include "search/watched_trial.h"
 
 namespace stretto::search {
@@ -44,25 +45,6 @@ bool says_that_host_failed(int code) {
          code == static_cast<int>(ExitCode::kInterrupted);
 }
 
-void require_place(const fs::path& directory) {
-  std::error_code ignored;
-  if (fs::exists(directory, ignored) && !fs::is_directory(directory, ignored)) {
-    throw Error(ExitCode::kUsage, directory.string() + " is not a folder",
-                "give another folder with --dir");
-  }
-  if (fs::exists(directory / "run.json", ignored) &&
-      !fs::exists(journal_path(directory), ignored)) {
-    throw Error(ExitCode::kUsage, directory.string() + " is a run folder, not that of a search",
-                "give another folder with --dir");
-  }
-  make_directories(directory / "trials");
-}
-
-FileLock lock_of(const fs::path& directory) {
-  require_place(directory);
-  return FileLock::try_now(directory / ".lock", "stretto search");
-}
-
 // Once for a trial: it would come no further at its next rungs either.
 void tell_early_end(const Trial& trial) {
   const auto ended_early = [](const Report& report) {
@@ -79,26 +61,11 @@ void tell_early_end(const Trial& trial) {
 
 }  // namespace
 
-fs::path trial_directory(const fs::path& directory, TrialId trial) {
-  return directory / "trials" / std::to_string(trial);
-}
-
-fs::path journal_path(const fs::path& directory) {
-  return directory / "journal";
-}
-
-SpaceUse space_use(const fs::path& directory) {
-  const fs::path path = journal_path(directory);
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
-  const auto journal = read_journal(path);
-  if (journal.entries.empty()) return {};
-  const auto state = SearchState::replay(journal.entries, path.string());
-  return {.begins = false, .used_points = state.num_enqueued()};
-}
-
 SearchRunner::SearchRunner(RunnerSetup setup)
-    : setup_(std::move(setup)), lock_(lock_of(setup_.directory)), places_(make_places()) {
+    : setup_(std::move(setup)),
+      lock_(lock_search(setup_.directory)),
+      places_(make_places()),
+      data_(setup_.directory, setup_.accept_data) {
   log::open_file(setup_.directory / "log.txt");
   open_journal();
 }
@@ -109,9 +76,11 @@ void SearchRunner::open_journal() {
   const fs::path path = journal_path(setup_.directory);
   journal_ = std::make_unique<Journal>(path);
   if (journal_->was_torn()) {
-    log::warn(path.string() + ": the last line was cut short and is left out");
+    log::warn(path.string() +
+              ": the last line was cut short or damaged, and is left out; it is decided anew");
   }
   if (journal_->entries().empty()) {
+    require_no_trials(setup_.directory);
     state_ = std::make_unique<SearchState>(setup_.plan);
     journal_->append(SearchState::entry_of(setup_.plan, "begin"));
     log::info("new search " + setup_.directory.string());
@@ -215,16 +184,24 @@ void SearchRunner::launch(const Job& job, Places::Place place) {
   require_same_recipe();
   const auto& plan = setup_.plan;
   const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
+  data_.require(plan, trial.point);
   const Host& host = places_.host(place);
   if (places_.hosts().size() > 1) {
     log::info("trial " + std::to_string(job.trial) + " trains on " + host.shown());
   }
+  const fs::path folder = trial_directory(setup_.directory, job.trial);
+  resumed_.erase(job.trial);
+  if (holds_checkpoints(folder)) {
+    require_own_run(folder, experiment_of(plan, trial.point));
+    resumed_.insert(job.trial);
+  }
   TrialRun run{.config = plan.options.search.config,
                .overrides = overrides_of(plan, trial.point),
-               .directory = trial_directory(setup_.directory, job.trial),
+               .directory = folder,
                .until = job.until,
                .threads = plan.options.search.slots_per_trial,
-               .gpus = place.gpus};
+               .gpus = place.gpus,
+               .accept_data = setup_.accept_data};
   auto words = setup_.command(run);
   auto process = std::make_unique<TrialProcess>(job, std::move(run), std::move(place));
   if (host.is_here()) {
@@ -246,6 +223,11 @@ void SearchRunner::require_same_recipe() {
       state_->plan().options.search.config + " was changed during the search:\n  " +
           join(lines, "\n  "),
       "give it the old values, and the same command goes on; or search into another folder");
+}
+
+// Before anything else, so that a search whose data have changed does nothing.
+void SearchRunner::require_same_data() {
+  for (const auto& trial : state_->trials()) data_.require(setup_.plan, trial.point);
 }
 
 const std::optional<Sampler::Choice>& SearchRunner::next_point() {
@@ -324,9 +306,12 @@ void SearchRunner::poll() {
   std::erase(processes_, nullptr);
   for (const auto& one : ended) {
     if (ends_the_search(one.code)) refuse(one);
+    refuse_changed_data(one);
     if (one.code == 0) {
       ended_.push_back(one);
-    } else {
+    } else if (one.code != static_cast<int>(ExitCode::kBadData) ||
+               !trains_again(one.job,
+                             damage_of_run(trial_directory(setup_.directory, one.job.trial)))) {
       note_failure(one);
     }
   }
@@ -360,6 +345,16 @@ void SearchRunner::refuse(const Ended& ended) {
               "trial " + std::to_string(ended.job.trial) + " cannot train: " +
                   (ended.why.empty() ? "its program does not start" : ended.why),
               "correct this, and the same command goes on; " + output.string() + " says more");
+}
+
+// It would count as the worst, though the data are to blame.
+void SearchRunner::refuse_changed_data(const Ended& ended) {
+  if (ended.code != static_cast<int>(ExitCode::kBadData)) return;
+  if (ended.why.find(data::kDataHaveChanged) == std::string::npos) return;
+  throw Error(ExitCode::kBadData,
+              "trial " + std::to_string(ended.job.trial) + " cannot go on: " + ended.why,
+              "put the files back as they were, and the same command goes on; with --accept-data "
+              "it goes on with the files as they are");
 }
 
 bool SearchRunner::has_failed_for_good(const Job& job) const {
@@ -410,15 +405,35 @@ void SearchRunner::take(const Ended& ended) {
   const Job& job = ended.job;
   if (has_failed_for_good(job)) return report(job, failure_of(job));
   const auto& metric = state_->plan().metric;
-  const auto last = last_validation(trial_directory(setup_.directory, job.trial), metric);
-  if (!last || !last->value) {
+  const auto here = value_at(trial_directory(setup_.directory, job.trial), metric, job.until);
+  if (!here && resumed_.contains(job.trial) &&
+      trains_again(job,
+                   "its metrics.jsonl has no validation after " + counted(job.until, "update"))) {
+    return;
+  }
+  if (!here || !here->value) {
     return note_failure(
         {job, ended.code,
-         last ? metric + " of its last validation is no number" : "it ended without a validation"});
+         here ? metric + " of its last validation is no number" : "it ended without a validation"});
+  }
+  if (here->made > job.until && ahead_.insert(job.trial).second) {
+    log::warn("trial " + std::to_string(job.trial) + " has made " + counted(here->made, "update") +
+              ", more than the journal knows of; it is compared by its value after " +
+              with_thousands(job.until));
   }
   report(
       job,
-      {.until = job.until, .step = last->updates, .value = last->value, .seconds = last->seconds});
+      {.until = job.until, .step = here->updates, .value = here->value, .seconds = here->seconds});
+}
+
+// A checkpoint that is damaged is no worse than one that is gone. Once for a job: what comes to
+// grief again has another reason, and counts as a failure.
+bool SearchRunner::trains_again(const Job& job, const std::string& why) {
+  if (why.empty() || !trained_again_.insert({job.trial, job.until}).second) return false;
+  log::warn("trial " + std::to_string(job.trial) + " is trained again from its start: " + why);
+  forget_run(trial_directory(setup_.directory, job.trial));
+  start(job);
+  return true;
 }
 
 void SearchRunner::report(const Job& job, const Report& report) {
@@ -548,6 +563,7 @@ ExitCode SearchRunner::finish() {
 ExitCode SearchRunner::run() {
   const StopSignals signals;
   ignore_broken_pipes();  // to other hosts
+  require_same_data();
   try {
     go_on_with_running();
     for (;;) {

@@ -5,15 +5,18 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "search/journal.h"
 #include "search/places.h"
+#include "search/search_folder.h"
 #include "search/search_html.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
+#include "search/trial_data.h"
 #include "search/trial_process.h"
 
 namespace stretto::search {
@@ -30,6 +33,8 @@ struct RunnerSetup {
   std::vector<std::string> gpus = {};     ///< of this machine
   std::vector<Host> hosts = {};           ///< of search.hosts; empty = this machine alone
   std::vector<std::string> watcher = {};  ///< what runs watch_trial() on another host
+  /// Goes on although data have changed since the search began, and so do its trials.
+  bool accept_data = false;
   /// That a host is left alone after its first failure.
   std::chrono::milliseconds host_pause{5000};
   /// Between two looks at the processes.
@@ -49,12 +54,13 @@ class SearchRunner {
  public:
   /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
   /// the lock or DIR holds another search (search/changes.h), Error(kBadData) for a damaged
-  /// journal.
+  /// journal, and for trials without one.
   explicit SearchRunner(RunnerSetup setup);
   ~SearchRunner();
 
   /// @return kOk at the end, kInterrupted after a signal: the same command goes on
-  /// Throws Error when no trial has a result.
+  /// Throws Error when no trial has a result, and Error(kBadData) when data have changed since the
+  /// search began: no trial counts as failed by that.
   ExitCode run();
 
   const SearchState& state() const { return *state_; }
@@ -76,6 +82,7 @@ class SearchRunner {
   void place_pending();
   void launch(const Job& job, Places::Place place);
   void require_same_recipe();
+  void require_same_data();
   bool is_sound(const Point& point);
   void tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over);
   const std::optional<Sampler::Choice>& next_point();
@@ -85,8 +92,10 @@ class SearchRunner {
   void move_elsewhere(const TrialProcess& process, int code);
   bool take_result();
   void take(const Ended& ended);
+  bool trains_again(const Job& job, const std::string& why);
   void note_failure(const Ended& ended);
   [[noreturn]] void refuse(const Ended& ended);
+  void refuse_changed_data(const Ended& ended);
   void stop_processes();
   bool has_failed_for_good(const Job& job) const;
   Report failure_of(const Job& job) const;
@@ -107,6 +116,7 @@ class SearchRunner {
   std::unique_ptr<SearchState> state_;
   SearchView view_;
   Places places_;
+  TrialData data_;
   std::vector<Job> pending_;  // that wait for a place, the oldest first
   std::vector<std::unique_ptr<TrialProcess>> processes_;
   std::vector<Ended> ended_;  // whose results were not taken
@@ -116,20 +126,15 @@ class SearchRunner {
   std::set<std::string> refused_;      // points that a rule refused in this session
   RefusedPoints refusals_;             // the same, counted
   std::set<TrialId> pruned_;           // without checkpoints
-  std::string best_written_;           // which best.toml there is
-  double clock_before_ = 0;            // of earlier sessions
+  std::set<TrialId> resumed_;          // whose process found a run in their folder
+  std::set<TrialId> ahead_;            // of the journal, which was told
+  std::set<std::pair<TrialId, int64_t>> trained_again_;  // jobs, in this session
+  std::string best_written_;                             // which best.toml there is
+  double clock_before_ = 0;                              // of earlier sessions
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point page_written_{};
   TrialCurves curves_;                       // as search.html has them
   std::map<TrialId, size_t> curve_reports_;  // of how many reports
 };
-
-/// DIR/trials/N
-std::filesystem::path trial_directory(const std::filesystem::path& directory, TrialId trial);
-/// DIR/journal
-std::filesystem::path journal_path(const std::filesystem::path& directory);
-/// Whether DIR has a search that goes on, and how much of `search.points` it has used.
-/// Throws Error(kBadData).
-SpaceUse space_use(const std::filesystem::path& directory);
 
 }  // namespace stretto::search

@@ -98,6 +98,10 @@ SearchState::SearchState(SearchPlan plan)
 SearchState SearchState::replay(const std::vector<JournalEntry>& entries,
                                 const std::string& where) {
   size_t line = 1;
+  if (entries.empty()) {
+    throw Error(ExitCode::kBadData, where + ": is empty",
+                "put it back from a copy; without trials, the command of the search begins anew");
+  }
   try {
     const auto& first = entries.at(0);
     if (first.at("event") != "begin") refuse(where, line, "a journal begins with its search");

@@ -72,6 +72,7 @@ std::vector<std::string> train_words(const std::string& program, const TrialRun&
   words.insert(words.end(),
                {"--run", run.directory.string(), "--until", std::to_string(run.until), "--quiet"});
   if (processes > 1) words.insert(words.end(), {"--processes", std::to_string(processes)});
+  if (run.accept_data) words.push_back("--accept-data");
   return words;
 }
 
@@ -167,16 +168,25 @@ std::string TrialProcess::last_line() const {
   return printable(last, 1000);
 }
 
-std::optional<LastValidation> last_validation(const fs::path& run_directory,
-                                              const std::string& metric) {
+std::optional<ValueThere> value_at(const fs::path& run_directory, const std::string& metric,
+                                   int64_t until) {
   const auto events = events_of(run_directory);
-  const auto last = std::find_if(events.rbegin(), events.rend(), is_validation);
-  if (last == events.rend()) return std::nullopt;
-  auto value = last->number(metric);
+  if (events.empty()) return std::nullopt;
+  const int64_t made = updates_at(events, events.back().step);
+  auto found = std::find_if(events.rbegin(), events.rend(), [&](const auto& event) {
+    return is_validation(event) && updates_at(events, event.step) == until;
+  });
+  // Where a run has not ended before, a line is missing.
+  if (found == events.rend() && made <= until && events.back().event == "end") {
+    found = std::find_if(events.rbegin(), events.rend(), is_validation);
+  }
+  if (found == events.rend()) return std::nullopt;
+  auto value = found->number(metric);
   if (value && !std::isfinite(*value)) value = std::nullopt;
-  return LastValidation{.updates = updates_at(events, last->step),
-                        .value = value,
-                        .seconds = last->seconds.value_or(0)};
+  return ValueThere{.updates = updates_at(events, found->step),
+                    .value = value,
+                    .seconds = found->seconds.value_or(0),
+                    .made = made};
 }
 
 MadeSoFar made_so_far(const fs::path& run_directory) {

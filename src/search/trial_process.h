@@ -24,12 +24,14 @@ struct TrialRun {
   int64_t until = 0;                   ///< updates in all
   int64_t threads = 1;                 ///< of all its processes
   std::vector<std::string> gpus = {};  ///< that it has alone, one for each of its processes
+  bool accept_data = false;            ///< it goes on although its data have changed
 };
 
 /// The words of a trial's process: `stretto train`, but for tests.
 using TrialCommand = std::function<std::vector<std::string>(const TrialRun&)>;
 
-/// `PROGRAM train CONFIG KEY=VALUE… --run DIRECTORY --until STEP --quiet`
+/// `PROGRAM train CONFIG KEY=VALUE… --run DIRECTORY --until STEP --quiet`, and maybe `--processes`
+/// and `--accept-data`
 std::vector<std::string> train_words(const std::string& program, const TrialRun& run);
 
 /// How trials are started on other hosts.
@@ -84,15 +86,18 @@ class TrialProcess {
   Clock::time_point began_ = Clock::now(), told_{};
 };
 
-/// What a run folder says of a metric: the last validation of `metrics.jsonl`, and the time trained
-/// in all. Absent when there is none. Throws Error(kBadData), Error(kIo).
-struct LastValidation {
+/// What a run folder says of a metric where a job ended, and how far the run came in all.
+struct ValueThere {
   int64_t updates = 0;          ///< made by then; steps that were left out are none
-  std::optional<double> value;  ///< absent: it has no such score, or no number
-  double seconds = 0;
+  std::optional<double> value;  ///< absent: the validation has no such score, or no number
+  double seconds = 0;           ///< trained in all by then
+  int64_t made = 0;             ///< by the last line of metrics.jsonl: more in a run that is ahead
 };
-std::optional<LastValidation> last_validation(const std::filesystem::path& run_directory,
-                                              const std::string& metric);
+/// The validation after `until` updates, as `metrics.jsonl` has it; the last one of a run that its
+/// configuration ended earlier. Absent when there is none: another validation is no fair
+/// comparison. Throws Error(kBadData), Error(kIo).
+std::optional<ValueThere> value_at(const std::filesystem::path& run_directory,
+                                   const std::string& metric, int64_t until);
 /// How far a run folder came, by the last line of `metrics.jsonl`; zeros where there is none.
 /// Throws Error(kIo).
 struct MadeSoFar {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "report/metrics_log.h"
 
 namespace stretto::seeds {
@@ -46,7 +47,43 @@ bool is_better(const ValidationScores& one, const std::optional<ValidationScores
   return by.higher_is_better ? *value > before : *value < before;
 }
 
+std::string shown(const std::optional<double>& value) {
+  return value ? shortest(*value) : "none";
+}
+
+std::string change_of(const std::string& name, const std::optional<double>& before,
+                      const std::optional<double>& now) {
+  if (before == now) return "";
+  return name + " is " + shown(now) + ", it was " + shown(before);
+}
+
+std::string change_of(const std::string& which, const std::optional<ValidationScores>& before,
+                      const std::optional<ValidationScores>& now) {
+  if (!before && !now) return "";
+  if (!now)
+    return "it has no validation, " + which + " was at step " + with_thousands(before->step);
+  if (!before) return which + " is at step " + with_thousands(now->step) + ", it had no validation";
+  if (before->step != now->step) {
+    return which + " is at step " + with_thousands(now->step) + ", it was at step " +
+           with_thousands(before->step);
+  }
+  for (const auto* scores : {&before->scores, &now->scores}) {
+    for (const auto& [name, value] : *scores) {
+      auto change = change_of(which + " " + name, before->number(name), now->number(name));
+      if (!change.empty()) return change;
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string difference_between(const RunScores& before, const RunScores& now) {
+  auto change = change_of("the best validation", before.best, now.best);
+  if (change.empty()) change = change_of("the last validation", before.last, now.last);
+  if (change.empty()) change = change_of("the time in seconds", before.seconds, now.seconds);
+  return change;
+}
 
 std::optional<double> ValidationScores::number(const std::string& name) const {
   const auto found = std::find_if(scores.begin(), scores.end(),

@@ -30,6 +30,10 @@ struct BestBy {
   bool higher_is_better = false;
 };
 
+/// The first number that differs between two readings of one run, in words: "best nll is 2.5, it
+/// was 2.25"; empty where none does.
+std::string difference_between(const RunScores& before, const RunScores& now);
+
 /// Empty for a run without metrics.jsonl; broken lines are left out. Throws Error(kIo).
 RunScores read_run_scores(const std::filesystem::path& run_directory, const BestBy& by);
 

@@ -37,6 +37,34 @@ SeedState state_named(const std::string& name, const std::string& where) {
   throw_damaged(where, "a run has no state that is known");
 }
 
+std::optional<ValidationScores> validation_of(const nlohmann::json& json,
+                                              const std::string& where) {
+  if (json.is_null()) return std::nullopt;
+  ValidationScores found;
+  if (!json.is_object()) throw_damaged(where, "scores of a run are no object");
+  for (const auto& [name, value] : json.items()) {
+    if (!value.is_number()) throw_damaged(where, "a score of a run is no number");
+    if (name == "step") {
+      found.step = value.get<int64_t>();
+    } else {
+      found.scores.emplace_back(name, value.get<double>());
+    }
+  }
+  return found;
+}
+
+// Of a run that finished. Without its three keys it is no record of this program.
+RunScores scores_of_run(const nlohmann::json& json, const std::string& where) {
+  for (const char* key : {"best", "last", "seconds"}) {
+    if (!json.contains(key)) throw_damaged(where, "a run that finished lacks its scores");
+  }
+  RunScores scores{.best = validation_of(json["best"], where),
+                   .last = validation_of(json["last"], where),
+                   .seconds = {}};
+  if (json["seconds"].is_number()) scores.seconds = json["seconds"].get<double>();
+  return scores;
+}
+
 SeedRun run_of(const nlohmann::json& json, const std::string& where) {
   const bool whole = json.is_object() && json.contains("seed") &&
                      json["seed"].is_number_integer() && json.contains("state") &&
@@ -50,6 +78,7 @@ SeedRun run_of(const nlohmann::json& json, const std::string& where) {
   if (json.contains("exit_code") && json["exit_code"].is_number_integer()) {
     run.exit_code = json["exit_code"].get<int>();
   }
+  if (run.state == SeedState::kFinished) run.scores = scores_of_run(json, where);
   return run;
 }
 
@@ -131,17 +160,22 @@ std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,
 }
 
 RecordJson seeds_json(const std::vector<SeedRun>& runs, const std::vector<RunScores>& scores,
-                      const BestBy& by) {
+                      const BestBy& by, const std::vector<data::AcceptedChanges>& accepted) {
   RecordJson list = RecordJson::array();
   for (size_t i = 0; i < runs.size(); ++i) list.push_back(run_json(runs[i], scores.at(i)));
   const auto finished = finished_scores(runs, scores);
   const auto summary = summarise(finished);
-  return {{"best_metric", by.name},
-          {"runs", std::move(list)},
-          {"finished", finished.size()},
-          {"best", spreads_json(summary.best)},
-          {"last", spreads_json(summary.last)},
-          {"seconds", summary.seconds ? spread_json(*summary.seconds) : RecordJson(nullptr)}};
+  RecordJson json{
+      {"best_metric", by.name},
+      {"runs", std::move(list)},
+      {"finished", finished.size()},
+      {"best", spreads_json(summary.best)},
+      {"last", spreads_json(summary.last)},
+      {"seconds", summary.seconds ? spread_json(*summary.seconds) : RecordJson(nullptr)}};
+  for (const auto& [time, changes] : accepted) {
+    json["accepted_data"].push_back({{"time", time}, {"changes", data::text_of(changes)}});
+  }
+  return json;
 }
 
 }  // namespace stretto::seeds

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/data_record.h"
 #include "seeds/run_scores.h"
 
 namespace stretto::seeds {
@@ -24,6 +25,8 @@ struct SeedRun {
   /// Of the resolved configuration and of `--until`: a run that finished another one may go on.
   std::string fingerprint;
   std::optional<int> exit_code;  ///< of the last training
+  /// Of a run that finished: those of that moment, which metrics.jsonl must still have.
+  std::optional<RunScores> scores = {};
 };
 
 /// DIR/seed_N
@@ -31,17 +34,19 @@ std::filesystem::path seed_directory(const std::filesystem::path& directory, int
 /// DIR/seeds.json
 std::filesystem::path seeds_path(const std::filesystem::path& directory);
 
-/// The runs of a seeds.json. What it says of scores is not read: metrics.jsonl of each run has
-/// those. Throws Error(kBadData) for another text.
+/// The runs of a seeds.json, those that finished with their scores. Throws Error(kBadData) for
+/// another text.
 std::vector<SeedRun> parse_seeds_json(std::string_view text, const std::string& where);
 /// Nothing where there is no such file. Throws as parse_seeds_json() and read_file() do.
 std::vector<SeedRun> read_seeds_json(const std::filesystem::path& directory);
 
 /// What seeds.json holds and `--json` prints: the runs with their scores and, over those that
 /// finished, mean and sample deviation.
-/// @param scores  of each run
+/// @param scores    of each run
+/// @param accepted  changes of the data between the trainings, which are told where there are any
 nlohmann::ordered_json seeds_json(const std::vector<SeedRun>& runs,
-                                  const std::vector<RunScores>& scores, const BestBy& by);
+                                  const std::vector<RunScores>& scores, const BestBy& by,
+                                  const std::vector<data::AcceptedChanges>& accepted = {});
 
 /// Those of the runs that finished.
 std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,

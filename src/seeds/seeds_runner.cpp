@@ -49,6 +49,19 @@ std::string seed_name(const SeedRun& run) {
   return "seed " + std::to_string(run.seed);
 }
 
+// What mean and deviation are made of is what the training came to.
+void require_same_scores(const SeedRun& run, const fs::path& directory, const BestBy& by) {
+  const auto difference =
+      run.scores ? difference_between(*run.scores, read_run_scores(directory, by)) : "";
+  if (difference.empty()) return;
+  throw Error(ExitCode::kBadData,
+              (directory / "metrics.jsonl").string() +
+                  ": is not what it was when this seed finished: " + difference,
+              "put the file back from a copy. Without one, remove " + directory.string() +
+                  " to train the seed again; or, where the run was trained on by itself, remove "
+                  "seeds.json, and its scores of now count");
+}
+
 SeedState state_after(int code) {
   if (code == 0) return SeedState::kFinished;
   return code == kInterrupted ? SeedState::kInterrupted : SeedState::kFailed;
@@ -57,7 +70,10 @@ SeedState state_after(int code) {
 }  // namespace
 
 SeedsRunner::SeedsRunner(SeedsSetup setup)
-    : setup_(std::move(setup)), lock_(lock_of(setup_.directory)) {
+    : setup_(std::move(setup)),
+      lock_(lock_of(setup_.directory)),
+      data_(setup_.directory, "the seeds in " + setup_.directory.string() + " were begun",
+            setup_.accept_data) {
   for (const auto& run : setup_.runs) {
     runs_.push_back({.seed = run.seed,
                      .state = SeedState::kWaiting,
@@ -66,6 +82,7 @@ SeedsRunner::SeedsRunner(SeedsSetup setup)
   }
   adopt_earlier_runs();
   log::open_file(setup_.directory / "log.txt");
+  require_same_data();
 }
 
 fs::path SeedsRunner::directory_of(const SeedRun& run) const {
@@ -81,6 +98,7 @@ void SeedsRunner::adopt_earlier_runs() {
       others.push_back(earlier.seed);
     } else if (earlier.fingerprint == own->fingerprint && earlier.state == SeedState::kFinished &&
                fs::exists(directory_of(*own) / "run.json")) {
+      require_same_scores(earlier, directory_of(earlier), setup_.best_by);
       *own = earlier;
     }
   }
@@ -93,17 +111,27 @@ void SeedsRunner::adopt_earlier_runs() {
 
 std::vector<RunScores> SeedsRunner::scores() const {
   std::vector<RunScores> all;
-  for (const auto& run : runs_) all.push_back(read_run_scores(directory_of(run), setup_.best_by));
+  for (const auto& run : runs_) {
+    all.push_back(run.scores ? *run.scores : read_run_scores(directory_of(run), setup_.best_by));
+  }
   return all;
 }
 
+void SeedsRunner::require_same_data() {
+  data_.require(setup_.data_files, setup_.digests);
+}
+
 nlohmann::ordered_json SeedsRunner::json() const {
-  return seeds_json(runs_, scores(), setup_.best_by);
+  return seeds_json(runs_, scores(), setup_.best_by, data_.accepted());
 }
 
 void SeedsRunner::note(SeedRun& run, SeedState state, std::optional<int> exit_code) {
   run.state = state;
   run.exit_code = exit_code;
+  run.scores.reset();
+  if (state == SeedState::kFinished) {
+    run.scores = read_run_scores(directory_of(run), setup_.best_by);
+  }
   write_file_atomic(seeds_path(setup_.directory), json().dump(2) + "\n");
 }
 
@@ -121,6 +149,7 @@ void SeedsRunner::wait_for_earlier_process(const SeedRun& run, const StopSignals
 int SeedsRunner::train(SeedRun& run, const StopSignals& signals) {
   wait_for_earlier_process(run, signals);
   if (signals.requested()) return kInterrupted;
+  require_same_data();
   log::info(seed_name(run) + ": training in " + directory_of(run).string());
   note(run, SeedState::kTraining, {});
   ChildProcess process(setup_.command(run.seed, directory_of(run)));

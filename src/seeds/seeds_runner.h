@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "data/folder_data.h"
 #include "report/display.h"
 #include "seeds/seeds_record.h"
 
@@ -28,6 +29,11 @@ struct SeedsSetup {
   using Command =
       std::function<std::vector<std::string>(int64_t seed, const std::filesystem::path& run)>;
   Command command;
+  /// Of all seeds: DIR/data.json keeps their digests. A seed is not trained on other data than
+  /// those before it, unless what has changed is accepted.
+  std::vector<data::DataFile> data_files = {};
+  data::DigestSetting digests = {};
+  bool accept_data = false;
   BestBy best_by = {};
   report::Display display = {};
   std::chrono::milliseconds tick{50};  ///< between two looks at the process
@@ -43,7 +49,8 @@ struct SeedsSetup {
 class SeedsRunner {
  public:
   /// Takes the lock of DIR. Throws Error(kUsage) when another process has it, when DIR is the
-  /// folder of a run or of a search, and when it holds seeds that are not asked for.
+  /// folder of a run or of a search, and when it holds seeds that are not asked for. Throws
+  /// Error(kBadData) when data have changed, and when scores of a finished run have.
   explicit SeedsRunner(SeedsSetup setup);
 
   /// @return 0 when all have finished, else the exit code of the training that did not;
@@ -62,9 +69,11 @@ class SeedsRunner {
   void wait_for_earlier_process(const SeedRun& run, const StopSignals& signals) const;
   int train(SeedRun& run, const StopSignals& signals);
   std::vector<RunScores> scores() const;
+  void require_same_data();
 
   SeedsSetup setup_;
   FileLock lock_;
+  data::FolderData data_;
   std::vector<SeedRun> runs_;
 };
 

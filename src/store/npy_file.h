@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/atomic_file.h"
+#include "base/named_output.h"
 
 namespace stretto::store {
 
@@ -15,8 +15,9 @@ namespace stretto::store {
 std::string npy_header(int64_t rows, int64_t columns);
 
 /// A `.npy` file whose rows come one after the other: `numpy.load` reads an array fp32 [rows,
-/// columns]. The file is there when finish() has returned, whole; without it there is none.
-/// Members throw Error(kIo).
+/// columns]. The file is there when finish() has returned, whole; without it there is none. It is
+/// an output that a user names (base/named_output.h): a pipe or a device, too. Members throw
+/// Error(kIo).
 class NpyFile {
  public:
   NpyFile(std::filesystem::path path, int64_t columns);
@@ -26,7 +27,7 @@ class NpyFile {
   void finish();
 
  private:
-  AtomicFile file_;
+  NamedOutput file_;
   const int64_t columns_;
   int64_t rows_ = 0;
 };

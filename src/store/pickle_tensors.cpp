@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/allowance.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxDepth = 64;                // marks that are open at once
 constexpr size_t kMaxDims = 16;                 // of a tensor
-constexpr size_t kMaxWord = 1000;               // bytes of a module or a name
+constexpr size_t kMaxWord = 1000;               // bytes of a module, a name or a storage's key
 constexpr size_t kMaxValues = size_t{1} << 20;  // of one pickle
 
 enum class Kind : uint8_t {
@@ -44,7 +45,7 @@ std::string_view name_of(Kind kind) {
 struct Value {
   Kind kind = Kind::kNone;
   int64_t integer = 0;          // kInteger, kBool; elements of kStorage; which one of kTensor
-  std::string text;             // kString, kLong; "module.name" of kGlobal; key of kStorage
+  std::string_view text;        // kString, kLong; "module.name" of kGlobal; key of kStorage
   std::vector<uint32_t> items;  // kTuple, kList; keys and values of kDict in turn
   DType dtype = DType::kF32;    // kStorage
 };
@@ -77,9 +78,15 @@ std::optional<DType> dtype_of_storage(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_known_global(std::string_view name) {
-  return name == kOrderedDict || name == kRebuildTensor || name == kRebuildTensor2 ||
-         name == kRebuildParameter || dtype_of_storage(name);
+/// The name as it stands in this program, which outlives every pickle.
+std::optional<std::string_view> find_global(std::string_view name) {
+  for (const auto known : {kOrderedDict, kRebuildTensor, kRebuildTensor2, kRebuildParameter}) {
+    if (name == known) return known;
+  }
+  for (const auto& known : kStorages) {
+    if (known.name == name) return known.name;
+  }
+  return std::nullopt;
 }
 
 /// Elements of these sizes; nothing when a size is negative or there are more than fit.
@@ -109,7 +116,8 @@ std::optional<int64_t> last_element(const PickledTensor& tensor) {
 
 class Machine {
  public:
-  Machine(std::string_view bytes, std::string_view where) : bytes_(bytes), where_(where) {
+  Machine(std::string_view bytes, std::string_view where)
+      : bytes_(bytes), where_(where), allowance_(std::string(where), bytes.size()) {
     values_.reserve(64);
   }
 
@@ -126,6 +134,11 @@ class Machine {
     return tensors_[static_cast<size_t>(value.integer)];
   }
   size_t position() const { return at_; }
+  /// Of a vector that grows by doubling.
+  void hold(uint64_t num_bytes) { allowance_.take(2 * num_bytes, "what its pickle asks for"); }
+  void hold(const PickledTensor& tensor) {
+    hold(sizeof(tensor) + (tensor.sizes.size() + tensor.strides.size()) * sizeof(int64_t));
+  }
 
   [[noreturn]] void malformed(const std::string& what) const {
     throw Error(
@@ -153,10 +166,10 @@ class Machine {
     for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<uint8_t>(taken[i]);
     return value;
   }
-  std::string word() {
+  std::string_view word() {
     const size_t end = bytes_.find('\n', at_);
     if (end == std::string_view::npos || end - at_ > kMaxWord) malformed("a name without an end");
-    std::string text(take(end - at_));
+    const std::string_view text = take(end - at_);
     at_ += 1;
     return text;
   }
@@ -164,6 +177,7 @@ class Machine {
   // The stack.
   uint32_t add(Value value) {
     if (values_.size() == kMaxValues) malformed("too many values");
+    hold(sizeof(Value) + value.items.size() * sizeof(uint32_t));
     values_.push_back(std::move(value));
     return static_cast<uint32_t>(values_.size() - 1);
   }
@@ -172,7 +186,7 @@ class Machine {
   void push_text(uint64_t count) {
     const std::string_view text = take(count);
     if (!is_valid_utf8(text)) malformed("a string that is not UTF-8");
-    push({.kind = Kind::kString, .text = std::string(text)});
+    push({.kind = Kind::kString, .text = text});
   }
   size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   uint32_t pop() {
@@ -221,26 +235,34 @@ class Machine {
   void set_items(uint32_t dict, const std::vector<uint32_t>& items) {
     expect(dict, Kind::kDict);
     if (items.size() % 2 != 0) malformed("a key without a value");
+    hold(items.size() * sizeof(uint32_t));
     auto& all = values_[dict].items;
     all.insert(all.end(), items.begin(), items.end());
   }
   void append(uint32_t list, const std::vector<uint32_t>& items) {
     expect(list, Kind::kList);
+    hold(items.size() * sizeof(uint32_t));
     auto& all = values_[list].items;
     all.insert(all.end(), items.begin(), items.end());
   }
-  void put(uint64_t slot) { memo_[slot] = top(); }
+  void put(uint64_t slot) {
+    constexpr uint64_t kNodeBytes = 32;
+    if (memo_.insert_or_assign(slot, top()).second) hold(kNodeBytes);
+  }
   void get(uint64_t slot) {
     const auto found = memo_.find(slot);
     if (found == memo_.end()) malformed("a value that was never noted");
+    hold(sizeof(uint32_t));
     stack_.push_back(found->second);
   }
-  void push_global(const std::string& module, const std::string& name) {
-    const std::string whole = module + "." + name;
-    if (!is_known_global(whole)) {
+  void push_global(std::string_view module, std::string_view name) {
+    if (module.size() > kMaxWord || name.size() > kMaxWord) malformed("a name without an end");
+    const std::string whole = std::string(module) + "." + std::string(name);
+    const auto known = find_global(whole);
+    if (!known) {
       refuse("asks for `" + printable(whole) + "`, which no tensor needs; nothing was executed");
     }
-    push({.kind = Kind::kGlobal, .text = whole});
+    push({.kind = Kind::kGlobal, .text = *known});
   }
   // ('storage', torch.FloatStorage, '0', 'cpu', 12); files before 1.6 end with a view or None.
   void load_storage() {
@@ -255,10 +277,9 @@ class Machine {
     if (!dtype) malformed("a storage without a type");
     const int64_t size = expect(tuple.items[4], Kind::kInteger).integer;
     if (size < 0) malformed("a storage of negative size");
-    push({.kind = Kind::kStorage,
-          .integer = size,
-          .text = expect(tuple.items[2], Kind::kString).text,
-          .dtype = *dtype});
+    const std::string_view key = expect(tuple.items[2], Kind::kString).text;
+    if (key.size() > kMaxWord) malformed("the key of a storage is longer than 1,000 bytes");
+    push({.kind = Kind::kStorage, .integer = size, .text = key, .dtype = *dtype});
   }
   // (storage, offset, sizes, strides, …): what follows concerns gradients.
   void rebuild_tensor(const std::vector<uint32_t>& arguments, size_t min, size_t max) {
@@ -272,6 +293,7 @@ class Machine {
                          .sizes = integers(arguments[2]),
                          .strides = integers(arguments[3])};
     check_place(tensor);
+    hold(tensor);
     tensors_.push_back(std::move(tensor));
     push({.kind = Kind::kTensor, .integer = static_cast<int64_t>(tensors_.size() - 1)});
   }
@@ -290,7 +312,7 @@ class Machine {
   }
   void reduce() {
     const std::vector<uint32_t> arguments = expect(pop(), Kind::kTuple).items;
-    const std::string name = expect(pop(), Kind::kGlobal).text;
+    const std::string_view name = expect(pop(), Kind::kGlobal).text;
     if (name == kOrderedDict && arguments.empty()) {
       push({.kind = Kind::kDict});
     } else if (name == kRebuildTensor2) {
@@ -301,7 +323,8 @@ class Machine {
       expect(arguments[0], Kind::kTensor);
       stack_.push_back(arguments[0]);
     } else {
-      refuse("calls `" + name + "` in a way that no tensor needs; nothing was executed");
+      refuse("calls `" + std::string(name) +
+             "` in a way that no tensor needs; nothing was executed");
     }
   }
   // The attributes of an OrderedDict (`_metadata`, versions of modules) say nothing of tensors.
@@ -311,7 +334,7 @@ class Machine {
   }
   void push_long(uint64_t count) {
     const std::string_view bytes = take(count);
-    if (count > 8) return push({.kind = Kind::kLong, .text = std::string(bytes)});
+    if (count > 8) return push({.kind = Kind::kLong, .text = bytes});
     const bool negative = count > 0 && (static_cast<uint8_t>(bytes.back()) & 0x80) != 0;
     uint64_t value = negative ? UINT64_MAX : 0;
     for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<uint8_t>(bytes[i]);
@@ -398,12 +421,12 @@ class Machine {
         push_tuple(opcode - 0x84U);
         return true;
       case 'c': {
-        const std::string module = word();
+        const std::string_view module = word();
         push_global(module, word());
         return true;
       }
       case 0x93: {  // STACK_GLOBAL
-        const std::string name = expect(pop(), Kind::kString).text;
+        const std::string_view name = expect(pop(), Kind::kString).text;
         push_global(expect(pop(), Kind::kString).text, name);
         return true;
       }
@@ -463,6 +486,7 @@ class Machine {
   }
 
   std::string_view bytes_, where_;
+  Allowance allowance_;
   size_t at_ = 0;
   std::vector<Value> values_;
   std::vector<PickledTensor> tensors_;
@@ -506,6 +530,7 @@ PickledDict parse_pickled_tensors(std::string_view bytes, std::string_view where
       machine.refuse("`" + shown + "` is " + std::string(name_of(item.kind)) + ", not a tensor");
     }
     if (!names.insert(key.text).second) machine.malformed("`" + shown + "` stands twice");
+    machine.hold(machine.tensor(item));  // many names may have one tensor
     dict.tensors.push_back(machine.tensor(item));
     dict.tensors.back().name = key.text;
   }
@@ -525,9 +550,9 @@ PickledPlain parse_pickled_plain(std::string_view bytes, std::string_view where)
   }
   if (root.kind == Kind::kList) {
     for (const uint32_t item : root.items) {
-      if (machine.value(item).kind == Kind::kString) {
-        plain.strings.push_back(machine.value(item).text);
-      }
+      if (machine.value(item).kind != Kind::kString) continue;
+      machine.hold(sizeof(std::string_view));
+      plain.strings.push_back(machine.value(item).text);
     }
   }
   plain.num_bytes = machine.position();

@@ -17,9 +17,9 @@ namespace stretto::store {
 
 /// Where a tensor lies in a storage, in elements.
 struct PickledTensor {
-  std::string name;
+  std::string_view name;  ///< as `storage` a view into the pickle
   DType dtype = DType::kF32;
-  std::string storage;       ///< its key: the file `data/<key>`
+  std::string_view storage;  ///< its key: the file `data/<key>`
   int64_t storage_size = 0;  ///< elements of the whole storage
   int64_t offset = 0;
   std::vector<int64_t> sizes, strides;
@@ -34,7 +34,8 @@ struct PickledDict {
   size_t num_bytes = 0;  ///< of the pickle; more may follow it
 };
 
-/// Reads a dict of tensors. Each lies within its storage and repeats no element.
+/// Reads a dict of tensors. Each lies within its storage and repeats no element. What is held
+/// beside `bytes` is within an Allowance: a pickle may ask for one value as often as it likes.
 /// Throws Error(kBadData) that names what else the pickle asks for or holds, or the byte at which
 /// it is malformed.
 PickledDict parse_pickled_tensors(std::string_view bytes, std::string_view where);
@@ -42,8 +43,8 @@ PickledDict parse_pickled_tensors(std::string_view bytes, std::string_view where
 /// What stands around the dict in files that PyTorch wrote before 1.6: numbers and lists of
 /// strings.
 struct PickledPlain {
-  std::string integer;  ///< little-endian bytes; empty when it is something else
-  std::vector<std::string> strings;
+  std::string integer;                    ///< little-endian bytes; empty when it is something else
+  std::vector<std::string_view> strings;  ///< views into the pickle
   size_t num_bytes = 0;
 };
 PickledPlain parse_pickled_plain(std::string_view bytes, std::string_view where);

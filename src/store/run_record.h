@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,6 +11,18 @@
 
 namespace stretto::store {
 
+/// Data that had changed while a run stood, and that it went on with (`--accept-data`).
+struct AcceptedData {
+  struct File {
+    std::string key, path;
+    std::string change;  ///< "first differs in line 17"
+    bool operator==(const File&) const = default;
+  };
+  int64_t step = 0;  ///< updates behind this step are trained on the changed data
+  std::string time;
+  std::vector<File> files;
+};
+
 /// `RUN/run.json`: which run a folder holds.
 struct RunRecord {
   std::string run_id;
@@ -17,6 +30,9 @@ struct RunRecord {
   /// configurations that it went on from (`--extend`, or a key whose change fixes others).
   std::vector<std::string> config_hashes;
   std::string created, host, stretto;  ///< when, where and by which version it was begun
+  /// Whether `data.json` was written: a run that had one must not lose it.
+  bool has_data_record = false;
+  std::vector<AcceptedData> accepted_data = {};  ///< in the order in which they were accepted
 };
 
 /// Nothing when the folder has no run.json. Throws Error(kBadData) when it is damaged.
@@ -32,7 +48,12 @@ FileLock lock_run(const std::filesystem::path& run_directory);
 
 /// The text of `RUN/config.toml` between two comments: the first line says of which run it is, and
 /// that the last line is a checksum of both.
-std::string seal_config(std::string_view toml, std::string_view run_id);
+/// @param mark  of the user who trains (store/owner_mark.h), a comment before the checksum; empty =
+///              there is none
+std::string seal_config(std::string_view toml, std::string_view run_id, std::string_view mark = "");
+
+/// What the mark of a configuration is made from.
+std::string marked_text(std::string_view toml, std::string_view run_id);
 
 /// What a reader finds.
 struct SealedConfig {
@@ -43,8 +64,11 @@ struct SealedConfig {
     kChanged,   ///< the checksum is wrong
   };
   State state = State::kUnsealed;
-  std::string toml;    ///< without the two lines
+  std::string toml;    ///< without the lines that Stretto put around it
   std::string run_id;  ///< as the first line has it
+  std::string mark = {};
+  /// Whether this user trained with it, by its mark.
+  bool is_own() const;
 };
 SealedConfig unseal_config(std::string_view bytes);
 

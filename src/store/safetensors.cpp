@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/allowance.h"
 #include "base/durable_file.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -255,13 +256,18 @@ std::vector<TensorView> parse_safetensors(std::string_view bytes, std::string_vi
   const std::string_view header = bytes.substr(kLengthBytes, data_start - kLengthBytes);
   if (header.empty() || header.front() != '{')
     bad_safetensors(where, "the header is not a JSON object");
-  const auto json = parse_json(header, std::string(where) + ": header", kMaxHeaderBytes);
+  const std::string place = std::string(where) + ": header";
+  Allowance allowance(place);
+  const auto json = parse_json(header, place, kMaxHeaderBytes, allowance);
   std::vector<Entry> entries;
   for (const auto& [name, value] : json.items()) {
     if (name == "__metadata__") {
       parse_metadata(value, where, metadata);
     } else {
       entries.push_back(parse_entry(name, value, where));
+      const auto& view = entries.back().view;
+      allowance.take(2 * sizeof(Entry) + view.name.size() + view.shape.size() * sizeof(int64_t),
+                     "its list of tensors");
     }
   }
   place_entries(entries, bytes.substr(data_start), where);

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "store/pickle_tensors.h"
 
 namespace stretto::store {
 namespace {
@@ -20,6 +20,9 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxMembers = 100'000;
 constexpr size_t kMaxTorchFileBytes = size_t{16} << 30;
+constexpr size_t kMaxStorageKey = 20;  // of an unpacked archive: digits
+// Tied tensors share a storage; a model has few of them.
+constexpr uint64_t kMaxShares = 8;
 constexpr std::string_view kPickleName = "data.pkl";
 constexpr std::string_view kStorageFolder = "data/";
 constexpr std::string_view kByteOrder = "byteorder";
@@ -57,7 +60,10 @@ std::string read_member(archive* handle, size_t& budget, std::string_view where)
       bad_torch_file(where, "its members are larger than the archive: they are compressed");
     }
     budget -= static_cast<size_t>(got);
-    if (got == 0) return bytes;
+    if (got > 0) continue;
+    // An archive may have 100,000 empty members, each of which would keep the room of a step.
+    if (bytes.size() < bytes.capacity() / 2) bytes.shrink_to_fit();
+    return bytes;
   }
 }
 
@@ -97,7 +103,7 @@ std::map<std::string, std::string> unzip(std::string_view bytes, std::string_vie
 }
 
 std::string member_of(const PickledTensor& tensor) {
-  return std::string(kStorageFolder) + tensor.storage;
+  return std::string(kStorageFolder) + std::string(tensor.storage);
 }
 
 /// The elements of a tensor with gaps, one after the other.
@@ -158,7 +164,7 @@ void TorchFile::read_archive(std::string_view where) {
   for (const auto& [name, bytes] : members_) {
     if (name.starts_with(kStorageFolder)) storages[name.substr(kStorageFolder.size())] = bytes;
   }
-  read_dict(pickle->second, storages, where);
+  read_dict(parse_pickled_tensors(pickle->second, where), storages, where);
 }
 
 void TorchFile::read_folder(const fs::path& folder) {
@@ -169,17 +175,18 @@ void TorchFile::read_folder(const fs::path& folder) {
   }
   const std::string& dict = members_[std::string(kPickleName)];
   Storages storages;
-  for (const auto& tensor : parse_pickled_tensors(dict, pickle.string()).tensors) {
-    const auto& key = tensor.storage;
+  const PickledDict tensors = parse_pickled_tensors(dict, pickle.string());
+  for (const auto& tensor : tensors.tensors) {
+    const std::string key(tensor.storage.substr(0, kMaxStorageKey + 1));
     const bool is_number = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || key.size() > 20) {
+    if (!is_number || key.size() > kMaxStorageKey) {
       bad_torch_file(pickle.string(), "`" + printable(key) + "` is no name of a storage");
     }
     const std::string name = member_of(tensor);
     if (!members_.contains(name)) members_[name] = read_file(folder / name, kMaxTorchFileBytes);
     storages[key] = members_[name];
   }
-  read_dict(dict, storages, pickle.string());
+  read_dict(tensors, storages, pickle.string());
 }
 
 // Pickles of a magic number, a version and sizes, the dict, the keys of its storages; then each
@@ -195,34 +202,36 @@ void TorchFile::read_old_format(std::string_view where) {
     }
     rest.remove_prefix(head.num_bytes);
   }
-  const std::string_view pickle = rest;
-  const PickledDict dict = parse_pickled_tensors(pickle, where);
+  const PickledDict dict = parse_pickled_tensors(rest, where);
   rest.remove_prefix(dict.num_bytes);
   const PickledPlain keys = parse_pickled_plain(rest, where);
   rest.remove_prefix(keys.num_bytes);
+  std::unordered_map<std::string_view, DType> dtypes;
+  for (const auto& tensor : dict.tensors) dtypes.emplace(tensor.storage, tensor.dtype);
   Storages storages;
   for (const auto& key : keys.strings) {
-    const auto tensor = std::find_if(dict.tensors.begin(), dict.tensors.end(),
-                                     [&](const PickledTensor& t) { return t.storage == key; });
-    if (tensor == dict.tensors.end()) bad_torch_file(where, "a storage that no tensor has");
+    const auto dtype = dtypes.find(key);
+    if (dtype == dtypes.end()) bad_torch_file(where, "a storage that no tensor has");
+    if (storages.contains(key)) bad_torch_file(where, "a storage that stands twice");
     constexpr size_t kCountBytes = 8;
-    const auto width = static_cast<uint64_t>(size_of(tensor->dtype));
+    const auto width = static_cast<uint64_t>(size_of(dtype->second));
     uint64_t count = 0;
     if (rest.size() < kCountBytes) bad_torch_file(where, "it ends too early");
     for (size_t i = kCountBytes; i-- > 0;) count = count << 8 | static_cast<uint8_t>(rest[i]);
     rest.remove_prefix(kCountBytes);
     if (count > rest.size() / width) bad_torch_file(where, "it ends too early");
-    storages[key] = rest.substr(0, static_cast<size_t>(count * width));
+    storages.insert_or_assign(std::string(key), rest.substr(0, static_cast<size_t>(count * width)));
     rest.remove_prefix(static_cast<size_t>(count * width));
   }
-  read_dict(pickle, storages, where);
+  read_dict(dict, storages, where);
 }
 
-void TorchFile::read_dict(std::string_view pickle, const Storages& storages,
+void TorchFile::read_dict(const PickledDict& dict, const Storages& storages,
                           std::string_view where) {
   uint64_t budget = 0;  // copies together are at most what was read
   for (const auto& [key, bytes] : storages) budget += bytes.size();
-  for (auto& tensor : parse_pickled_tensors(pickle, where).tensors) {
+  uint64_t shares = budget > UINT64_MAX / kMaxShares ? UINT64_MAX : kMaxShares * budget;
+  for (const auto& tensor : dict.tensors) {
     const std::string shown = "`" + printable(tensor.name) + "`";
     const auto storage = storages.find(tensor.storage);
     if (storage == storages.end()) bad_torch_file(where, shown + " has no storage");
@@ -231,13 +240,21 @@ void TorchFile::read_dict(std::string_view pickle, const Storages& storages,
       bad_torch_file(where, "the storage of " + shown + " is shorter than the file says");
     }
     const auto num_bytes = static_cast<uint64_t>(tensor.num_elements()) * width;
-    TensorView view{.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.sizes, .bytes = {}};
+    if (num_bytes > shares) {
+      bad_torch_file(where, "many tensors share one storage: at " + shown +
+                                " they have more than 8 times the bytes of all storages");
+    }
+    shares -= num_bytes;
+    TensorView view{.name = std::string(tensor.name),
+                    .dtype = tensor.dtype,
+                    .shape = tensor.sizes,
+                    .bytes = {}};
     if (num_bytes == 0 || tensor.is_contiguous()) {
       const uint64_t begin = num_bytes == 0 ? 0 : static_cast<uint64_t>(tensor.offset) * width;
       view.bytes =
           storage->second.substr(static_cast<size_t>(begin), static_cast<size_t>(num_bytes));
     } else {
-      if (num_bytes > budget) bad_torch_file(where, "many tensors share one storage");
+      if (num_bytes > budget) bad_torch_file(where, "many tensors share one storage, with gaps");
       budget -= num_bytes;
       view.bytes = copies_.emplace_back(gathered(tensor, storage->second));
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/pickle_tensors.h"
 #include "store/safetensors.h"
 
 namespace stretto::store {
@@ -28,13 +29,13 @@ class TorchFile {
   const std::vector<TensorView>& tensors() const { return tensors_; }  ///< contiguous
 
  private:
-  using Storages = std::map<std::string, std::string_view>;  ///< key -> bytes
+  using Storages = std::map<std::string, std::string_view, std::less<>>;  ///< key -> bytes
 
   void read_bytes(std::string_view where);
   void read_archive(std::string_view where);
   void read_folder(const std::filesystem::path& folder);
   void read_old_format(std::string_view where);
-  void read_dict(std::string_view pickle, const Storages& storages, std::string_view where);
+  void read_dict(const PickledDict& dict, const Storages& storages, std::string_view where);
 
   std::string bytes_;
   std::map<std::string, std::string> members_;  ///< of an archive or a folder

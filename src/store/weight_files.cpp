@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/allowance.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -17,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxIndexBytes = size_t{64} << 20;
+constexpr uint64_t kEntryBytes = 160;  // of a tensor in a map, and in a set of those that were seen
 constexpr std::array<const char*, 2> kStems{"model.safetensors", "pytorch_model.bin"};
 
 [[noreturn]] void bad_index(const fs::path& path, const std::string& what) {
@@ -26,7 +28,9 @@ constexpr std::array<const char*, 2> kStems{"model.safetensors", "pytorch_model.
 
 /// Tensor -> file, as an index has it under "weight_map".
 std::map<std::string, std::string> read_weight_map(const fs::path& path) {
-  const auto json = parse_json(read_file(path, kMaxIndexBytes), path.string(), kMaxIndexBytes);
+  Allowance allowance(path.string());
+  const auto json =
+      parse_json(read_file(path, kMaxIndexBytes), path.string(), kMaxIndexBytes, allowance);
   const auto found = json.is_object() ? json.find("weight_map") : json.end();
   if (!json.is_object() || found == json.end() || !found->is_object()) {
     bad_index(path, "no `weight_map` of tensors");
@@ -38,6 +42,8 @@ std::map<std::string, std::string> read_weight_map(const fs::path& path) {
         file.get_ref<const std::string&>().find_first_of("/\\") == std::string::npos &&
         !file.get_ref<const std::string&>().starts_with('.');
     if (!is_name) bad_index(path, "`" + printable(tensor) + "` names no file of this folder");
+    allowance.take(kEntryBytes + tensor.size() + file.get_ref<const std::string&>().size(),
+                   "its list of tensors");
     files[tensor] = file.get<std::string>();
   }
   if (files.empty()) bad_index(path, "lists no tensors");

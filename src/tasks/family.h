@@ -45,6 +45,8 @@ class FamilyTask : public train::Task {
   virtual void require_known_data(bool warn) const = 0;
   /// Model and data in words, for the report and the log.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+  /// What the data had that metrics.jsonl is to keep, such as samples that were left out.
+  virtual std::vector<std::string> notes() const { return {}; }
   /// Of `[data]`, micro-batches that are made ready ahead, and the bound of an update: as many
   /// micro-batches as train.update_freq, in what optim.reference_batch counts.
   virtual int64_t prefetch() const = 0;

@@ -35,9 +35,10 @@ int64_t required_id(const MarianVocabulary& vocabulary, const std::string& piece
 
 MarianVocabulary read_marian_vocabulary(const MappedIds& given) {
   const auto where = given.where;
-  const nlohmann::json json = parse_json(given.bytes, where, kMaxTokenizerBytes);
+  Allowance allowance{std::string(where)};
+  const nlohmann::json json = parse_json(given.bytes, where, kMaxTokenizerBytes, allowance);
   MarianVocabulary vocabulary;
-  for (auto& [piece, id] : read_piece_ids(JsonValue(json, std::string(where) + ":"))) {
+  for (auto& [piece, id] : read_piece_ids(JsonValue(json, std::string(where) + ":"), allowance)) {
     vocabulary.pieces.resize(static_cast<size_t>(id) + 1);
     vocabulary.pieces.back() = piece;
     vocabulary.ids.emplace(std::move(piece), id);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/allowance.h"
 #include "base/error.h"
 
 namespace stretto::text {
@@ -99,8 +100,23 @@ void require_type(const Field& field, int wire_type, std::string_view where) {
   }
 }
 
+/// What the library holds for a field, and for a piece: its message, its names, and its part of the
+/// double array, which is built from a word graph.
+constexpr uint64_t kLibraryFieldBytes = 96, kLibraryPieceBytes = 160, kDartsBytes = 64;
+
+/// Takes what the library makes of a message and of those in it.
+void take_fields(std::string_view message, std::string_view where, Allowance& allowance) {
+  Wire wire(message, where);
+  Field field;
+  while (wire.next(field)) {
+    allowance.take(kLibraryFieldBytes + 2 * field.bytes.size(), "the settings in it");
+  }
+}
+
 /// @return whether it is an ordinary piece
-bool check_piece(std::string_view message, int64_t index, std::string_view where) {
+bool check_piece(std::string_view message, int64_t index, std::string_view where,
+                 Allowance& allowance) {
+  allowance.take(kLibraryPieceBytes, "its pieces");
   uint64_t type = kOrdinary;
   const std::string name = "piece " + std::to_string(index);
   Wire wire(message, where);
@@ -112,6 +128,7 @@ bool check_piece(std::string_view message, int64_t index, std::string_view where
         fail(where, name + " has " + std::to_string(field.bytes.size()) +
                         " bytes; at most 4096 are allowed");
       }
+      allowance.take(kDartsBytes * field.bytes.size(), "its pieces");
     } else if (field.number == 2) {
       require_type(field, 5, where);
       const auto bits = static_cast<uint32_t>(field.value);
@@ -206,6 +223,7 @@ SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string
   if (bytes.size() > kMaxSentencePieceBytes) fail(where, "it is larger than 512 MiB");
   int64_t num_pieces = 0;
   SentencePieceKinds kinds;
+  Allowance allowance(std::string(where), bytes.size());
   Wire wire(bytes, where);
   Field field;
   while (wire.next(field)) {
@@ -213,8 +231,11 @@ SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string
     require_type(field, 2, where);
     if (field.number == 1) {
       if (num_pieces == kMaxPieces) fail(where, "it has more than 2,000,000 pieces");
-      kinds.is_ordinary.push_back(check_piece(field.bytes, num_pieces++, where));
-    } else if (field.number == 2) {
+      kinds.is_ordinary.push_back(check_piece(field.bytes, num_pieces++, where, allowance));
+      continue;
+    }
+    take_fields(field.bytes, where, allowance);
+    if (field.number == 2) {
       kinds.model = kind_of(field.bytes, where);
     } else if (field.number == 3 || field.number == 5) {
       check_normalizer(field.bytes, where);

@@ -6,6 +6,33 @@
 #include "base/text.h"
 
 namespace stretto::text {
+namespace {
+
+constexpr uint64_t kBytesOfPiece = 256, kBytesOfMerge = 320;
+constexpr uint64_t kCopies = 8;  // of the text of a piece
+
+void require_short(std::string_view piece, const std::string& place) {
+  if (piece.size() <= kMaxSpecPieceBytes) return;
+  throw Error(ExitCode::kBadData,
+              place + ": a piece of " + with_thousands(std::ssize(piece)) + " bytes (`" +
+                  printable(piece, 20) + "`), at most 65,536 are allowed",
+              "give the vocabulary of a tokenizer: a piece is a part of a word");
+}
+
+}  // namespace
+
+void take_piece(std::string_view piece, const std::string& place, Allowance& allowance) {
+  require_short(piece, place);
+  allowance.take(kBytesOfPiece + kCopies * piece.size(), "its pieces");
+}
+
+void take_merge(const std::pair<std::string, std::string>& merge, const std::string& place,
+                Allowance& allowance) {
+  require_short(merge.first, place);
+  require_short(merge.second, place);
+  allowance.take(kBytesOfMerge + kCopies * (merge.first.size() + merge.second.size()),
+                 "its merges");
+}
 
 void require_dense(const PieceIds& pieces, const std::string& place) {
   constexpr int64_t kSpare = 1000;
@@ -16,11 +43,12 @@ void require_dense(const PieceIds& pieces, const std::string& place) {
               "number the pieces from 0 on");
 }
 
-PieceIds read_piece_ids(const JsonValue& value) {
+PieceIds read_piece_ids(const JsonValue& value, Allowance& allowance) {
   const JsonFields fields(value);
   PieceIds pieces;
   pieces.reserve(value.json().size());
   for (const auto& [piece, number] : value.json().items()) {
+    take_piece(piece, value.place(), allowance);
     const JsonValue id(number, value.place() + "[\"" + printable(piece, 60) + "\"]");
     pieces.emplace_back(piece, id.number(kMaxPieceId));
   }

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -26,17 +27,18 @@ void refuse_type(JsonFields& fields, const std::string& supported) {
                             "Stretto has " + supported);
 }
 
-void read_merges(const JsonValue& value, TokenizerSpec& spec) {
+void read_merges(const JsonValue& value, TokenizerSpec& spec, Allowance& allowance) {
   for (size_t i = 0; i < value.size(); ++i) {
     const JsonValue merge = value.at(i);
     if (!merge.is_list()) {
-      if (!merge.text().starts_with("#version"))
-        spec.merges.push_back(parse_merge(merge.text(), merge.place()));
+      if (merge.text().starts_with("#version")) continue;
+      spec.merges.push_back(parse_merge(merge.text(), merge.place()));
     } else if (merge.size() == 2) {
       spec.merges.emplace_back(merge.at(0).text(), merge.at(1).text());
     } else {
       merge.refuse("a merge has two pieces", kSaveAgain);
     }
+    take_merge(spec.merges.back(), merge.place(), allowance);
   }
 }
 
@@ -46,7 +48,7 @@ void require_empty(JsonFields& fields, const char* key) {
     value->refuse("this is not supported for bytes", "set it to null");
 }
 
-void read_bpe(JsonFields& fields, TokenizerSpec& spec) {
+void read_bpe(JsonFields& fields, TokenizerSpec& spec, Allowance& allowance) {
   spec.model = TokenizerSpec::Model::kByteBpe;
   if (const auto unk = fields.find("unk_token"); unk && !unk->text().empty())
     spec.unk_token = unk->text();
@@ -61,7 +63,7 @@ void read_bpe(JsonFields& fields, TokenizerSpec& spec) {
   require_empty(fields, "end_of_word_suffix");
   spec.fuse_unk = fields.flag("fuse_unk", false);
   spec.ignore_merges = fields.flag("ignore_merges", false);
-  read_merges(fields.get("merges"), spec);
+  read_merges(fields.get("merges"), spec, allowance);
 }
 
 void read_wordpiece(JsonFields& fields, TokenizerSpec& spec) {
@@ -71,16 +73,16 @@ void read_wordpiece(JsonFields& fields, TokenizerSpec& spec) {
   spec.max_word_chars = fields.get("max_input_chars_per_word").number(INT32_MAX);
 }
 
-void read_model(const JsonValue& value, TokenizerSpec& spec) {
+void read_model(const JsonValue& value, TokenizerSpec& spec, Allowance& allowance) {
   JsonFields fields(value);
-  spec.vocab = read_piece_ids(fields.get("vocab"));
+  spec.vocab = read_piece_ids(fields.get("vocab"), allowance);
   // Files of early versions have no type.
   const auto type = fields.find("type");
   const bool is_bpe = type ? type->text() == "BPE" : value.json().contains("merges");
   if (type && !is_bpe && type->text() != "WordPiece") {
     refuse_type(fields, "WordPiece and byte-level BPE; give a SentencePiece model for Unigram");
   }
-  is_bpe ? read_bpe(fields, spec) : read_wordpiece(fields, spec);
+  is_bpe ? read_bpe(fields, spec, allowance) : read_wordpiece(fields, spec);
   fields.done();
   if (!spec.unk_token) return;
   const bool known = std::any_of(spec.vocab.begin(), spec.vocab.end(),
@@ -120,24 +122,25 @@ void read_pre_tokenizer(const JsonValue& value, TokenizerSpec& spec) {
 
 // ---- Added tokens and templates
 
+/// The tokens of a spec, whose vocabulary it refers to.
 class TokenTable {
  public:
   explicit TokenTable(const TokenizerSpec& spec) {
     for (const auto& [piece, id] : spec.vocab) add(piece, id);
   }
-  void add(const std::string& piece, int64_t id) {
+  void add(std::string_view piece, int64_t id) {
     ids_[piece] = id;
-    pieces_[id] = piece;
+    known_.insert(id);
   }
-  int64_t id(const std::string& piece) const {
+  int64_t id(std::string_view piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? -1 : found->second;
   }
-  bool has(int64_t id) const { return pieces_.contains(id); }
+  bool has(int64_t id) const { return known_.contains(id); }
 
  private:
-  std::unordered_map<std::string, int64_t> ids_;
-  std::unordered_map<int64_t, std::string> pieces_;
+  std::unordered_map<std::string_view, int64_t> ids_;
+  std::unordered_set<int64_t> known_;
 };
 
 AddedToken read_added_token(const JsonValue& value) {
@@ -155,12 +158,15 @@ AddedToken read_added_token(const JsonValue& value) {
 }
 
 /// A token that the vocabulary lacks gets the next id, as the package gives it.
-void read_added_tokens(const JsonValue& value, TokenizerSpec& spec, TokenTable& table) {
+void read_added_tokens(const JsonValue& value, TokenizerSpec& spec, TokenTable& table,
+                       Allowance& allowance) {
   auto next = static_cast<int64_t>(spec.vocab.size());
-  std::unordered_map<std::string, size_t> seen;
+  std::unordered_set<std::string_view> seen;
+  spec.added.reserve(value.size());  // views of them stay
   for (size_t i = 0; i < value.size(); ++i) {
-    AddedToken token = read_added_token(value.at(i));
-    if (!seen.emplace(token.content, i).second) {
+    AddedToken& token = spec.added.emplace_back(read_added_token(value.at(i)));
+    take_piece(token.content, value.at(i).place(), allowance);
+    if (!seen.insert(token.content).second) {
       value.at(i).refuse("`" + printable(token.content, 60) + "` stands here again",
                          "remove one of the two");
     }
@@ -176,7 +182,6 @@ void read_added_tokens(const JsonValue& value, TokenizerSpec& spec, TokenTable& 
                              "` should be " + std::to_string(id),
                          "ids of added tokens go on where model.vocab ends");
     }
-    spec.added.push_back(std::move(token));
   }
 }
 
@@ -203,9 +208,18 @@ Slots read_template_specials(const JsonValue& value, const TokenTable& table, in
   return slots;
 }
 
+/// A template may name one list of specials as often as it likes.
+void require_short_template(const JsonValue& value, size_t num_slots) {
+  constexpr size_t kMaxSlots = 256;
+  if (num_slots <= kMaxSlots) return;
+  value.refuse("more than 256 tokens around a text",
+               "give the template that the model was trained with: two to six are usual");
+}
+
 Slots read_template(const JsonValue& value, JsonFields& specials, const TokenTable& table) {
   Slots slots;
   for (size_t i = 0; i < value.size(); ++i) {
+    require_short_template(value, slots.size());
     JsonFields part(value.at(i));
     const bool is_text = value.at(i).json().contains("Sequence");
     const JsonValue inner = part.get(is_text ? "Sequence" : "SpecialToken");
@@ -225,6 +239,7 @@ Slots read_template(const JsonValue& value, JsonFields& specials, const TokenTab
       inner.refuse("`" + printable(name, 60) + "` is neither A nor B", kSaveAgain);
     }
   }
+  require_short_template(value, slots.size());
   return slots;
 }
 
@@ -315,7 +330,15 @@ void read_decoder(const JsonValue& value, TokenizerSpec& spec) {
 }  // namespace
 
 TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where) {
-  const nlohmann::json json = parse_json(bytes, where, kMaxTokenizerBytes);
+  Allowance allowance{std::string(where)};
+  return parse_tokenizer_json(bytes, where, allowance);
+}
+
+TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where,
+                                   Allowance& allowance) {
+  const uint64_t before = allowance.taken();
+  const nlohmann::json json = parse_json(bytes, where, kMaxTokenizerBytes, allowance);
+  const uint64_t num_json = allowance.taken() - before;  // free again at the end
   JsonFields fields(JsonValue(json, std::string(where) + ":"));
   if (const auto version = fields.find("version"); version && version->text() != "1.0") {
     version->refuse("expected 1.0", kSaveAgain);
@@ -323,14 +346,17 @@ TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view wher
   // How long a text may be is the configuration's, and nothing is padded.
   for (const char* key : {"truncation", "padding"}) fields.find(key);
   TokenizerSpec spec;
-  read_model(fields.get("model"), spec);
+  read_model(fields.get("model"), spec, allowance);
   if (const auto value = fields.find("normalizer")) read_normalizer(*value, spec);
   read_pre_tokenizer(fields.get("pre_tokenizer"), spec);
   TokenTable table(spec);
-  if (const auto value = fields.find("added_tokens")) read_added_tokens(*value, spec, table);
+  if (const auto value = fields.find("added_tokens")) {
+    read_added_tokens(*value, spec, table, allowance);
+  }
   if (const auto value = fields.find("post_processor")) read_post_processor(*value, spec, table);
   if (const auto value = fields.find("decoder")) read_decoder(*value, spec);
   fields.done();
+  allowance.give_back(num_json);
   return spec;
 }
 

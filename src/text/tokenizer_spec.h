@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/allowance.h"
 #include "text/added_tokens.h"
 #include "text/bert_normalizer.h"
 #include "text/sequence_template.h"
@@ -51,8 +52,11 @@ struct TokenizerSpec {
 
 /// Reads `tokenizer.json`. Throws Error(kBadData) with the field's name for whatever is broken, or
 /// is not supported: truncation, padding, other models, normalizers, pre-tokenizers, and fields
-/// that it does not know.
+/// that it does not know. Likewise for a piece or an added token of more than 64 KiB, and for what
+/// would take more memory than an Allowance has; the second form is part of a larger reading.
 TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where);
+TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where,
+                                   Allowance& allowance);
 
 /// The same as text; parse_tokenizer_json() and the package give it back.
 std::string write_tokenizer_json(const TokenizerSpec& spec);
@@ -64,12 +68,17 @@ std::string write_tokenizer_json(const TokenizerSpec& spec);
 /// one token in a hundred has a capital letter
 TokenizerSpec parse_vocab_txt(std::string_view bytes, std::string_view where,
                               std::optional<bool> lowercase = {});
+TokenizerSpec parse_vocab_txt(std::string_view bytes, std::string_view where,
+                              std::optional<bool> lowercase, Allowance& allowance);
 
 /// GPT-2's `vocab.json` and `merges.txt`: ids of tokens, and a merge a line. Special tokens in the
 /// text are text.
 TokenizerSpec parse_vocab_json(std::string_view vocab_bytes, std::string_view vocab_where,
                                std::string_view merges_bytes, std::string_view merges_where,
                                bool add_prefix_space = false);
+TokenizerSpec parse_vocab_json(std::string_view vocab_bytes, std::string_view vocab_where,
+                               std::string_view merges_bytes, std::string_view merges_where,
+                               bool add_prefix_space, Allowance& allowance);
 
 class Tokenizer;
 

@@ -56,6 +56,11 @@ void RunObserver::event(const report::MetricsEvent& event) {
       const auto scalar = [&](const std::string& name, const std::optional<double>& value) {
         if (value) tensorboard_->scalar(event.event + "/" + name, event.step, *value);
       };
+      // As of the curves of the page: a warning adds a point to that of the loss scale alone.
+      if (event.unscheduled.value_or(false)) {
+        scalar("loss_scale", event.loss_scale);
+        return tensorboard_->flush();
+      }
       const auto scalars = [&](const report::NamedNumbers& numbers) {
         for (const auto& number : numbers) {
           if (!number.is_count()) scalar(number.name, number.as_double());

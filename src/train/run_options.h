@@ -29,10 +29,9 @@ struct RunOptions {
             .also_called({"num_threads", "cpu_threads", "num_cpus", "omp_num_threads"}),
         field(&O::device, "device", "auto takes a GPU where there is one",
               one_of({"auto", "cpu", "cuda"}), {.change = Change::kFree})
-            .also_called({"devices", "gpu", "gpus"})
+            .also_called({"gpu"})
             .also_called({"use_cuda"}, "= \"cuda\"")
             .also_called({"no_cuda", "use_cpu"}, "= \"cpu\"")
-            .also_called({"gpu_ranks"}, "each process takes one GPU: --processes N")
             .value_also_called("cuda", {"gpu", "cuda:0", "gpu:0", "nvidia"})
             .value_also_called("auto", {"any"}),
     };

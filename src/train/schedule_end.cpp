@@ -18,6 +18,13 @@ int64_t updates_of(int64_t epochs, int64_t num_batches, int64_t update_freq) {
 
 }  // namespace
 
+int64_t planned_updates(const TrainOptions& train, int64_t num_batches) {
+  const int64_t steps = train.max_steps;
+  if (train.max_epochs == 0) return steps;
+  const int64_t of_epochs = updates_of(train.max_epochs, num_batches, train.update_freq);
+  return steps > 0 ? std::min(steps, of_epochs) : of_epochs;
+}
+
 ScheduleEnd::ScheduleEnd(const optim::ScheduleOptions& schedule, const TrainOptions& train,
                          int64_t num_batches)
     : schedule_(schedule), updates_(schedule.length(train.max_steps)) {

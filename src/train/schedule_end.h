@@ -12,6 +12,11 @@ namespace stretto::train {
 /// What a number of micro-batches is: theirs, or one that they do not exceed.
 enum class NumBatches : uint8_t { kExact, kAtMost };
 
+/// Updates after which a run ends, as far as train.max_steps and train.max_epochs tell; 0 = they do
+/// not. Updates that are skipped count among those of an epoch.
+/// @param num_batches  micro-batches of an epoch, alike on all ranks
+int64_t planned_updates(const TrainOptions& train, int64_t num_batches);
+
 /// How many updates the schedule of a run is made for: where it ends, and what its warm-up is a
 /// share of (schedule.warmup_ratio).
 ///

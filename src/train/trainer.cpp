@@ -57,7 +57,9 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                   .rolls_back = setup_.train.forensics.policy == "rollback"}),
       policy_(setup_.train.forensics),
       spikes_(setup_.train.forensics),
-      schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()) {
+      schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()),
+      report_every_(setup_.report.interval(
+          planned_updates(setup_.train, task.train_batches().num_batches()))) {
   if (setup_.handle_signals) signals_.emplace();
   if (restore()) {
     if (const auto it = state_.parts.find("nonfinite"); it != state_.parts.end()) {
@@ -90,6 +92,21 @@ void Trainer::open_observer() {
       report::ResumePoint{.step = state_.step,
                           .validated = state_.step > 0 && state_.validated_step == state_.step,
                           .mark = state_.metrics});
+  tell_notes();
+}
+
+// Cutting metrics.jsonl back has taken away those that stood behind the checkpoint.
+void Trainer::tell_notes() {
+  std::vector<std::string> notes;
+  if (state_.step == 0) notes = setup_.description.notes;
+  if (setup_.notes_at) {
+    for (auto& note : setup_.notes_at(state_.step)) notes.push_back(std::move(note));
+  }
+  for (auto& note : notes) {
+    report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "data"};
+    event.note = std::move(note);
+    observer_->event(event);
+  }
 }
 
 // Rank 0 reads; the others get what it read.
@@ -265,8 +282,8 @@ void Trainer::record(const Recorded& done) {
   const UpdateResult& result = done.update;
   const auto& counts = result.totals.counts;
   throughput_.add(result.seconds, counts.empty() ? 0 : counts.front());
-  const bool event_due =
-      done.skipped || !done.note.empty() || state_.step % setup_.report.every == 0;
+  const bool scheduled = is_scheduled_record();
+  const bool event_due = scheduled || done.skipped || !done.note.empty();
   if (observer_) {
     const auto& display = setup_.description.display;
     const auto batches = static_cast<double>(task_.train_batches().num_batches());
@@ -287,7 +304,7 @@ void Trainer::record(const Recorded& done) {
   }
   if (is_root() && !done.note.empty())
     log::warn("step " + with_thousands(state_.step) + ": " + done.note);
-  if (event_due) throughput_.begin_window();
+  if (scheduled) throughput_.begin_window();
 }
 
 void Trainer::record_event(const Recorded& done) {
@@ -313,6 +330,7 @@ void Trainer::record_event(const Recorded& done) {
     event.comm_wait_seconds = updater_.communication().wait_seconds;
   }
   if (!done.note.empty()) event.note = done.note;
+  if (!is_scheduled_record()) event.unscheduled = true;
   observer_->event(event);
 }
 
@@ -397,10 +415,6 @@ void Trainer::check_replicas() {
   compared_step_ = state_.step;
   parallel::require_equal_replicas(
       group_, {.step = state_.step, .grad_norm = grad_norm_, .weights = arena_.weights_hash()});
-}
-
-void Trainer::activity(const std::string& what) {
-  if (observer_) observer_->activity(what);
 }
 
 // That ends the run, as far as is known: each update that is left out moves it.
@@ -516,10 +530,6 @@ void Trainer::save() {
   save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
   activity("");
-}
-
-int64_t Trainer::counted_updates() const {
-  return state_.counts_attempts ? state_.step : state_.stepped();
 }
 
 bool Trainer::is_far_enough() const {

@@ -49,6 +49,9 @@ struct TrainerSetup {
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
   /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.
   int64_t until = 0;
+  /// Rank 0, whenever training goes on from a step, that of a rollback too: what metrics.jsonl and
+  /// the report are to say there.
+  std::function<std::vector<std::string>(int64_t step)> notes_at = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
 
@@ -99,10 +102,14 @@ class Trainer {
   void restore_parts();
   void restore_scaler();
   void open_observer();
+  void tell_notes();
   void tell_schedule();
   Recorded update();
   void record(const Recorded& done);
   void record_event(const Recorded& done);
+  // By the step alone, so that a resumed run has the points of an undisturbed one. The first update
+  // is where curves begin.
+  bool is_scheduled_record() const { return state_.step == 1 || state_.step % report_every_ == 0; }
   void after_failed_update(const Recorded& done);
   std::string examine(const Recorded& done);
   void roll_back(const std::string& report);
@@ -120,7 +127,9 @@ class Trainer {
   void average();
   void log_costs() const;
   void tell_of_skips() const;
-  int64_t counted_updates() const;
+  int64_t counted_updates() const {
+    return state_.counts_attempts ? state_.step : state_.stepped();
+  }
   std::optional<std::string> stop_reason() const;
   bool is_far_enough() const;
   ExitCode leave_early(const std::string& by, ExitCode code);
@@ -129,7 +138,9 @@ class Trainer {
   int64_t last_step() const;
   double eta_seconds() const;
   bool is_root() const { return group_.is_root(); }
-  void activity(const std::string& what);
+  void activity(const std::string& what) {
+    if (observer_) observer_->activity(what);
+  }
 
   Task& task_;
   TrainerSetup setup_;
@@ -143,6 +154,7 @@ class Trainer {
   NonfinitePolicy policy_;
   SpikeDetector spikes_;
   ScheduleEnd schedule_end_;
+  int64_t report_every_;  // updates between two records
   optim::Plateau plateau_;
   std::optional<StopSignals> signals_;
   int agreed_stop_ = 0;           // of all ranks

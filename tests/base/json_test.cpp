@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/base/failure.h"
+#include "tests/base/held_memory.h"
 
 namespace stretto {
 namespace {
@@ -65,6 +66,34 @@ TEST(Json, WhatIsNotJsonIsRefused) {
 TEST(Json, SizeIsBounded) {
   EXPECT_NO_THROW(parse_json("[1]", "f.json", 3));
   EXPECT_NE(message_of("[1] ", 3).find("at most"), std::string::npos);
+}
+
+TEST(Json, CountsAtLeastTheMemoryThatItTakes) {
+  std::string lists = "[", members = "{\"\": 0", texts = "[\"\"";
+  for (int i = 0; i < 20'000; ++i) {
+    lists += "[],";
+    members += ",\"" + std::to_string(i) + "\":{}";
+    texts += ",\"" + std::string(i % 40, 'x') + "\"";
+  }
+  for (const std::string& text : {lists + "[]]", members + "}", texts + "]"}) {
+    Allowance allowance("f.json");
+    const size_t before = testing::held_memory();
+    const auto json = parse_json(text, "f.json", 0, allowance);
+    const size_t held = testing::held_memory() - before;
+    EXPECT_LE(held, allowance.taken()) << text.substr(0, 20);
+    EXPECT_GT(json.size(), 20'000U);
+  }
+}
+
+TEST(Json, IsRefusedBeforeItTakesMoreThanItsReadingMay) {
+  Allowance allowance("a folder");
+  allowance.take(Allowance::kSpare - 500, "another file");
+  EXPECT_NO_THROW(parse_json("[1, 2]", "f.json", 0, allowance));
+  const auto error = testing::failure(ExitCode::kBadData, [&] {
+    parse_json("[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]", "f.json", 0,
+               allowance);
+  });
+  EXPECT_NE(std::string(error.what()).find("its JSON would take more than"), std::string::npos);
 }
 
 }  // namespace

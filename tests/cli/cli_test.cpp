@@ -281,7 +281,7 @@ TEST(CheckCommand, OfAnotherMachineWhatIsMissingHereIsNoError) {
   const auto outcome = lab.run({"check", "my.toml", "--full", "--elsewhere", "run.device=cuda"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "not looked at: `data.train_src`: no file ")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "not looked at: `run.device`: whether the other machine has a GPU"))
+  EXPECT_TRUE(has(outcome.out, "; `run.device`: whether the other machine has a GPU"))
       << outcome.out;
   EXPECT_TRUE(has(outcome.out, "my.toml: no errors in what was looked at\n")) << outcome.out;
   const auto json = nlohmann::json::parse(

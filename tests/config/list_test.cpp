@@ -228,7 +228,7 @@ TEST(ConfigList, MistakesInsideAnEntryAreAnsweredThere) {
     return result.problems.at(0).place + ": " + result.problems.at(0).hint;
   };
   EXPECT_EQ(hint("[[road.lanes]]\n[[road.lanes]]\nwidt = 1\n"),
-            "a.toml:3:1: did you mean `road.lanes.1.width`? (number, default 3.5, in metres)");
+            "a.toml:3:1: perhaps you meant `road.lanes.1.width`? (number, default 3.5, in metres)");
   EXPECT_EQ(hint("[[road.lanes]]\nbreadth = 1\n"),
             "a.toml:2:1: did you mean `road.lanes.0.width`? (number, default 3.5, in metres)");
   EXPECT_EQ(hint("[[road.lanes]]\nuse = \"bike\"\n"), "a.toml:2:1: did you mean \"bikes\"?");

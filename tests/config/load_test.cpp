@@ -83,7 +83,7 @@ TEST(ConfigLoad, TakesAnIntegerForANumberButNeverANumberForAnInteger) {
 TEST(ConfigLoad, NamesAnUnknownKeyWithPlaceAndSuggestion) {
   EXPECT_EQ(read_text<House>("[oven]\nheat = 100\n  minute = 3\n").message(),
             "a.toml:3:3: unknown key `oven.minute`\n"
-            "  did you mean `oven.minutes`? (integer, default 20, in minutes)");
+            "  perhaps you meant `oven.minutes`? (integer, default 20, in minutes)");
   EXPECT_EQ(read_text<House>("[ofen]\nheat = 100\n").message(),
             "a.toml:1:2: unknown section `ofen`\n"
             "  did you mean `oven`?");
@@ -155,7 +155,7 @@ TEST(ConfigLoad, KeysOfAMistypedSectionAreReadAndAnswered) {
             "a.toml:1:2: unknown section `ofen`\n"
             "  did you mean `oven`?\n"
             "error: a.toml:3:1: unknown key `ofen.minute`\n"
-            "  did you mean `oven.minutes`? (integer, default 20, in minutes)\n"
+            "  perhaps you meant `oven.minutes`? (integer, default 20, in minutes)\n"
             "error: a.toml:4:7: unknown section `ofen.x`\n"
             "  sections: oven, kitchen\n"
             "error: a.toml:5:2: unknown section `kitchn`\n"
@@ -201,9 +201,9 @@ TEST(ConfigLoad, ReportsAllProblemsAtOnce) {
   EXPECT_EQ(result.problems.size(), 7u);
   const std::string message = result.message();
   for (const char* word : {"a.toml:2:1: `oven.heat`", "a.toml:3:1: `oven.mode`",
-                           "a.toml:4:1: unknown key `oven.fn`", "did you mean `oven.fan`",
+                           "a.toml:4:1: unknown key `oven.fn`", "perhaps you meant `oven.fan`",
                            "a.toml:5:2: unknown section `kitchn`", "`oven.minutes` must be >= 1",
-                           "did you mean `oven.trays`", "is not section.key=value", "\n7 errors"}) {
+                           "perhaps you meant `oven.trays`", "is not section.key=value", "\n7 errors"}) {
     EXPECT_NE(message.find(word), std::string::npos) << word << "\nin\n" << message;
   }
 }

@@ -170,6 +170,38 @@ TEST_F(LineFiles, WithNulBytesNameThePlace) {
   EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { all(path); }), path + ":2:2: a NUL byte"));
 }
 
+TEST_F(LineFiles, GoOnBehindALineThatIsRefused) {
+  const std::string longest(static_cast<size_t>(kMaxLineBytes), 'x');
+  LineReader reader(write(
+      "bad", "a\n" + longest + "xy\n" + longest + "x\r\nb\n" + std::string("c\0\n", 3) + "d"));
+  std::string_view line;
+  std::string found;
+  for (bool more = true; more;) {
+    try {
+      more = reader.next(line);
+      if (more) found += std::to_string(reader.line_number()) + std::string(line);
+    } catch (const Error&) {
+      found += "!";
+    }
+  }
+  EXPECT_EQ(found, "1a!!4b!6d");
+}
+
+TEST_F(LineFiles, WhereCrAloneEndsLinesAreRefused) {
+  for (const std::string& text : {std::string("one\rtwo\rthree"), std::string("one\rtwo\r"),
+                                  std::string(400'000, 'x') + "\r" + std::string(400'000, 'y') +
+                                      "\r" + std::string(400'000, 'z')}) {
+    const std::string said = failure(ExitCode::kBadData, [&] { all(write("a", text)); });
+    EXPECT_TRUE(contains(said, "lines end with CR alone")) << said;
+    EXPECT_TRUE(contains(said, "tr '\\r' '\\n'")) << said;
+  }
+  EXPECT_EQ(all(write("b", "one\rtwo")), Strings{"one\rtwo"}) << "it may be text";
+  EXPECT_EQ(all(write("c", "a\rb\rc\rd\n")), Strings{"a\rb\rc\rd"}) << "LF ends a line";
+  const std::string crlf = std::string(1'000'001, 'x') + "\r\na\r\nb\r\n";
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { all(write("d", crlf)); }),
+                       "this line has 1,000,00"));
+}
+
 TEST_F(LineFiles, WithALineOfAMegabyteNamePlaceAndLength) {
   const std::string longest(static_cast<size_t>(kMaxLineBytes), 'x');
   EXPECT_EQ(all(write("ok", "a\n" + longest + "\r\n" + longest)).size(), 3u);

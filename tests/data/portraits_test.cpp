@@ -18,7 +18,8 @@ const Corpus& shipped_portraits() {
 
 data::SquadData read(const std::vector<Portrait>& portraits) {
   data::SquadData data;
-  data::parse_squad(squad_json(portraits), "portraits", {.require_answers = true}, data);
+  data::BadSamples bad;
+  data::parse_squad(squad_json(portraits), "portraits", {.require_answers = true}, data, bad);
   return data;
 }
 

@@ -148,6 +148,46 @@ void expect_same(const Hypothesis& a, const Hypothesis& b) {
   EXPECT_DOUBLE_EQ(a.score, b.score);
 }
 
+/// The second of two sources gives NaN in the second step, as of weights whose products overflow.
+class OverflowingModel : public FakeModel {
+ public:
+  OverflowingModel(int64_t lanes_per_src, int64_t vocab)
+      : FakeModel({5, 6}, lanes_per_src, vocab), lanes_per_src_(lanes_per_src) {}
+  at::Tensor step(const at::Tensor& tokens) override {
+    at::Tensor rows = FakeModel::step(tokens);
+    if (++steps_ == 2) {
+      rows.narrow(0, lanes_per_src_, 1).fill_(std::numeric_limits<float>::quiet_NaN());
+    }
+    return rows;
+  }
+
+ private:
+  int64_t lanes_per_src_, steps_ = 0;
+};
+
+TEST(Search, GivesUpASourceWhoseModelGivesNan) {
+  for (const char* method : {"beam", "sample"}) {
+    DecodeOptions options = bounded(2, 4);
+    options.method = method;
+    options.min_len = 3;
+    OverflowingModel model(2, 9);
+    const SearchInput input{.src_lengths = {4, 4},
+                            .sentence_ids = {5, 6},
+                            .prefixes = {},
+                            .pad = 0,
+                            .bos = kBos,
+                            .eos = kEos};
+    const auto found = search(model, input, options);
+    ASSERT_EQ(found.size(), 2U);
+    const auto alone = decode({5}, 9, options);
+    ASSERT_EQ(found[0].size(), alone[0].size()) << method;
+    EXPECT_EQ(found[0][0].ids, alone[0][0].ids) << method << ": the other source goes on";
+    ASSERT_EQ(found[1].size(), 1U) << method;
+    EXPECT_TRUE(std::isnan(found[1][0].score)) << method;
+    EXPECT_TRUE(found[1][0].ids.empty()) << method;
+  }
+}
+
 TEST(BeamSearch, EqualsExhaustiveSearchWhenTheBeamHoldsAll) {
   for (const char* penalty : {"fairseq", "gnmt", "none"}) {
     DecodeOptions options = bounded(90, 3);
@@ -292,6 +332,20 @@ TEST(BeamSearch, LengthStaysBetweenItsBounds) {
       EXPECT_GE(hypothesis.ids.size(), 4u);
       EXPECT_LE(hypothesis.ids.size(), 6u);
     }
+  }
+}
+
+// A model of seven positions reads the beginning and six tokens, whatever the options allow.
+TEST(BeamSearch, NeverAsksTheModelForMorePositionsThanItHas) {
+  for (const char* method : {"beam", "sample"}) {
+    TableModel model({{{}, {{kA, 1}}}}, 2, 7);
+    const SearchInput input{.src_lengths = {4}, .max_length = 7, .bos = kBos, .eos = kEos};
+    DecodeOptions options = bounded(2, 50);
+    options.min_len = 50;
+    options.method = method;
+    const auto found = search(model, input, options)[0];
+    ASSERT_FALSE(found.empty()) << method;
+    EXPECT_EQ(found[0].ids.size(), 6u) << method;
   }
 }
 

@@ -2,6 +2,8 @@
 """Ranks that are killed, stopped or fail: everybody else leaves with 69 and says whose fault it was.
 
     faults_test.py build/release/fault_loop [TEST...]      leaves with 77 where there is no mpirun
+
+CI loses rank 0 in one half of the tests, and another in the other half; with STRETTO_TESTS_FULL=1 both are tried in all.
 """
 import os
 import pathlib
@@ -14,7 +16,7 @@ import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "runs"))
-from harness import Failure, check, main  # noqa: E402
+from harness import Failure, check, full_or, main  # noqa: E402
 
 
 class Job:
@@ -84,7 +86,7 @@ def a_job_that_ends_well_says_so(program):
 
 
 def a_killed_rank_is_named_and_all_leave(program):
-    for victim in (1, 0):
+    for victim in full_or((1, 0), (1,)):
         with Job(program, 3, "--rounds", "100000") as job:
             pids = job.pids()
             time.sleep(0.3)
@@ -102,7 +104,7 @@ def a_killed_rank_is_named_and_all_leave(program):
 
 
 def a_stopped_rank_is_named_within_the_timeout(program):
-    for victim in (2, 0):
+    for victim in full_or((2, 0), (0,)):
         with Job(program, 3, "--rounds", "100000", timeout=2) as job:
             pids = job.pids()
             time.sleep(0.3)
@@ -128,7 +130,7 @@ def a_stopped_rank_ends_the_others_of_a_plain_mpirun(program):
 
 
 def a_rank_that_stops_while_the_others_compute_is_named(program):
-    for victim, launcher in ((1, True), (0, False)):
+    for victim, launcher in full_or(((1, True), (0, False)), ((1, True),)):
         with Job(program, 3, "--milliseconds", "60000", launcher=launcher, timeout=2) as job:
             pids = job.pids()
             time.sleep(0.5)
@@ -143,9 +145,9 @@ def a_rank_that_stops_while_the_others_compute_is_named(program):
 def a_loss_that_nobody_asks_about_is_told_at_once(program):
     with Job(program, 2, "--hang", "0", "1000", launcher=False, timeout=1) as job:
         pids = job.pids()
-        time.sleep(3)  # for round 5, in which rank 0 hangs
+        time.sleep(full_or(3, 2))  # for round 5, in which rank 0 hangs
         os.kill(pids[1], signal.SIGSTOP)
-        time.sleep(10)
+        time.sleep(full_or(10, 4))
         check(alive(pids[0]), "the test is stale: rank 0 does not hang")
         for pid in pids.values():
             os.kill(pid, signal.SIGKILL)
@@ -155,12 +157,13 @@ def a_loss_that_nobody_asks_about_is_told_at_once(program):
 
 
 def a_job_that_is_paused_as_a_whole_goes_on(program):
-    with Job(program, 3, "--rounds", "800", timeout=2) as job:
+    timeout = full_or(2, 1)
+    with Job(program, 3, "--rounds", "800", timeout=timeout) as job:
         pids = job.pids()
         time.sleep(0.3)
         for pid in pids.values():
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(4)
+        time.sleep(2 * timeout)
         for pid in pids.values():
             os.kill(pid, signal.SIGCONT)
         code, err, seconds = job.end()
@@ -169,13 +172,13 @@ def a_job_that_is_paused_as_a_whole_goes_on(program):
 
 
 def a_busy_rank_is_not_taken_for_a_lost_one(program):
-    with Job(program, 2, "--rounds", "2", "--milliseconds", "3500", timeout=1) as job:
+    with Job(program, 2, "--rounds", "2", "--milliseconds", full_or("3500", "2500"), timeout=1) as job:
         code, err, _ = job.end()
         check(code == 0, f"exit code {code}: {err}")
 
 
 def a_rank_that_hangs_is_named_and_all_leave(program):
-    for victim in (1, 0):
+    for victim in full_or((1, 0), (0,)):
         with Job(program, 3, "--hang", str(victim), "1000", "--stall", "3", timeout=1) as job:
             pids = job.pids()
             code, err, seconds = job.end()
@@ -190,14 +193,14 @@ def a_rank_that_hangs_is_named_and_all_leave(program):
 
 
 def a_rank_that_others_wait_for_may_compute_for_long(program):
-    for words in (("--stall", "60"), ("--stall", "0")):
+    for words in full_or((("--stall", "60"), ("--stall", "0")), (("--stall", "60"),)):
         with Job(program, 3, "--hang", "1", "4", *words, timeout=1) as job:
             code, err, _ = job.end()
             check(code == 0 and "all rounds done" in err and "error" not in err, f"exit code {code}: {err}")
 
 
 def ranks_in_different_collectives_are_named_within_the_timeout(program):
-    for victim in (2, 0):
+    for victim in full_or((2, 0), (2,)):
         with Job(program, 3, "--stray", str(victim), timeout=2) as job:
             pids = job.pids()
             code, err, seconds = job.end()
@@ -225,7 +228,7 @@ def rank_one_of(job):
 def a_rank_that_stops_before_the_group_stands_is_named(program):
     os.environ["STRETTO_FAILPOINT"] = "dist.join_floor:einval"
     try:
-        for wait in (0, 0.1):
+        for wait in full_or((0, 0.1), (0.1,)):
             with Job(program, 3, "--rounds", "100000", timeout=2) as job:
                 pid = rank_one_of(job)
                 time.sleep(wait)
@@ -239,7 +242,7 @@ def a_rank_that_stops_before_the_group_stands_is_named(program):
 
 
 def the_root_cause_stands_first_and_gives_the_code(program):
-    for rank in (0, 2):
+    for rank in full_or((0, 2), (0,)):
         with Job(program, 4, "--fail", str(rank), "70") as job:
             code, err, seconds = job.end()
             check(code == 70, f"exit code {code}: {err}")
@@ -335,7 +338,7 @@ def who_waits_in_a_collective_sleeps(program):
 
 
 def a_loss_is_told_once_under_a_plain_mpirun(program):
-    for victim in (1, 0):
+    for victim in full_or((1, 0), (1,)):
         with Job(program, 4, "--rounds", "100000", launcher=False, timeout=2) as job:
             pids = job.pids()
             os.kill(pids[victim], signal.SIGSTOP)  # mpirun never notices a stopped rank
@@ -360,7 +363,7 @@ def what_follows_a_loss_is_no_loss_of_its_own(program):
 
 
 def a_rank_that_hangs_is_told_once_under_a_plain_mpirun(program):
-    for victim in (1, 0):
+    for victim in full_or((1, 0), (1,)):
         with Job(program, 3, "--hang", str(victim), "1000", "--stall", "2", launcher=False, timeout=1) as job:
             pids = job.pids()
             code, err, _ = job.end()
@@ -370,7 +373,7 @@ def a_rank_that_hangs_is_told_once_under_a_plain_mpirun(program):
 
 
 def a_rank_names_itself_and_its_host_under_a_plain_mpirun(program):
-    for rank in (0, 2):
+    for rank in full_or((0, 2), (2,)):
         with Job(program, 3, "--fail", str(rank), "70", launcher=False) as job:
             code, err, _ = job.end()
             check(code == 70, f"exit code {code}: {err}")
@@ -409,7 +412,7 @@ def a_missing_tmpdir_is_one_line_with_the_remedy(program):
 
 
 def signals_reach_the_ranks_which_save(program):
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP):
+    for number in full_or((signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGHUP), (signal.SIGTERM, signal.SIGHUP)):
         with Job(program, 3, "--rounds", "100000") as job:
             pids = job.pids()
             time.sleep(0.2)

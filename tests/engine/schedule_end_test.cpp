@@ -1,3 +1,5 @@
+#include "train/schedule_end.h"
+
 #include <gtest/gtest.h>
 
 #include "experiment/experiment_schema.h"
@@ -30,6 +32,20 @@ TEST(ScheduleEnd, IsKnownOfEachScheduleThatLooksAtIt) {
     ending += looks_at_its_end ? 1 : 0;
   }
   EXPECT_GE(ending, 4U);
+}
+
+TEST(PlannedUpdates, AreThoseOfStepsOrEpochsWhicheverEndFirst) {
+  train::TrainOptions options;
+  options.update_freq = 3;
+  EXPECT_EQ(train::planned_updates(options, 8), 0) << "nobody knows";
+  options.max_epochs = 2;
+  EXPECT_EQ(train::planned_updates(options, 8), 6) << "3 + 3 + 2 micro-batches an epoch";
+  options.max_steps = 5;
+  EXPECT_EQ(train::planned_updates(options, 8), 5);
+  options.max_steps = 7;
+  EXPECT_EQ(train::planned_updates(options, 8), 6);
+  options.max_epochs = 0;
+  EXPECT_EQ(train::planned_updates(options, 8), 7);
 }
 
 }  // namespace

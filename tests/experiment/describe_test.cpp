@@ -166,6 +166,7 @@ TEST(DescribedWords, WhatAValueIsCalledElsewhereIsAnsweredWithTheValue) {
             "did you mean `gru`, a value of model.encoder.lstm.cell? the reset gate stands behind "
             "the recurrent product");
   EXPECT_EQ(advice("encoder"), "did you mean `model.encoder`?") << "a section, and no value";
+  EXPECT_NE(advice("output_dir").find("--run DIR"), std::string::npos) << "no key does it";
 }
 
 }  // namespace

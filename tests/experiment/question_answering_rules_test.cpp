@@ -136,7 +136,7 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 }
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
-  QuestionText text({write(kElsewhere, false)});
+  QuestionText text({write(kElsewhere, false)}, {});
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));

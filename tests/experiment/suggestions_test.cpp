@@ -200,7 +200,7 @@ constexpr std::array kElsewhere{
     Slip{"generation.max_len_a", "decode.max_len_a"},
     Slip{"generation.sampling_topk", "decode.top_k"},
     Slip{"generation.no_repeat_ngram_size", "decode.no_repeat_ngram"},
-    Slip{"train.ddp_backend", "dist.strategy"},
+    Slip{"distributed_training.ddp_backend", "dist.strategy"},
     // OpenNMT
     Slip{"train.train_steps", "train.max_steps"},
     Slip{"train.valid_steps", "eval.every"},

@@ -183,6 +183,47 @@ TEST_F(TextClassificationRulesTest, CheckFindsAMissingColumnAnUnknownLabelAndABa
   EXPECT_EQ(found[0].stage, Stage::kValidation);
 }
 
+TEST_F(TextClassificationRulesTest, CheckNamesAllBadRowsAndLeavesThemOutWhereTold) {
+  own().data.valid = {folder_.write("bad.tsv", "text\tlabel\na\nb\tmaybe\nc\tyes\n")};
+  auto found = stops();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].what.find("bad.tsv:2: 1 field, where the header has 2; 1 more: 3: "
+                               "unknown label `maybe`"),
+            std::string::npos)
+      << found[0].what;
+  own().data.bad_samples = "skip";
+  EXPECT_EQ(stops().size(), 0U);
+  own().data.max_bad_samples = 1;
+  found = stops();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NE(found[0].what.find("data.max_bad_samples = 1"), std::string::npos) << found[0].what;
+}
+
+TEST_F(TextClassificationRulesTest, CheckDoubtsLabelsThatMayBeMeantAsOne) {
+  own().data.train = {folder_.write("alike.tsv", "text\tlabel\na\t1\nb\t1.0\nc\tyes\n")};
+  const auto found = preflight(e_, {}, {});
+  ASSERT_EQ(found.doubts.size(), 1U);
+  EXPECT_EQ(found.doubts[0].key, "data.train");
+  EXPECT_EQ(found.doubts[0].what, "labels `1` and `1.0` are one number");
+}
+
+TEST_F(TextClassificationRulesTest, ASeparatorIsOneCharacterOfAFormatThatHasFields) {
+  own().data.separator = ";";
+  EXPECT_EQ(problems(), Keys{});
+  for (const char* wrong : {"; ", "\"", "\n", "é"}) {
+    own().data.separator = wrong;
+    EXPECT_EQ(problems(), Keys{"data.separator"}) << wrong;
+  }
+  own().data.separator = ";";
+  own().data.format = "jsonl";
+  EXPECT_EQ(problems(), Keys{"data.separator"});
+}
+
+TEST_F(TextClassificationRulesTest, LabelsThatAreListedHaveOneLine) {
+  own().data.labels = {"no", "ye\ts"};
+  EXPECT_EQ(problems(), Keys{"data.labels"});
+}
+
 TEST_F(TextClassificationRulesTest, CheckReadsNoFilesByAKeyThatIsWrong) {
   own().data.label = "lable";
   const auto stops_beside = [&](const std::string& wrong) {
@@ -190,9 +231,10 @@ TEST_F(TextClassificationRulesTest, CheckReadsNoFilesByAKeyThatIsWrong) {
     known.front().key = wrong;
     return preflight(e_, known, {}).stops.size();
   };
-  for (const char* key : {"data.format", "data.header", "data.encoding", "data.text", "data.text2",
-                          "data.label", "data.label_kind", "data.label_until",
-                          "data.label_separator", "data.skipped_label", "data.labels"}) {
+  for (const char* key :
+       {"data.format", "data.separator", "data.bad_samples", "data.header", "data.encoding",
+        "data.text", "data.text2", "data.label", "data.label_kind", "data.label_until",
+        "data.label_separator", "data.skipped_label", "data.labels"}) {
     EXPECT_EQ(stops_beside(key), 0U) << key;
   }
   for (const char* key : {"data.max_tokens", "data.max_text_tokens", "data.truncation",

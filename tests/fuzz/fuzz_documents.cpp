@@ -41,14 +41,16 @@ void mask_line(std::string_view line, uint64_t key) {
   }
 }
 
-void read_documents(std::string_view text, data::DocumentEnd end) {
-  data::DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "fuzz", end);
+/// With `bad`, a line may be missing where another one begins no document.
+void read_documents(std::string_view text, data::DocumentEnd end, data::BadSamples* bad) {
+  data::DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "fuzz", end, bad);
   std::string_view line;
   int64_t before = 0;
   for (bool begins = false; lines.next(line, begins);) {
     require(line.find_first_not_of(" \t\r\f\v") != std::string_view::npos);
     const bool after_blank = lines.line_number() > before + 1;
-    require(begins == (end == data::DocumentEnd::kLine || before == 0 || after_blank));
+    const bool is_first = end == data::DocumentEnd::kLine || before == 0;
+    require(bad != nullptr ? begins || !is_first : begins == (is_first || after_blank));
     before = lines.line_number();
     if (line.size() < 2000) mask_line(line, static_cast<uint64_t>(before));
   }
@@ -59,10 +61,14 @@ void read_documents(std::string_view text, data::DocumentEnd end) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   for (const auto end : {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine}) {
-    try {
-      read_documents(text, end);
-    } catch (const Error&) {
+    data::BadSamples stop, skip({.skips = true, .most = 5});
+    for (data::BadSamples* bad : {static_cast<data::BadSamples*>(nullptr), &stop, &skip}) {
+      try {
+        read_documents(text, end, bad);
+      } catch (const Error&) {
+      }
     }
+    require(!stop.is_stopping() && stop.left_out().count == 0 && skip.left_out().count <= 6);
   }
   return 0;
 }

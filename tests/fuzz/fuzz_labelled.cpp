@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/bad_samples.h"
 #include "data/labelled/labelled_file.h"
 #include "data/labelled/labelled_set.h"
 #include "data/labelled/labels.h"
@@ -44,7 +45,34 @@ data::LabelledColumns columns_of(data::LabelledFormat format, uint8_t choice) {
   if ((choice & 32) != 0) columns.label_separator = ";";
   if ((choice & 64) != 0) columns.encoding = data::Encoding::kLatin1;
   if ((choice & 128) != 0) columns.skipped_label = "-";
+  if ((choice & 1) != 0) columns.separator = ";";
   return columns;
+}
+
+/// What is left out is counted, and nothing else is: a reader that skips ends with a row fewer, or
+/// at the first fault of the whole file.
+void skip_rows(std::string_view bytes, data::LabelledColumns columns) {
+  columns.bad_samples = {.skips = true, .most = 5};
+  data::BadSamples bad(columns.bad_samples);
+  data::LabelledReader reader(std::make_unique<testing::MemoryStream>(bytes), "fuzz", columns,
+                              &bad);
+  int64_t line = 0;
+  for (data::LabelledRow row; reader.next(row);) {
+    require(row.line > line && bad.left_out().count <= 5 && !bad.is_stopping());
+    line = row.line;
+    for (const auto& label : row.labels) require(data::is_one_line(label));
+  }
+  require(bad.left_out().first.size() == static_cast<size_t>(bad.left_out().count));
+  for (const auto& [file, fault] : bad.left_out().first) {
+    require(file == "fuzz" && fault.starts_with(":"));
+  }
+  std::vector<uint64_t> words;
+  const std::vector<std::string> files{"fuzz"};
+  data::append_left_out(words, bad.left_out(), files);
+  data::LeftOut back;
+  size_t at = 0;
+  require(data::take_left_out(words, at, files, back) && at == words.size());
+  require(back.count == bad.left_out().count);
 }
 
 void read_rows(std::string_view bytes, const data::LabelledColumns& columns) {
@@ -67,6 +95,7 @@ void read_rows(std::string_view bytes, const data::LabelledColumns& columns) {
   }
   if (occurring.empty()) return;
   const auto labels = data::Labels::sorted(occurring);
+  for (const auto& alike : data::labels_alike(labels.names())) require(!alike.empty());
   for (const auto& label : occurring) {
     require(labels.name(labels.number_of(label, "fuzz")) == label);
   }
@@ -87,6 +116,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto format : kFormats) {
     try {
       read_rows(bytes, columns_of(format, data[0]));
+    } catch (const stretto::Error&) {
+    }
+    try {
+      skip_rows(bytes, columns_of(format, data[0]));
     } catch (const stretto::Error&) {
     }
   }

@@ -29,6 +29,7 @@ void check(const data::SquadData& data, const data::SquadReading& reading) {
     require(question.paragraph < data.paragraphs.size());
     require(!reading.require_answers || question.is_impossible || !question.answers.empty());
     if (reading.bad_answers == data::BadAnswers::kIgnore) continue;
+    require(!question.text.empty());
     const data::CodePoints context(data.paragraphs[question.paragraph].text);
     for (const auto& answer : question.answers) {
       const int64_t end = answer.begin + data::CodePoints(answer.text).size();
@@ -61,11 +62,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
   const data::SquadReading reading{.bad_answers = static_cast<data::BadAnswers>(bytes[0] % 3),
                                    .require_answers = (bytes[0] & 4) != 0};
-  attempt([&] {
-    data::SquadData data;
-    data::parse_squad(text, "fuzz", reading, data);
-    check(data, reading);
-  });
+  const std::string name = (bytes[0] & 8) != 0 ? "fuzz.jsonl" : "fuzz";
+  for (const bool skips : {false, true}) {
+    attempt([&] {
+      data::SquadData data;
+      data::BadSamples bad({.skips = skips, .most = 5});
+      data::parse_squad(text, name, reading, data, bad);
+      check(data, reading);
+      require(!bad.is_stopping() && bad.left_out().count <= (skips ? 5 : 0));
+    });
+  }
   attempt([&] {
     const auto predictions = data::parse_predictions(text, "fuzz");
     std::set<std::string> ids;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/bad_samples.h"
 #include "data/lines.h"
 #include "data/pairs/pair_filter.h"
 #include "tests/data/memory_stream.h"
@@ -34,16 +35,29 @@ void require(bool fact) {
   if (!fact) std::abort();
 }
 
+/// Behind a line that is refused comes the next one. @param refused  counts them
+bool read_on(data::LineReader& reader, std::string_view& line, int64_t& refused) {
+  while (true) {
+    const int64_t before = reader.line_number();
+    try {
+      return reader.next(line);
+    } catch (const data::SampleError&) {
+      require(reader.line_number() == before + 1);
+      ++refused;
+    }
+  }
+}
+
 void read_pairs(std::string_view bytes, int packing, const data::PairRules& rules) {
   static const auto vocabulary = text::make_vocabulary("a 9\nb 8\n\xC3\xA9 7\n", "fuzz");
   const text::TokenizerPair tokenizers{.src = vocabulary, .tgt = vocabulary, .joint = true};
   data::LineReader reader(open(bytes, packing), "fuzz");
   data::EncodedPair pair;
   data::FilterCounts counts;
-  int64_t lines = 0;
-  for (std::string_view line; reader.next(line); ++lines) {
+  int64_t lines = 0, refused = 0;
+  for (std::string_view line; read_on(reader, line, refused); ++lines) {
     require(line.find('\n') == std::string_view::npos && line.size() <= data::kMaxLineBytes);
-    require(reader.line_number() == lines + 1);
+    require(reader.line_number() == lines + refused + 1);
     std::string_view src, tgt;
     if (!data::tsv_column(line, 1, src) || !data::tsv_column(line, 2, tgt)) tgt = src;
     const data::PairPlace place{.src_name = "fuzz", .tgt_name = "fuzz", .line = lines + 1};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -175,6 +176,23 @@ TEST_F(AddedTokensOfAFolder, ThatAreBrokenAreRefused) {
             std::string::npos);
   dir_.write("tokenizer_config.json", "{}");
   refused_list("{\"" + std::string(100'000, 'a') + "\": 5}");
+}
+
+TEST_F(AddedTokensOfAFolder, AreReadInLinearTime) {
+  nlohmann::json tokens;
+  for (int i = 0; i < 100'000; ++i) tokens["[" + std::to_string(i) + "]"] = 8 + i;
+  // Sorted by id, as the ids of a vocabulary are.
+  dir_.write("added_tokens.json", tokens.dump());
+  const auto begin = std::clock();
+  EXPECT_EQ(read().added.size(), 100'005U);
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 8.0);
+}
+
+TEST_F(AddedTokensOfAFolder, Have64KiBAtMost) {
+  const std::string most(65536, 'x'), more(65537, 'x');
+  dir_.write("added_tokens.json", "{\"" + most + "\": 8}");
+  EXPECT_NO_THROW(read());
+  EXPECT_NE(refused_list("{\"" + more + "\": 8}").find("at most 65,536"), std::string::npos);
 }
 
 }  // namespace

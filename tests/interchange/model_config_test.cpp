@@ -86,6 +86,9 @@ TEST(ModelConfig, DamagedFilesAreRefused) {
   expect_refused(with(bert, "layer_norm_eps", "small"), "`layer_norm_eps` is no number");
   expect_refused(with(kLabels, "id2label", {{"0", "a"}, {"2", "b"}}), "no name for label 1");
   expect_refused(with(kLabels, "id2label", {{"0", "a"}, {"1", "a"}}), "more than one label");
+  for (const char* name : {"a\tb", "a\nb"}) {
+    expect_refused(with(kLabels, "id2label", {{"0", "a"}, {"1", name}}), "a tab or a line end");
+  }
   expect_refused(with(kLabels, "problem_type", "regression"), "regression");
   expect_refused(nlohmann::json::array(), "not a JSON object");
   failure(ExitCode::kBadData,

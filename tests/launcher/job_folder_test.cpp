@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -53,11 +54,15 @@ TEST(JobFolder, TheNextJobRemovesWhatDeadLaunchersLeftAndNothingElse) {
   fs::create_symlink(place / "target", place / "stretto_job_link00");
   fs::create_directories(place / "stretto_job_noLock");
 
+  const auto foreign = leave("stretto_job_other0");
+  const bool is_foreign = ::chown(foreign.c_str(), 12345, 12345) == 0;  // for root alone
+
   auto living = std::make_unique<JobFolder>();
   age(living->path() / "launcher");
   const JobFolder next;
   EXPECT_FALSE(fs::exists(stale));
   EXPECT_TRUE(fs::exists(other)) << "not ours by name";
+  EXPECT_EQ(fs::exists(foreign), is_foreign) << "another user's";
   EXPECT_TRUE(fs::exists(young)) << "its launcher may be about to lock it";
   EXPECT_TRUE(fs::exists(place / "target"));
   EXPECT_TRUE(fs::exists(place / "stretto_job_noLock"));

@@ -49,6 +49,10 @@ TEST(NoiseFilter, TakesOutTheLauncherAndNothingElse) {
 TEST(NoiseFilter, HoldsBackNothingThatMayStandForLong) {
   NoiseFilter filter(47);
   EXPECT_EQ(filter.pass("\rstep 10 [##  ] 3"), "\rstep 10 [##  ] 3");
+  // No host has a name as long as this.
+  const std::string word = "[" + std::string(256, 'a');
+  EXPECT_EQ(NoiseFilter(47).pass(word), word);
+  EXPECT_EQ(NoiseFilter(47).pass(word.substr(0, 100)), "");
 }
 
 }  // namespace

@@ -70,11 +70,12 @@ TEST(LintOfBatches, TheAdvisedMemoryOfTheSecondMomentFitsTheRun) {
     return about_memory;
   };
   const std::string sets = "optim.beta2 = ";
-  for (const int64_t updates : {3, 4, 5, 10, 30, 75, 99, 100, 149, 300, 2'999, 30'000}) {
-    for (const double beta2 : {0.98, 0.999, 0.99999}) {
+  for (const int64_t updates : {3, 10, 100, 300, 2'999, 3'000, 3'001, 10'000, 30'000}) {
+    for (const double beta2 : {0.98, 0.999, 0.9999, 0.99999}) {
       const auto before = found(updates, beta2);
-      ASSERT_EQ(before.size(), 3 * 1 / (1 - beta2) > double(updates) ? 1U : 0U)
-          << updates << " " << beta2;
+      // What articles print is sound in a run of any length.
+      const bool is_long = beta2 > 0.999 && 3 * 1 / (1 - beta2) > double(updates);
+      ASSERT_EQ(before.size(), is_long ? 1U : 0U) << updates << " " << beta2;
       if (before.empty()) continue;
       const std::string& fix = before[0].fix;
       ASSERT_TRUE(fix.starts_with(sets)) << fix;
@@ -85,9 +86,9 @@ TEST(LintOfBatches, TheAdvisedMemoryOfTheSecondMomentFitsTheRun) {
       EXPECT_GE(2 / (1 - advised), double(updates) / 3 - 2) << updates << ": " << fix;
     }
   }
-  EXPECT_EQ(found(100, 0.98)[0].fix,
-            "optim.beta2 = 0.97 remembers 33; a smaller batch leaves more updates to the run");
-  EXPECT_TRUE(found(2, 0.98).empty()) << "no value would do";
+  EXPECT_EQ(found(100, 0.9999)[0].fix,
+            "optim.beta2 = 0.999 remembers 1,000; a smaller batch leaves more updates to the run");
+  EXPECT_TRUE(found(2, 0.9999).empty()) << "no value would do";
 }
 
 }  // namespace

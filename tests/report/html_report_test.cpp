@@ -370,6 +370,9 @@ TEST(HtmlReport, DrawsAMatrixOfCountsDarkerWhereMoreOfTheRowLies) {
                       "style=\"background:rgba(var(--cell),0.56)\">1,500</td><td>0</td>"),
             std::string::npos);
   EXPECT_NE(page.find("rgba(var(--cell),0.16)"), std::string::npos);  // a fifth of the dogs
+  // The names of columns have one width, whatever their length: cells are as wide as they are.
+  EXPECT_NE(page.find("<th scope=\"col\"><span title=\"dog\">dog</span></th>"), std::string::npos);
+  EXPECT_NE(page.find(".matrix thead span{display:block;width:9ch;"), std::string::npos);
 }
 
 TEST(HtmlReport, DrawsEachSampleByItsKindWithTheTasksHeadings) {

@@ -52,8 +52,17 @@ const char* const kStep3 = R"({"step":3,"epoch":1,"event":"train","loss":8.5})"
 const char* const kEnd2 = R"({"step":2,"epoch":1,"event":"end","reason":"stopped"})"
                           "\n";
 
+TEST_F(MetricsLogTest, CutsAwayWhatAResumeSaidOfItsDataAtThisStep) {
+  const std::string data2 = R"({"step":2,"epoch":1,"event":"data","note":"other data"})"
+                            "\n";
+  const std::string text = kStep1 + std::string(kStep2) + kValid2 + data2 + kStep3;
+  EXPECT_EQ(resumed(text, 2), kStep1 + std::string(kStep2) + kValid2) << "it will say so again";
+  EXPECT_EQ(resumed(text, 3), text);
+}
+
 TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   MetricsEvent event{.step = 7, .epoch = 2, .event = "train"};
+  event.unscheduled = true;
   event.note = "n";
   event.processes = 4;
   event.comm_wait_seconds = 0.125;
@@ -82,7 +91,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
             R"("seconds":3,"bleu":12.5,"skipped":true,)"
             R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
             R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
-            R"("note":"n"})");
+            R"("note":"n","unscheduled":true})");
 }
 
 TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
@@ -93,7 +102,7 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
       R"("seconds":3,"bleu":12.5,"skipped":true,)"
       R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
       R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
-      R"("note":"n"})";
+      R"("note":"n","unscheduled":true})";
   put(line + "\n");
   const auto events = read_metrics(path_);
   ASSERT_EQ(events.size(), 1u);
@@ -238,6 +247,10 @@ TEST_F(MetricsLogTest, ResumeKeepsTheBytesOfLinesThatStay) {
 
 TEST_F(MetricsLogTest, ResumeFromTheBeginningLeavesNothingBehind) {
   EXPECT_EQ(resumed(std::string(kStep1) + kStep2, 0), "");
+  const std::string note = R"({"step":0,"epoch":0,"event":"data","note":"left out"})"
+                           "\n";
+  EXPECT_EQ(resumed(note + kStep1, 0), "") << "the data are read and told anew";
+  EXPECT_EQ(resumed(note + kStep1 + kStep2, 1), note + kStep1);
   fs::remove(path_);
   { const MetricsLog log(path_, ResumePoint{}); }  // no file yet
   EXPECT_EQ(content(), "");

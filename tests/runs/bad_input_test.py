@@ -4,12 +4,16 @@
     tests/runs/bad_input_test.py build/release/stretto [TEST...]
 """
 import itertools
+import json
 import os
 import re
 import subprocess
 import zipfile
 
+import bombs
 from harness import WORDS_SRC, WORDS_TGT, Lab, check, main
+from matrix.bench import Bench
+from matrix.text_rows import ROWS
 
 
 def paragraphs(message):
@@ -75,7 +79,7 @@ def with_line(name, number, text):
 
 def a_mistyped_key_is_named_with_line_and_suggestion(stretto):
     refused(stretto, replace("warmup_steps", "warmup_step"), 2, "tiny.toml:", "schedule.warmup_step",
-            "did you mean", "warmup_steps")
+            "perhaps you meant", "warmup_steps")
 
 
 def all_errors_come_at_once(stretto):
@@ -198,6 +202,62 @@ def a_line_of_two_megabytes_is_refused_with_its_place(stretto):
 
 def a_nul_byte_is_refused_with_its_place(stretto):
     refused(stretto, with_line("train.tgt", 5, b"a\0b"), 65, "train.tgt:5:2: a NUL byte", "iconv", "tr -d")
+
+
+def bad_pairs_are_named_together_or_left_out_and_counted(stretto):
+    def edit(lab):
+        for side, number in (("src", 5), ("tgt", 7), ("src", 9)):
+            with_line(f"train.{side}", number, b"a\0b")(lab)
+    refused(stretto, edit, 65, "train.src:5:2: a NUL byte", "2 more: train.tgt:7:2: a NUL byte", "9:2: ",
+            'data.bad_samples = "skip"')
+    with Lab(stretto) as lab:
+        edit(lab)
+        skip = ("train.max_steps=12", "data.bad_samples=skip", "report.html=true")
+        checked(lab, 0, overrides=skip)
+        for more in ((), ("--processes", "2")):  # the second finds the cache
+            run = f"run{len(more)}"
+            expect(lab.train(run, *skip, *more), 0, "3 bad samples: ", "train.src:5:2")
+            event = lab.events(run)[0]
+            check((event["step"], event["event"]) == (0, "data") and event["note"].startswith("training text: left out 3 bad"),
+                  str(event))
+            check("train.tgt:7:2: a NUL byte" in (lab.root / run / "report.html").read_text(), "the report does not name them")
+        checked(lab, 65, "more than data.max_bad_samples = 2", overrides=(*skip, "data.max_bad_samples=2"))
+        expect(lab.train("few", *skip, "data.max_bad_samples=2"), 65, "more than data.max_bad_samples = 2")
+
+
+def bad_samples_of_text_families_are_left_out_alike_by_check_training_and_eval(stretto):
+    skip = ("data.bad_samples=skip", "train.max_steps=2", "train.save_every=2", "eval.every=2")
+    with Bench(stretto, {row.name: row for row in ROWS}) as bench:
+        lab = bench.lab
+        rows = (lab.root / "valid.tsv").read_text()
+        flat = [{"id": number, "context": f"Nora lives in {town}.", "question": "Where does Nora live?",
+                 "answers": {"text": [town], "answer_start": [14]}} for number, town in enumerate(("Oslo", "Riga"))]
+        lines = [json.dumps(flat[0]), json.dumps(flat[1] | {"question": ""}), json.dumps(flat[1]), '{"id": 1, "id": 2}']
+        data = {"text_classification": (rows.replace("\n", "\none\ttwo\tthree\n", 1) + "Nora lives in Oslo.\tnowhere\n", "bad.tsv", 2,
+                                        ":2: 3 fields"),
+                "question_answering": ("\n".join(lines), "bad.jsonl", 2, ":2: question 1: its text is empty"),
+                "masked_lm": ("Nora lives in Oslo.\nNora\0 lives.\nNora lives in Riga.\n", "bad.txt", 1, ":2:5: a NUL byte")}
+        for family, (text, name, count, first) in data.items():
+            (lab.root / name).write_text(text)
+            lab.config = lab.root / f"{family}.toml"
+            valid = f'data.valid=["{lab.root / name}"]'
+            expect(lab.train(f"{family}_stopped", *skip[1:], valid), 65, f"{name}{first}")
+            checked(lab, 0, overrides=(*skip, valid))
+            expect(lab.train(f"{family}_skipped", *skip, valid), 0, f"left out: {count} bad sample", f"{name}{first}")
+            note = lab.events(f"{family}_skipped")[0]["note"]
+            check(f"left out {count} bad sample" in note and first in note, note)
+            run = str(lab.root / f"{family}_skipped")
+            told = lab.run([stretto, "eval", run, "--json", "--data", str(lab.root / name)])
+            expect(told, 0, f"left out {count} bad sample", first)
+            if family == "question_answering":
+                answers = lab.root / "answers.json"
+                expect(lab.run([stretto, "eval", run, "--data", str(lab.root / name), "--predictions", str(answers)]), 0)
+                check(list(json.loads(answers.read_text())) == ["0", "1"], answers.read_text())
+                (lab.root / "flat.json").write_text(json.dumps(flat))
+                scored = lab.run([stretto, "score", "--metric", "squad", "--reference", str(lab.root / "flat.json"), "--json"],
+                                 input='{"0": "Oslo", "1": "Oslo"}')
+                expect(scored, 0)
+                check(json.loads(scored.stdout)["exact_match"] == 50, scored.stdout)
 
 
 def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
@@ -362,6 +422,26 @@ def infer_keeps_line_for_line(stretto):
         expect(result, 0)
         check(result.stdout.count("\n") == 4, f"{result.stdout!r}")
         check(result.stdout.split("\n")[1] == "", "an empty line must stay empty")
+
+
+def imports_of_small_files_take_little_memory(stretto):
+    def imported(lab, *options):
+        # Data of 2 GB: each of these folders asked for more, and ended with 71.
+        limit = ["bash", "-c", 'ulimit -d 2000000; exec "$@"', "-"]
+        return lab.run([*limit, stretto, "import", str(lab.root / "model"), "--run", str(lab.root / "run"), *options])
+
+    with Lab(stretto) as lab:
+        folder = lab.root / "model"
+        bombs.write_folder(folder)
+        (folder / "model.safetensors").unlink()
+        bombs.storage_asked_for_often(folder / "pytorch_model.bin")
+        expect(imported(lab), 65, "the key of a storage is longer than 1,000 bytes")
+        (folder / "pytorch_model.bin").unlink()
+        bombs.write_folder(folder, pieces=bombs.PIECES + "x" * 60_000_000 + "\n")
+        expect(imported(lab), 65, "vocab.txt:9: a piece of 60,000,000 bytes", "at most 65,536")
+        bombs.write_folder(folder, bombs.bert_config(hidden_size=65536, num_hidden_layers=1000, num_attention_heads=64))
+        expect(imported(lab, "--allow-missing"), 65, "config.json describes tensors of", "num_hidden_layers")
+        check(not (lab.root / "run").exists(), "a run folder was left behind")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,15 @@ import sys
 import tempfile
 import time
 
+# `./dev test --full` sets it: what CI tries in part is tried whole.
+FULL = os.environ.get("STRETTO_TESTS_FULL", "") not in ("", "0")
+
+
+def full_or(everything, in_ci):
+    """Of the cases of a test, all with --full, else those that CI tries: each value of each factor is among them."""
+    return everything if FULL else in_ci
+
+
 # Fields of metrics.jsonl that depend on the clock or the machine, not on the experiment.
 TIMING = {"seconds", "tokens_per_second", "peak_memory_bytes", "peak_device_memory_bytes"}
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A run with two decoders: trained, killed and resumed, evaluated, and asked for translations by either.
+"""A run with two decoders: trained, evaluated, and asked for translations by either. The row `heads` of matrix_test.py has more.
 
     tests/runs/heads_test.py build/release/stretto [TEST...]
 """
+import atexit
+import functools
 import json
 import re
 import shutil
@@ -70,29 +72,27 @@ def trained(lab, run="run", *overrides):
     return str(lab.root / run)
 
 
+@functools.cache
+def shared(stretto):
+    """A lab with one run of sixty updates, for tests that only read it."""
+    lab = Lab(stretto, HEADS)
+    atexit.register(shutil.rmtree, lab.root, ignore_errors=True)
+    return lab, trained(lab, "run", "train.keep_last=3")
+
+
 def numbers_of_each_head_stand_in_the_metrics(stretto):
-    with Lab(stretto, HEADS) as lab:
-        trained(lab)
-        events = lab.events("run")
-        valid = [event for event in events if event["event"] == "valid"]
-        for key in ("loss", "nll", "ppl", "de.nll", "de.ppl", "same.nll", "same.ppl"):
-            check(key in valid[-1], f"no {key} in {valid[-1]}")
-        train = [event for event in events if event["event"] == "train"]
-        check(len(train) == 60, f"{len(train)} updates")
-        for head in ("de", "same"):
-            losses = [event[f"{head}.nll"] for event in train if f"{head}.nll" in event]
-            check(len(losses) > 10, f"{head} has {len(losses)} updates")
-            check(losses[-1] < losses[0], f"{head} did not learn: {losses[0]} to {losses[-1]}")
-        check(all(event["loss"] == event["loss"] for event in train), "a loss is no number")
-
-
-def a_killed_run_ends_as_an_undisturbed_one(stretto):
-    with Lab(stretto, HEADS) as lab:
-        trained(lab, "reference")
-        for _ in range(3):
-            lab.train("killed", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:9"})
-        trained(lab, "killed")
-        compare(lab, "reference", "killed", "a run with two heads")
+    lab, _ = shared(stretto)
+    events = lab.events("run")
+    valid = [event for event in events if event["event"] == "valid"]
+    for key in ("loss", "nll", "ppl", "de.nll", "de.ppl", "same.nll", "same.ppl"):
+        check(key in valid[-1], f"no {key} in {valid[-1]}")
+    train = [event for event in events if event["event"] == "train"]
+    check(len(train) == 60, f"{len(train)} updates")
+    for head in ("de", "same"):
+        losses = [event[f"{head}.nll"] for event in train if f"{head}.nll" in event]
+        check(len(losses) > 10, f"{head} has {len(losses)} updates")
+        check(losses[-1] < losses[0], f"{head} did not learn: {losses[0]} to {losses[-1]}")
+    check(all(event["loss"] == event["loss"] for event in train), "a loss is no number")
 
 
 def r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run(stretto):
@@ -137,27 +137,26 @@ def r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run(stretto)
 
 
 def eval_prints_each_head_and_all(stretto):
-    with Lab(stretto, HEADS) as lab:
-        run = trained(lab)
-        everything = json.loads(done(lab.run([stretto, "eval", run, "--json"])))
-        alone = {head: json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", head]))) for head in ("de", "same")}
-        tokens = sum(scores["target_tokens"] for scores in alone.values())
-        check(everything["target_tokens"] == tokens, f"{everything['target_tokens']} tokens, {tokens} in all heads")
-        for head, scores in alone.items():
-            check(everything[f"{head}.nll"] == scores["nll"], f"{head}: {everything} and {scores}")
-            check(not any("." in key for key in scores), f"names of heads in {scores}")
-        mean = sum(scores["nll"] * scores["target_tokens"] for scores in alone.values()) / tokens
-        check(abs(everything["nll"] - mean) < 1e-9, f"nll {everything['nll']}, expected {mean}")
-        text = done(lab.run([stretto, "eval", run, "eval.bleu=true"]))
-        check(everything["de.set"] == everything["same.set"] == everything["set"] == "valid", f"{everything}")
-        for words in ("de.nll ", "same.ppl ", "de.bleu ", "de.set valid", "mean over heads"):
-            check(words in text, f"no `{words}` in\n{text}")
-        files = ["--src", str(lab.root / "valid.src"), "--tgt", str(lab.root / "valid.tgt")]
-        refused(lab.run([stretto, "eval", run, *files]), "--src is for one decoder", "--head")
-        refused(lab.run([stretto, "eval", run, "--hypotheses", str(lab.root / "h")]), "--hypotheses is for one decoder")
-        refused(lab.run([stretto, "eval", run, "--head", "dee"]), "did you mean de?")
-        same_text = json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", "de", *files])))
-        check(same_text["nll"] == alone["de"]["nll"], "the same text has another nll")
+    lab, run = shared(stretto)
+    everything = json.loads(done(lab.run([stretto, "eval", run, "--json"])))
+    alone = {head: json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", head]))) for head in ("de", "same")}
+    tokens = sum(scores["target_tokens"] for scores in alone.values())
+    check(everything["target_tokens"] == tokens, f"{everything['target_tokens']} tokens, {tokens} in all heads")
+    for head, scores in alone.items():
+        check(everything[f"{head}.nll"] == scores["nll"], f"{head}: {everything} and {scores}")
+        check(not any("." in key for key in scores), f"names of heads in {scores}")
+    mean = sum(scores["nll"] * scores["target_tokens"] for scores in alone.values()) / tokens
+    check(abs(everything["nll"] - mean) < 1e-9, f"nll {everything['nll']}, expected {mean}")
+    text = done(lab.run([stretto, "eval", run, "eval.bleu=true"]))
+    check(everything["de.set"] == everything["same.set"] == everything["set"] == "valid", f"{everything}")
+    for words in ("de.nll ", "same.ppl ", "de.bleu ", "de.set valid", "mean over heads"):
+        check(words in text, f"no `{words}` in\n{text}")
+    files = ["--src", str(lab.root / "valid.src"), "--tgt", str(lab.root / "valid.tgt")]
+    refused(lab.run([stretto, "eval", run, *files]), "--src is for one decoder", "--head")
+    refused(lab.run([stretto, "eval", run, "--hypotheses", str(lab.root / "h")]), "--hypotheses is for one decoder")
+    refused(lab.run([stretto, "eval", run, "--head", "dee"]), "did you mean de?")
+    same_text = json.loads(done(lab.run([stretto, "eval", run, "--json", "--head", "de", *files])))
+    check(same_text["nll"] == alone["de"]["nll"], "the same text has another nll")
 
 
 def scores_of_test_and_validation_text_have_no_mean(stretto):
@@ -175,32 +174,30 @@ def scores_of_test_and_validation_text_have_no_mean(stretto):
 
 
 def infer_takes_one_head(stretto):
-    with Lab(stretto, HEADS) as lab:
-        run = trained(lab)
-        lines = (lab.root / "valid.src").read_text()
+    lab, run = shared(stretto)
+    lines = (lab.root / "valid.src").read_text()
 
-        def outputs(*words):
-            return done(lab.run([stretto, "infer", *words], input=lines)).splitlines()
+    def outputs(*words):
+        return done(lab.run([stretto, "infer", *words], input=lines)).splitlines()
 
-        by_head = {head: outputs(run, "--head", head) for head in ("de", "same")}
-        for head, found in by_head.items():
-            check(len(found) == 20, f"{head}: {len(found)} lines")
-        check(by_head["de"] != by_head["same"], "both heads write the same")
-        refused(lab.run([stretto, "infer", run], input=lines), "several decoders", "its heads are de, same")
-        refused(lab.run([stretto, "infer", run, "--head", "sane"], input=lines), "did you mean same?")
-        alignments = outputs(run, "--head", "same", "--alignments")
-        check(all("\t" in line for line in alignments), f"no alignments: {alignments[0]}")
+    by_head = {head: outputs(run, "--head", head) for head in ("de", "same")}
+    for head, found in by_head.items():
+        check(len(found) == 20, f"{head}: {len(found)} lines")
+    check(by_head["de"] != by_head["same"], "both heads write the same")
+    refused(lab.run([stretto, "infer", run], input=lines), "several decoders", "its heads are de, same")
+    refused(lab.run([stretto, "infer", run, "--head", "sane"], input=lines), "did you mean same?")
+    alignments = outputs(run, "--head", "same", "--alignments")
+    check(all("\t" in line for line in alignments), f"no alignments: {alignments[0]}")
 
 
 def ensembles_and_averages_have_all_heads(stretto):
-    with Lab(stretto, HEADS) as lab:
-        run = trained(lab, "run", "train.keep_last=3")
-        steps = sorted(path.name for path in (lab.root / "run/checkpoints").glob("step_*"))
-        lines = (lab.root / "valid.src").read_text()
-        both = ",".join(steps[-2:])
-        found = done(lab.run([stretto, "infer", run, "--head", "de", "--checkpoint", both], input=lines)).splitlines()
-        check(len(found) == 20, f"{len(found)} lines")
-        done(lab.run([stretto, "average", run, "--last", "2"]))
+    lab, run = shared(stretto)
+    steps = sorted(path.name for path in (lab.root / "run/checkpoints").glob("step_*"))
+    lines = (lab.root / "valid.src").read_text()
+    both = ",".join(steps[-2:])
+    found = done(lab.run([stretto, "infer", run, "--head", "de", "--checkpoint", both], input=lines)).splitlines()
+    check(len(found) == 20, f"{len(found)} lines")
+    done(lab.run([stretto, "average", run, "--last", "2"]))
 
 
 def two_sources_reach_either_head(stretto):
@@ -267,7 +264,7 @@ def mistakes_are_told_at_once(stretto):
                 "`d.e` is no name of a head")
 
 
-TESTS = (numbers_of_each_head_stand_in_the_metrics, a_killed_run_ends_as_an_undisturbed_one,
+TESTS = (numbers_of_each_head_stand_in_the_metrics,
          r_drop_dropped_words_and_sampled_subwords_are_the_same_in_every_run, eval_prints_each_head_and_all,
          scores_of_test_and_validation_text_have_no_mean, infer_takes_one_head, ensembles_and_averages_have_all_heads,
          two_sources_reach_either_head,

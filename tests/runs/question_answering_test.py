@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Question answering from files to answers: training, scores, predictions, several processes, infer.
+"""Question answering from files to answers: training, scores, predictions, infer. What holds for every family is in matrix_test.py.
 
     tests/runs/question_answering_test.py build/release/stretto [TEST...]
 """
@@ -8,13 +8,11 @@ import functools
 import json
 import random
 import re
-import signal
 import shutil
 
-from harness import Lab, check, compare, main
+from harness import Lab, check, main
+from matrix.text import squad
 
-NAMES = ["Anna", "Åsa", "José", "Peter", "Nora", "Zoë"]
-TOWNS = ["Oslo", "Turku", "Kraków", "Malmö", "Riga", "Lyon"]
 CONFIG = """
 [run]
 seed = 3
@@ -55,26 +53,6 @@ every = 1
 samples = 18
 tensorboard = false
 """
-
-
-def squad(generator, name, paragraphs, impossible):
-    """Three towns in each paragraph, and a question on one of them, or on nobody."""
-    articles = []
-    for number in range(paragraphs):
-        names = generator.sample(NAMES, 3)
-        towns = generator.sample(TOWNS, 3)
-        context, questions = "", []
-        for i, (who, town) in enumerate(zip(names, towns)):
-            context += f"{who} lives in "
-            question = {"id": f"{name}{number}.{i}", "question": f"Where does {who} live?",
-                        "answers": [{"text": town, "answer_start": len(context)}], "is_impossible": False}
-            context += f"{town}. "
-            questions.append(question)
-        if impossible:
-            absent = next(one for one in NAMES if one not in names)
-            questions[0] |= {"question": f"Where does {absent} live?", "answers": [], "is_impossible": True}
-        articles.append({"title": name, "paragraphs": [{"context": context, "qas": questions}]})
-    return {"version": "v2.0", "data": articles}
 
 
 def lab_of(stretto, impossible=True):
@@ -136,15 +114,6 @@ def test_predictions_have_the_scores_that_eval_prints(stretto):
     check(set(json.loads(files["none"].read_text())) == set(nbest), "none-scores are of other questions")
 
 
-def test_processes_share_an_evaluation(stretto):
-    lab = trained(stretto)
-    if shutil.which("mpirun") is None:
-        return
-    alone = json.loads(output(lab, "eval", lab.root / "run", "--json"))
-    shared = json.loads(output(lab, "eval", lab.root / "run", "--json", "--processes", 2))
-    check(alone == shared, f"two processes: {shared}, one: {alone}")
-
-
 def test_infer_answers_lines_of_both_kinds(stretto):
     lab = trained(stretto)
     context = "Åsa lives in Kraków. Peter lives in Riga."
@@ -173,16 +142,6 @@ def test_infer_answers_a_file_of_squad_as_eval_does(stretto):
           "infer and eval answer otherwise")
 
 
-def test_a_killed_run_goes_on_to_the_same_weights(stretto):
-    lab = trained(stretto)
-    overrides = ("report.html=false",)
-    check(lab.train("whole", *overrides).returncode == 0, "the undisturbed run failed")
-    killed = lab.train("killed", *overrides, env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:5"})
-    check(killed.returncode == -signal.SIGKILL, f"was not killed: {killed.returncode}")
-    check(lab.train("killed", *overrides).returncode == 0, "the run did not go on")
-    compare(lab, "whole", "killed", "killed and resumed")
-
-
 def test_bad_answers_are_refused_or_counted(stretto):
     with lab_of(stretto) as lab:
         data = json.loads((lab.root / "train.json").read_text())
@@ -195,6 +154,16 @@ def test_bad_answers_are_refused_or_counted(stretto):
         skipped = lab.train("run", "data.bad_answers=skip", "train.max_steps=2", "eval.every=2", "schedule.warmup_steps=1")
         check(skipped.returncode == 0, f"train left with {skipped.returncode}: {skipped.stderr}")
         check("1 answer not where the file says" in skipped.stderr, f"no warning: {skipped.stderr}")
+
+
+def test_the_file_that_says_whether_questions_had_no_answer_must_be_there(stretto):
+    lab = trained(stretto)
+    shutil.copytree(lab.root / "run", lab.root / "lost")
+    (lab.root / "lost/tokenizer/answers.json").unlink()
+    commands = [(command, lab.root / "lost") for command in ("eval", "infer", "embed")]
+    for words in (*commands, ("train", lab.config, "--run", lab.root / "lost", "train.max_steps=18")):
+        result = lab.run([lab.stretto, *map(str, words)], input="")
+        check(result.returncode == 65 and "tokenizer/answers.json: is missing" in result.stderr, f"{words}: {result.stderr}")
 
 
 def test_a_tokenizer_without_offsets_is_refused(stretto):

@@ -3,17 +3,21 @@
 
     tests/runs/resume_test.py build/release/stretto [TEST...]
 """
+import atexit
 import contextlib
+import functools
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
 
-from harness import Lab, check, compare, main
+from harness import FULL, Lab, check, compare, main
 
-TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "40"))
+TRIALS = int(os.environ.get("STRETTO_KILL_TRIALS", "40" if FULL else "8"))
+STRIDE = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "23" if FULL else "151"))
 MAX_FAILPOINTS = 3000
 INTERVAL = 7  # train.save_every of the lab
 
@@ -25,19 +29,20 @@ def undisturbed(lab):
     return time.monotonic() - start
 
 
-def edit(lab, old, new):
-    text = lab.config.read_text()
-    check(old in text, f"the test is stale: no {old}")
-    lab.config.write_text(text.replace(old, new))
+@functools.cache
+def trained_lab(stretto):
+    """The lab that tests share, with the undisturbed run `reference`, and how long that took. Tests name their runs apart."""
+    lab = Lab(stretto)
+    atexit.register(shutil.rmtree, lab.root, ignore_errors=True)
+    return lab, undisturbed(lab)
 
 
 def the_same_command_twice_changes_nothing(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        before = lab.essence("reference")
-        result = lab.train("reference")
-        check(result.returncode == 0, result.stderr)
-        check(lab.essence("reference") == before, "a finished run was changed by running it again")
+    lab, _ = trained_lab(stretto)
+    before = lab.essence("reference")
+    result = lab.train("reference")
+    check(result.returncode == 0, result.stderr)
+    check(lab.essence("reference") == before, "a finished run was changed by running it again")
 
 
 def a_finished_run_has_one_validation_of_its_end(stretto):
@@ -109,27 +114,26 @@ def report_writes_the_page_of_a_run_again(stretto):
 
 
 def damage_in_the_metrics_is_named_on_a_resume(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        for name, broken in (("line", lambda text: text.replace('{"step":3,', '{"step":,')),
-                             ("digit", lambda text: text.replace('"step":3,"epoch":1', '"step":3,"epoch":7'))):
-            result = lab.train(name, "train.max_steps=30")
-            check(result.returncode == 0, result.stderr)
-            metrics = lab.root / name / "metrics.jsonl"
-            text = metrics.read_text()
-            damaged = broken(text)
-            check(damaged != text, "the test is stale")
-            metrics.write_text(damaged)
-            result = lab.train(name)
-            check(result.returncode == 0, result.stderr)
-            check("metrics.jsonl is not what it was" in result.stderr, f"{name}: {result.stderr}")
-            check(lab.events(name)[-1]["weights_hash"] == lab.events("reference")[-1]["weights_hash"], "other weights")
-            aside = lab.root / name / "bad-metrics.jsonl"
-            if name == "line":
-                check("metrics.jsonl:3: left out" in result.stderr, result.stderr)
-                check(aside.read_text() == damaged, "the damaged file is not kept")
-            else:
-                check(not aside.exists(), "nothing was left out")
+    lab, _ = trained_lab(stretto)
+    for name, broken in (("line", lambda text: text.replace('{"step":3,', '{"step":,')),
+                         ("digit", lambda text: text.replace('"step":3,"epoch":1', '"step":3,"epoch":7'))):
+        result = lab.train(name, "train.max_steps=30")
+        check(result.returncode == 0, result.stderr)
+        metrics = lab.root / name / "metrics.jsonl"
+        text = metrics.read_text()
+        damaged = broken(text)
+        check(damaged != text, "the test is stale")
+        metrics.write_text(damaged)
+        result = lab.train(name)
+        check(result.returncode == 0, result.stderr)
+        check("metrics.jsonl is not what it was" in result.stderr, f"{name}: {result.stderr}")
+        check(lab.events(name)[-1]["weights_hash"] == lab.events("reference")[-1]["weights_hash"], "other weights")
+        aside = lab.root / name / "bad-metrics.jsonl"
+        if name == "line":
+            check("metrics.jsonl:3: left out" in result.stderr, result.stderr)
+            check(aside.read_text() == damaged, "the damaged file is not kept")
+        else:
+            check(not aside.exists(), "nothing was left out")
 
 
 def lost_updates(lab, run):
@@ -162,126 +166,117 @@ def killed_at_random_moments(stretto):
     still be on its way when the next is due, which waits for it: two."""
     seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121"))
     generator = random.Random(seed)
-    with Lab(stretto) as lab:
-        seconds = undisturbed(lab)
-        for background, most_lost in (("false", INTERVAL), ("true", 2 * INTERVAL)):
-            lost = []
-            for trial in range((TRIALS + 1) // 2):
-                lost += killed_again_and_again(lab, f"seed{seed}_{background}_{trial}", generator, (0.05, seconds),
-                                               most_lost, f"train.save_in_background={background}")
-            check(max(lost) > 0, "no kill met a run at work")
+    lab, seconds = trained_lab(stretto)
+    lost = []
+    for background, most_lost in (("false", INTERVAL), ("true", 2 * INTERVAL)):
+        for trial in range((TRIALS + 1) // 2):
+            lost += killed_again_and_again(lab, f"seed{seed}_{background}_{trial}", generator, (0.05, seconds),
+                                           most_lost, f"train.save_in_background={background}")
+    check(max(lost) > 0, "no kill met a run at work")
 
 
 def killed_while_a_checkpoint_is_always_on_its_way(stretto):
     """A save begins after every update, so that each kill meets a writer at work."""
     seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121")) + 1
     generator = random.Random(seed)
-    with Lab(stretto) as lab:
-        edit(lab, "save_every = 7", "save_every = 1")
-        seconds = undisturbed(lab)
-        for trial in range(max(1, TRIALS // 4)):
-            killed_again_and_again(lab, f"seed{seed}_{trial}", generator, (0.3, seconds), 2)
+    lab, seconds = trained_lab(stretto)
+    for trial in range(max(1, TRIALS // 4)):
+        killed_again_and_again(lab, f"seed{seed}_{trial}", generator, (0.3, seconds), 2, "train.save_every=1")
 
 
 def killed_in_the_writer_at_each_kind_of_call(stretto):
-    """At the first and a later pass of each failpoint: with no checkpoint yet, and with some."""
+    """One run, killed at the first pass of each failpoint, when there is no checkpoint yet, and then at a later pass."""
     names = "mkdir open write fsync close fsync_folder rename unlink rmdir".split()
-    with Lab(stretto) as lab:
-        undisturbed(lab)
+    often = "train.save_every=1"
+    lab, _ = trained_lab(stretto)
+    for n in (1, 7):
         for name in names:
-            for n in (1, 7):
-                run = f"{name}{n}"
-                first = lab.train(run, env={"STRETTO_FAILPOINT": f"checkpoint.{name}:kill:{n}"})
-                check(first.returncode == -signal.SIGKILL, f"checkpoint.{name} {n}: {first.returncode} {first.stderr}")
-                again = lab.train(run)
-                check(again.returncode == 0, f"checkpoint.{name} {n}: {again.stderr}")
-                compare(lab, "reference", run, f"checkpoint.{name}, pass {n}")
+            killed = lab.train("writer", often, env={"STRETTO_FAILPOINT": f"checkpoint.{name}:kill:{n}"})
+            check(killed.returncode == -signal.SIGKILL, f"checkpoint.{name} {n}: {killed.returncode} {killed.stderr}")
+            saved = list(lab.root.glob("writer/checkpoints/step_*/manifest.json"))
+            check(bool(saved) or n == 1, f"the test is stale: no checkpoint after checkpoint.{name} {n}")
+    result = lab.train("writer", often)
+    check(result.returncode == 0, result.stderr)
+    compare(lab, "reference", "writer", "killed in the writer")
 
 
 def saving_in_the_background_changes_nothing_but_the_wait(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        result = lab.train("waiting", "train.save_in_background=false")
-        check(result.returncode == 0, result.stderr)
-        compare(lab, "reference", "waiting", "without a writer thread")
-        for name in ("model.safetensors", "optimizer.safetensors"):
-            files = [next((lab.root / run / "checkpoints").glob("step_00000060")) / name
-                     for run in ("reference", "waiting")]
-            tensors = [file.read_bytes().split(b"}", 1)[1] for file in files]  # behind the run's identity
-            check(tensors[0] == tensors[1], f"{name} differs")
+    lab, _ = trained_lab(stretto)
+    result = lab.train("waiting", "train.save_in_background=false")
+    check(result.returncode == 0, result.stderr)
+    compare(lab, "reference", "waiting", "without a writer thread")
+    for name in ("model.safetensors", "optimizer.safetensors"):
+        files = [next((lab.root / run / "checkpoints").glob("step_00000060")) / name
+                 for run in ("reference", "waiting")]
+        tensors = [file.read_bytes().split(b"}", 1)[1] for file in files]  # behind the run's identity
+        check(tensors[0] == tensors[1], f"{name} differs")
 
 
 def killed_inside_every_checkpoint_call(stretto):
-    """SIGKILL before the n-th system call of a run, for every 23rd n: kinds of calls repeat in other distances."""
-    with Lab(stretto) as lab:
-        edit(lab, "max_steps = 60", "max_steps = 16")
-        edit(lab, "save_every = 7", "save_every = 5")
-        undisturbed(lab)
-        survived = False
-        step = int(os.environ.get("STRETTO_FAILPOINT_STRIDE", "23"))
-        for n in range(1, MAX_FAILPOINTS, step):
-            run = f"point{n}"
-            first = lab.train(run, env={"STRETTO_FAILPOINT": f"*:kill:{n}"})
-            if first.returncode == 0:
-                survived = True
-                break
-            check(first.returncode == -signal.SIGKILL, f"failpoint {n}: {first.stderr}")
-            again = lab.train(run)
-            check(again.returncode == 0, f"failpoint {n}: {again.stderr}")
-            compare(lab, "reference", run, f"failpoint {n}")
-        check(survived, "the failpoints never ran out")
+    """SIGKILL before the n-th system call of a run, for every 23rd n, in CI every 151st: kinds of calls repeat in other distances."""
+    short = ("train.max_steps=16", "train.save_every=5")
+    lab, _ = trained_lab(stretto)
+    result = lab.train("short", *short)
+    check(result.returncode == 0, result.stderr)
+    survived = False
+    for n in range(1, MAX_FAILPOINTS, STRIDE):
+        run = f"point{n}"
+        first = lab.train(run, *short, env={"STRETTO_FAILPOINT": f"*:kill:{n}"})
+        if first.returncode == 0:
+            survived = True
+            break
+        check(first.returncode == -signal.SIGKILL, f"failpoint {n}: {first.stderr}")
+        again = lab.train(run, *short)
+        check(again.returncode == 0, f"failpoint {n}: {again.stderr}")
+        compare(lab, "short", run, f"failpoint {n}")
+    check(survived, "the failpoints never ran out")
 
 
 def a_signal_saves_and_leaves(stretto):
-    with Lab(stretto) as lab:
-        edit(lab, "max_steps = 60", "max_steps = 400")
-        undisturbed(lab)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
-            run = f"signal{int(number)}"
-            process = subprocess.Popen(lab.command(run), stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.PIPE, text=True)
-            deadline = time.monotonic() + 60
-            while not (lab.root / run / "metrics.jsonl").exists() or not lab.events(run):
-                check(time.monotonic() < deadline, "training never started")
-                time.sleep(0.02)
-            process.send_signal(number)
-            stderr = process.stderr.read()
-            check(process.wait(timeout=60) == 75, f"signal {number}: exit code {process.returncode}: {stderr}")
-            check("step" in stderr and "goes on" in stderr, f"signal {number} said: {stderr}")
-            result = lab.train(run)
-            check(result.returncode == 0, result.stderr)
-            compare(lab, "reference", run, f"signal {number}")
+    """One run that goes on after each of three signals."""
+    long = ("train.max_steps=400",)
+    lab, _ = trained_lab(stretto)
+    result = lab.train("long", *long)
+    check(result.returncode == 0, result.stderr)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        process = subprocess.Popen(lab.command("signals", *long), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        lab.wait_for_updates("signals", lab.updates("signals") + 1, process)
+        process.send_signal(number)
+        stderr = process.stderr.read()
+        check(process.wait(timeout=60) == 75, f"signal {number}: exit code {process.returncode}: {stderr}")
+        check("step" in stderr and "goes on" in stderr, f"signal {number} said: {stderr}")
+    result = lab.train("signals", *long)
+    check(result.returncode == 0, result.stderr)
+    compare(lab, "long", "signals", "stopped by signals")
 
 
 def a_failing_disk_leaves_the_earlier_checkpoint_and_ends_with_74(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        once = lab.train("once", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:2"})
-        check(once.returncode == 0, f"one failed save must not end a run: {once.stderr}")
-        check("could not be saved" in once.stderr, once.stderr)
-        compare(lab, "reference", "once", "one failed save")
-        ever = lab.train("ever", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:3+"})
-        check(ever.returncode == 74, f"exit code {ever.returncode}: {ever.stderr}")
-        after = lab.train("ever")
-        check(after.returncode == 0, after.stderr)
-        compare(lab, "reference", "ever", "after a disk that was full")
+    lab, _ = trained_lab(stretto)
+    once = lab.train("once", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:2"})
+    check(once.returncode == 0, f"one failed save must not end a run: {once.stderr}")
+    check("could not be saved" in once.stderr, once.stderr)
+    compare(lab, "reference", "once", "one failed save")
+    ever = lab.train("ever", env={"STRETTO_FAILPOINT": "checkpoint.write:enospc:3+"})
+    check(ever.returncode == 74, f"exit code {ever.returncode}: {ever.stderr}")
+    after = lab.train("ever")
+    check(after.returncode == 0, after.stderr)
+    compare(lab, "reference", "ever", "after a disk that was full")
 
 
 def broken_checkpoints_are_named_and_the_one_before_is_taken(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        result = lab.train("run", "train.max_steps=30")
-        check(result.returncode == 0, result.stderr)
-        folder = lab.root / "run" / "checkpoints"
-        newest = sorted(p for p in folder.iterdir() if p.name.startswith("step_"))[-1]
-        model = newest / "model.safetensors"
-        data = bytearray(model.read_bytes())
-        data[len(data) // 2] ^= 4
-        model.write_bytes(bytes(data))
-        result = lab.train("run")
-        check(result.returncode == 0, result.stderr)
-        check(newest.name in result.stderr, f"the broken checkpoint is not named: {result.stderr}")
-        compare(lab, "reference", "run", "a flipped bit")
+    lab, _ = trained_lab(stretto)
+    result = lab.train("flipped", "train.max_steps=30")
+    check(result.returncode == 0, result.stderr)
+    folder = lab.root / "flipped" / "checkpoints"
+    newest = sorted(p for p in folder.iterdir() if p.name.startswith("step_"))[-1]
+    model = newest / "model.safetensors"
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 4
+    model.write_bytes(bytes(data))
+    result = lab.train("flipped")
+    check(result.returncode == 0, result.stderr)
+    check(newest.name in result.stderr, f"the broken checkpoint is not named: {result.stderr}")
+    compare(lab, "reference", "flipped", "a flipped bit")
 
 
 def a_folder_whose_configuration_trained_nothing_takes_the_next(stretto):
@@ -309,19 +304,18 @@ def a_folder_whose_configuration_trained_nothing_takes_the_next(stretto):
 
 
 def updates_without_a_checkpoint_belong_to_their_configuration(stretto):
-    with Lab(stretto) as lab:
-        undisturbed(lab)
-        # Not in the background, where training may be at a later update when the writer is killed.
-        killed = lab.train("run", "train.save_in_background=false", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:1"})
-        check(killed.returncode == -signal.SIGKILL, f"{killed.returncode} {killed.stderr}")
-        before = (lab.root / "run" / "metrics.jsonl").read_bytes()
-        check(len(before.splitlines()) == INTERVAL, "the test is stale: not killed in the first save")
-        other = lab.train("run", "optim.lr=1e-3")
-        check(other.returncode == 2 and "holds a run of another configuration" in other.stderr, other.stderr)
-        check((lab.root / "run" / "metrics.jsonl").read_bytes() == before, "metrics of a refused run were touched")
-        result = lab.train("run")
-        check(result.returncode == 0, result.stderr)
-        compare(lab, "reference", "run", "killed in the first save")
+    lab, _ = trained_lab(stretto)
+    # Not in the background, where training may be at a later update when the writer is killed.
+    killed = lab.train("unsaved", "train.save_in_background=false", env={"STRETTO_FAILPOINT": "checkpoint.mkdir:kill:1"})
+    check(killed.returncode == -signal.SIGKILL, f"{killed.returncode} {killed.stderr}")
+    before = (lab.root / "unsaved" / "metrics.jsonl").read_bytes()
+    check(len(before.splitlines()) == INTERVAL, "the test is stale: not killed in the first save")
+    other = lab.train("unsaved", "optim.lr=1e-3")
+    check(other.returncode == 2 and "holds a run of another configuration" in other.stderr, other.stderr)
+    check((lab.root / "unsaved" / "metrics.jsonl").read_bytes() == before, "metrics of a refused run were touched")
+    result = lab.train("unsaved")
+    check(result.returncode == 0, result.stderr)
+    compare(lab, "reference", "unsaved", "killed in the first save")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,34 @@ def a_run_that_pauses_ends_as_one_that_does_not(stretto):
         check(lab.essence("whole") == whole, "a finished run was changed")
 
 
+def train_the_best_again(lab, directory, best):
+    """Its last result is lost from the journal, and a bit of each of its checkpoints is flipped."""
+    trials, journal = table(lab, directory), lab.root / directory / "journal"
+    lines = journal.read_text().splitlines(keepends=True)
+    last = max(number for number, line in enumerate(lines) if f'"event":"run","trial":{best},' in line)
+    journal.write_text("".join(lines[:last + 1]))
+    for path in (lab.root / directory / f"trials/{best}/checkpoints").glob("*/model.safetensors"):
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
+    result = lab.run(search(lab, directory), timeout=300)
+    check(result.returncode == 0, result.stderr)
+    check(f"trial {best} is trained again from its start: " in result.stderr, result.stderr)
+    check(table(lab, directory) == trials, f"another table: {table(lab, directory)}, it was {trials}")
+
+
+def an_older_journal_is_as_good(lab, directory, best):
+    """Of when the best trial began: it is ahead, and the others have no checkpoints."""
+    trials, journal = table(lab, directory), lab.root / directory / "journal"
+    lines = journal.read_text().splitlines(keepends=True)
+    first = min(number for number, line in enumerate(lines) if f'"event":"run","trial":{best},' in line)
+    journal.write_text("".join(lines[:first + 1]))
+    result = lab.run(search(lab, directory), timeout=300)
+    check(result.returncode == 0, result.stderr)
+    check(f"trial {best} has made 16 updates, more than the journal knows of" in result.stderr, result.stderr)
+    check(table(lab, directory) == trials, f"another table: {table(lab, directory)}, it was {trials}")
+
+
 def a_search_finds_the_best_and_its_configuration_trains(stretto):
     with Lab(stretto) as lab:
         result = lab.run(search(lab, "found", "--json"), timeout=300)
@@ -147,6 +175,8 @@ def a_search_finds_the_best_and_its_configuration_trains(stretto):
         explained = lab.run([lab.stretto, "search", "explain", str(lab.root / "found")])
         check(explained.returncode == 0 and "---- cut-off" in explained.stdout, explained.stdout + explained.stderr)
         check((lab.root / "found/search.html").read_text().count("class=\"trial") >= 6, "search.html has no curves")
+        train_the_best_again(lab, "found", told["best"])
+        an_older_journal_is_as_good(lab, "found", told["best"])
 
 
 def the_smoke_search_ends_within_three_minutes(stretto):

@@ -432,7 +432,7 @@ class Machine(InTemporaryFolder):
         self.assertIn("no lib/libtorch_cpu.so in /nowhere\n  give the folder", self.answer.stderr)
 
 
-class Mutants(InTemporaryFolder):
+class PlantedFaults(InTemporaryFolder):
     """tools/mutate.py on a tree of two shell scripts, whose build joins them to a program."""
 
     LIST = """
@@ -466,6 +466,7 @@ class Mutants(InTemporaryFolder):
         """Runs the tool; LEAST_LIMIT is that of real tests, two minutes."""
         script = (ROOT / "tools/mutate.py").read_text(encoding="utf-8")
         tool = self.write("mutate.py", script.replace("LEAST_LIMIT = 120", f"LEAST_LIMIT = {limit}"))
+        self.write("fault_switch.py", (ROOT / "tools/fault_switch.py").read_text(encoding="utf-8"))
         self.answer = subprocess.run(
             [sys.executable, str(tool), "--list", str(self.list), "--tree", str(self.tree), "--work", str(self.work),
              *arguments], capture_output=True, text=True, check=False, timeout=120)
@@ -478,14 +479,18 @@ class Mutants(InTemporaryFolder):
         path.unlink(missing_ok=True)
         return lines
 
+
+class Mutants(PlantedFaults):
+    """Which faults are judged, and when."""
+
     def test_what_no_test_notices_is_listed_and_the_tree_stays_as_it_is(self):
         before = {path: path.read_bytes() for path in self.tree.rglob("*.sh")}
         answer = self.mutate()
         self.assertEqual(answer.returncode, 1, answer.stderr)
-        self.assertIn("killed: swapped", answer.stdout)
-        self.assertRegex(answer.stdout, r"killed: hangs \(\d+ s\): it hung")
+        self.assertIn("detected: swapped", answer.stdout)
+        self.assertRegex(answer.stdout, r"detected: hangs \(\d+ s\): it hung")
         self.assertIn("survived: unseen (src/add/sub.sh:1): of unseen\n  - $1 - $2\n  + $2 - $1\n", answer.stdout)
-        self.assertIn("2 of 3 planted faults were noticed (67 %)", answer.stdout)
+        self.assertIn("2 of 3 planted faults were detected (66.7 %), 1 survived", answer.stdout)
         self.assertEqual({path: path.read_bytes() for path in self.tree.rglob("*.sh")}, before)
         self.assertEqual((self.work / "tree/src/add/sub.sh").read_bytes(), before[self.tree / "src/add/sub.sh"])
         self.assertEqual(self.mutate("--aim", "0.6").returncode, 0)
@@ -498,10 +503,10 @@ class Mutants(InTemporaryFolder):
         self.write("tree/README.md", "words")
         answer = self.mutate("unseen", "swapped")
         self.assertEqual(self.calls(), [])
-        self.assertIn("killed: swapped (known)", answer.stdout)
+        self.assertIn("detected: swapped (known)", answer.stdout)
         self.write("tree/tests/add/more_test.sh", ". ./out/program\n[ $(sub 3 2) = 1 ]\n")
         answer = self.mutate("unseen", "swapped")
-        self.assertIn("2 of 2 planted faults were noticed", answer.stdout)
+        self.assertIn("2 of 2 planted faults were detected", answer.stdout)
         self.assertEqual(answer.returncode, 0)
 
     def test_a_list_that_no_longer_fits_is_an_error_before_anything_is_done(self):
@@ -544,7 +549,8 @@ class Mutants(InTemporaryFolder):
         self.assertIn("0 of 0 planted", answer.stdout)
 
     def test_the_suites_of_a_test_file_make_its_filter(self):
-        mutate = load("mutate")
+        with unittest.mock.patch.object(sys, "path", [str(ROOT / "tools"), *sys.path]):
+            mutate = load("mutate")
         self.write("copy/tests/a/x_test.cpp", "TEST(Plain, A) {\nTEST_F(Fixture, B) {\n  // TEST(No, C)\n"
                                               "TEST_P(Param, D) {\nTYPED_TEST(Typed, E) {\nTEST(Plain, F) {\n")
         bench = mutate.Bench.__new__(mutate.Bench)
@@ -554,6 +560,82 @@ class Mutants(InTemporaryFolder):
         for suite in ("Plain", "Fixture", "Param", "Typed"):
             self.assertIn(f"{suite}.*:*/{suite}.*:{suite}/*", command)
         self.assertNotIn("No.*", command)
+
+
+class SwitchedFaults(PlantedFaults):
+    """tools/mutate.py on a C++ program, into which all faults are compiled but those that no switch can choose."""
+
+    LIST = """
+        [[program]]
+        folders = ["tests/add"]
+        build = "mkdir -p out; echo build >>out/calls; g++ -std=c++20 -Wall -Werror -Isrc src/add/add.cpp -o out/program"
+        run = "echo run >>out/calls; sh {file}"
+    """
+    FAULTS = {
+        "declaration": ("src/add/add.cpp", "const int sign = 1;", "const int sign = -1;"),
+        "part": ("src/add/add.cpp", "a + ", "a - "),
+        "constant": ("src/add/add.cpp", "kOffset = 0", "kOffset = 1"),
+        "unseen": ("src/add/add.cpp", "return argc > 9", "return argc > 8"),
+    }
+    SIZE = {"size": ("src/add/add.cpp", "kSize = 4", "kSize = 5")}
+    SOURCE = r"""#include <cstdio>
+namespace {
+// An apostrophe's comment {
+constexpr int kOffset = 0;
+constexpr int kSize = 4;
+const char* const kBrace = "{\"";
+int table[kSize];
+int add(int a, int b) {
+  if (*kBrace != '{') return 0;
+  const int sign = 1;
+  return sign * (a + b) + kOffset;
+}
+}  // namespace
+int main(int argc, char**) {
+  std::printf("%d %d\n", add(1'000, 5), static_cast<int>(sizeof(table) / sizeof(int)));
+  return argc > 9;
+}
+"""
+
+    def setUp(self):
+        super().setUp()
+        for path in self.tree.rglob("*.sh"):
+            path.unlink()
+        self.write("tree/src/add/add.cpp", self.SOURCE)
+        self.write("tree/tests/add/add_test.sh", "[ \"$(./out/program)\" = '1005 4' ]\n")
+
+    def test_one_build_judges_all_of_them(self):
+        answer = self.mutate()
+        self.assertEqual(answer.returncode, 1, answer.stderr)
+        for name in ("declaration", "part", "constant"):
+            self.assertIn(f"detected: {name} ", answer.stdout)
+        self.assertIn("survived: unseen", answer.stdout)
+        calls = self.calls()
+        self.assertEqual((calls.count("build"), calls.count("run")), (1, 5), answer.stdout)
+        self.assertNotIn("stretto_fault", (self.tree / "src/add/add.cpp").read_text(encoding="utf-8"))
+
+    def test_a_fault_that_cannot_be_chosen_at_run_time_is_built_alone(self):
+        self.write_list({**self.SIZE, **self.FAULTS})
+        answer = self.mutate()
+        self.assertIn("built alone: constant, size", answer.stdout)  # which of the two it was is not known
+        self.assertIn("4 of 5 planted faults were detected (80.0 %), 1 survived", answer.stdout)
+        self.calls()
+        self.assertEqual(self.mutate("size", "part").returncode, 0)
+        self.assertEqual(self.calls(), [])
+
+    def test_a_new_entry_leaves_the_sources_of_others(self):
+        self.write("tree/src/add/more.cpp", "int more() {\n  return 1;\n}\n")
+        self.mutate("part")
+        there = self.work / "tree/src/add/add.cpp"
+        changed = there.stat().st_mtime_ns
+        self.write_list({"another": ("src/add/more.cpp", "return 1", "return 2"), **self.FAULTS})
+        self.assertIn("detected: part (known)", self.mutate("part").stdout)
+        self.assertEqual(there.stat().st_mtime_ns, changed)
+
+    def test_the_check_counts_those_of_one_program(self):
+        self.write_list({"initialiser": ("src/add/add.cpp", "table[kSize]", "table[kSize + 1]"), **self.FAULTS})
+        self.assertIn("5 planted faults fit the sources; 4 of them are compiled into one program",
+                      self.mutate("--check").stdout)
 
 
 class Slurm(InTemporaryFolder):
@@ -1097,65 +1179,6 @@ class Wmt16(InTemporaryFolder):
     def test_a_missing_archive_says_where_to_look(self):
         with self.assertRaisesRegex(SystemExit, "docs/wmt16.md"):
             load("wmt16_en_de").prepare(self.folder / "none.tar.gz", self.folder / "out")
-
-
-CUDA_TARGETS = ["stretto_kernels_alone", "benchmarks/CMakeFiles/operators_bench.dir/gpu/operators_bench.cpp.o",
-                "benchmarks/CMakeFiles/optimizer_bench.dir/optimizer_bench.cpp.o",
-                "tests/CMakeFiles/engine_tests.dir/kernels/cuda/launches_test.cpp.o"]
-
-
-class ContinuousIntegration(InTemporaryFolder):
-    def counted(self, *outputs):
-        """What .ci/run has counted after these outputs of ctest: passed, failed, skipped."""
-        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
-        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
-        for number, (output, status) in enumerate(outputs):
-            path = self.write(f"{number}.txt", output)
-            text += f"\nsuite 'suite {number}' sh -c 'cat {path}; exit {status}'"
-        text += '\necho "$passed $failed $skipped"\n'
-        answer = subprocess.run(["bash", "-c", text], capture_output=True, text=True, check=True)
-        return [int(number) for number in answer.stdout.splitlines()[-1].split()]
-
-    def test_skipped_tests_are_not_counted_as_passed(self):
-        some = ("90% tests passed, 1 tests failed out of 10\n\nThe following tests did not run:\n"
-                "\t  3 - a (Skipped)\n\t 12 - b (Skipped)\n\nThe following tests FAILED:\n\t  4 - c (Failed)\n", 8)
-        self.assertEqual(self.counted(some, ("100% tests passed, 0 tests failed out of 5\n", 0)), [12, 1, 2])
-
-    def cuda_checks(self, nvcc="release 13.0", cache="STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=/nccl.so\n",
-                    build=0):
-        """What .ci/run says of CUDA, and which targets it asks for, with an nvcc and a cmake that are made up."""
-        for name, script in (("bin/nvcc", f"echo '{nvcc}'"), ("dev", ""), ("build/cuda/nccl_tests", "echo nccl_tests >>targets.txt"),
-                             ("bin/cmake", f'[ "$1" = --build ] || exit 0\nshift 3; echo "$*" >>targets.txt; exit {build}')):
-            self.write(name, f"#!/bin/sh\n{script}\n").chmod(0o755)
-        self.write("build/cuda/CMakeCache.txt", cache)
-        targets = self.write("targets.txt", "")
-        text = (ROOT / ".ci" / "run").read_text(encoding="utf-8").split("\n./dev setup --ci")[0]
-        text = re.sub(r"^cd .*$", f"cd '{self.folder}' || exit 1", text, flags=re.M)
-        answer = subprocess.run(["bash", "-c", text + '\ncuda_checks\necho "$passed passed, $failed failed"\n'], capture_output=True,
-                                text=True, check=True, env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
-        return answer.stdout, targets.read_text(encoding="utf-8").split()
-
-    def test_what_has_cuda_in_it_is_compiled(self):
-        said, targets = self.cuda_checks()
-        self.assertEqual(targets, [*CUDA_TARGETS, "nccl_tests", "benchmarks/CMakeFiles/nccl_check.dir/gpu/nccl_check.cpp.o", "nccl_tests"])
-        self.assertIn("2 passed, 0 failed", said)
-        said, targets = self.cuda_checks(build=1)
-        self.assertIn("0 passed, 1 failed", said)
-
-    def test_a_missing_header_of_nccl_and_a_missing_nvcc_are_said(self):
-        for missing in ("STRETTO_NCCL_INCLUDE:PATH=STRETTO_NCCL_INCLUDE-NOTFOUND\n",
-                        "STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=STRETTO_NCCL_LIBRARY-NOTFOUND\n"):
-            said, targets = self.cuda_checks(cache=missing)
-            self.assertEqual(targets, CUDA_TARGETS)
-            self.assertIn("nccl.h or libnccl.so.2 is missing", said)
-            self.assertIn("1 passed, 0 failed", said)
-        said, targets = self.cuda_checks(nvcc="release 12.4")
-        self.assertEqual(targets, [])
-        self.assertIn("there is no nvcc 13", said)
-
-    def test_a_suite_without_totals_or_with_a_bad_end_is_a_failure(self):
-        self.assertEqual(self.counted(("Segmentation fault\n", 0)), [0, 1, 0])
-        self.assertEqual(self.counted(("100% tests passed, 0 tests failed out of 5\n", 1)), [5, 1, 0])
 
 
 class SameWeights(InTemporaryFolder):

@@ -171,6 +171,23 @@ TEST(Asha, GivesSlotsNewTrialsWhileOthersTrain) {
   EXPECT_EQ(asha.next(true), (Job{.trial = 0, .until = 2})) << "now the best of three";
 }
 
+// Four of eight trials could go on to 2 updates while the best of two could go on to 4.
+TEST(Asha, PromotesFromTheHighestRungFirst) {
+  auto asha = one_bracket({1, 2, 4}, 8);
+  const auto report = [&](TrialId trial, int64_t until, double score) {
+    asha.report({.trial = trial, .until = until, .score = score});
+  };
+  for (TrialId trial = 0; trial < 8; ++trial) ASSERT_TRUE(asha.next(true));
+  for (TrialId trial = 0; trial < 4; ++trial) report(trial, 1, static_cast<double>(trial));
+  EXPECT_EQ(asha.next(true), (Job{.trial = 0, .until = 2}));
+  EXPECT_EQ(asha.next(true), (Job{.trial = 1, .until = 2}));
+  for (TrialId trial = 4; trial < 8; ++trial) report(trial, 1, -static_cast<double>(trial));
+  report(0, 2, 0.5);
+  report(1, 2, 0.4);
+  EXPECT_EQ(asha.next(true), (Job{.trial = 1, .until = 4}));
+  EXPECT_EQ(asha.next(true), (Job{.trial = 7, .until = 2}));
+}
+
 TEST(Asha, BeginsNoTrialWithoutAPoint) {
   auto asha = one_bracket({1, 2}, 4);
   EXPECT_FALSE(asha.next(false));

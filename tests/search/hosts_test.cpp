@@ -28,6 +28,9 @@ TEST(Hosts, AreReadLineByLine) {
   EXPECT_TRUE(hosts[2].is_here());
   EXPECT_TRUE(parse_hosts(host_name() + "\n", "hosts").front().is_here());
   EXPECT_EQ(parse_hosts("a", "hosts").front().slots, 1);
+  EXPECT_TRUE(parse_hosts("a gpus=0", "hosts").front().gpus.empty());
+  EXPECT_EQ(parse_hosts("a slots=4096 gpus=1024", "hosts").front().slots, 4096);
+  EXPECT_EQ(parse_hosts(std::string(255, 'a'), "hosts").size(), 1u);
 }
 
 TEST(Hosts, RefusesWhatIsNoHostWithItsLine) {
@@ -44,6 +47,7 @@ TEST(Hosts, RefusesWhatIsNoHostWithItsLine) {
   expect_in("hosts:2: a is there already", refusal("a slots=1\na slots=2\n"));
   expect_in("this machine is there already", refusal("localhost\nlocalhost\n"));
   // An option of ssh, or words of a shell.
+  expect_in("is no name of a host", refusal(std::string(256, 'a')));
   for (const char* name : {"-oProxyCommand=id", "a;id", "$(id)", "a`id`",
                            "a\x01"
                            "b"}) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::search {
@@ -84,6 +85,42 @@ TEST_F(JournalTest, RefusesALineThatWasTakenOut) {
   }
 }
 
+// It is made with its first line, so that none was being written when the machine stopped.
+TEST_F(JournalTest, RefusesATextWithoutAGoodLine) {
+  const std::string line = written(1);
+  for (const std::string& text : {line.substr(0, 1), line.substr(0, line.size() - 1),
+                                  line.substr(0, 20) + "~" + line.substr(21), std::string("\n"),
+                                  std::string(40, '\0'), std::string("no journal\n")}) {
+    write(text);
+    const auto error = testing::failure(ExitCode::kBadData, [&] { Journal{path_}; });
+    EXPECT_NE(std::string(error.what()).find("journal:1: "), std::string::npos) << error.what();
+    EXPECT_FALSE(error.advice().empty());
+    EXPECT_EQ(read_file(path_), text) << "it was changed";
+  }
+}
+
+TEST_F(JournalTest, IsMadeWithItsFirstLineOrNotAtAll) {
+  {
+    Journal journal(path_);
+    EXPECT_FALSE(fs::exists(path_));
+    set_failpoints("*:eio:2");
+    EXPECT_THROW(journal.append({{"event", "begin"}}), Error);
+    set_failpoints("");
+    EXPECT_FALSE(fs::exists(path_));
+    journal.append({{"event", "begin"}});
+    EXPECT_EQ(read_journal(path_).entries.size(), 1u);
+    journal.append({{"event", "result"}});
+  }
+  EXPECT_EQ(Journal(path_).entries().size(), 2u);
+  write("");  // as an earlier release left it that was killed at once
+  {
+    Journal journal(path_);
+    EXPECT_TRUE(journal.entries().empty());
+    journal.append({{"event", "begin"}});
+  }
+  EXPECT_EQ(Journal(path_).entries().size(), 1u);
+}
+
 TEST_F(JournalTest, TakesBackWhatAFullDiskLetItWrite) {
   const std::string whole = written(2);
   {
@@ -100,7 +137,7 @@ TEST_F(JournalTest, TakesBackWhatAFullDiskLetItWrite) {
 
 TEST_F(JournalTest, RefusesALineThatIsNoEvent) {
   EXPECT_EQ(parse_journal("", "journal").entries.size(), 0u);
-  EXPECT_TRUE(parse_journal("0000000000000000 {}\n", "journal").is_torn);
+  EXPECT_THROW(parse_journal("0000000000000000 {}\n", "journal"), Error);
   EXPECT_THROW(parse_journal("0000000000000000 {}\nx\n", "journal"), Error);
 }
 

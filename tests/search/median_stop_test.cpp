@@ -75,6 +75,16 @@ TEST(MedianStop, SparesEveryoneDuringTheGrace) {
   EXPECT_TRUE(stop.is_over(1));
 }
 
+TEST(MedianStop, JudgesALookAtTheLastUpdateOfTheGrace) {
+  MedianStop stop({.check_every = 10, .grace_steps = 20, .min_trials = 1}, 2, 30);
+  for (const int64_t until : {10, 20, 30}) expect_next(stop, 0, until, 1.0);
+  expect_next(stop, 1, 10, 5.0);
+  EXPECT_FALSE(stop.is_over(1));
+  expect_next(stop, 1, 20, 5.0);
+  EXPECT_TRUE(stop.is_over(1));
+  EXPECT_EQ(stop.rungs()[1].cut_off, 1.0);
+}
+
 TEST(MedianStop, LooksFiveTimesUnlessToldOtherwise) {
   MedianStop stop({}, 1, 52);
   for (const int64_t until : {10, 20, 30, 40, 50, 52}) expect_next(stop, 0, until, 1.0);

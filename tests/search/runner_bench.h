@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/log.h"
+#include "search/load_search.h"
 #include "search/search_files.h"
 #include "search/search_runner.h"
 #include "tests/distributed/scoped_variable.h"

@@ -9,6 +9,7 @@
 
 #include "config/describe.h"
 #include "search/changes.h"
+#include "search/load_search.h"
 #include "tests/base/failure.h"
 #include "tests/search/bench.h"
 
@@ -402,7 +403,7 @@ TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
   const SearchBench bench;
   expect_in("`optim.lr=5` is not in the space",
             refusal(bench, "points = [\"optim.lr=5\"]\n", kLearningRate));
-  expect_in("did you mean `optim.lr`?",
+  expect_in("perhaps you meant `optim.lr`?",
             refusal(bench, "points = [\"optim.rl=1e-3\"]\n", kLearningRate));
 }
 
@@ -530,7 +531,8 @@ TEST(SearchPlan, IsThatProblemAloneWhereALoadedConfigurationIsRefused) {
 TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   const SearchBench bench;
   expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));
-  expect_in("did you mean `search.metric`?", refusal(bench, "metrc = \"nll\"\n", kLearningRate));
+  expect_in("perhaps you meant `search.metric`?",
+            refusal(bench, "metrc = \"nll\"\n", kLearningRate));
   expect_in(
       "must be a list of strings",
       refusal(bench, "", block("key = \"model.d_model\"\nname = \"categorical\"\nvalues = [64]")));
@@ -587,6 +589,8 @@ TEST(Changes, OthersAreNamed) {
          "overrides = [\"train.max_steps=128\"]\n" + points, kLearningRate);
   expect("`optim.lr` is wider now", points,
          "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-5\nmax = 1e-2\n");
+  expect("`optim.lr` is wider now", points,
+         "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-3\nmax = 2e-2\n");
   expect("space: 1 table in the search, 2 tables now", points,
          kLearningRate + block("key = \"optim.clip_norm\"\nname = \"double\"\nmin = 1\nmax = 2"));
   expect("trials are ranked by nll in the search, by bleu now", "metric = \"bleu\"\n" + points,

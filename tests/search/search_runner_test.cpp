@@ -123,6 +123,57 @@ TEST_F(SearchRunnerTest, StopsWhereADiskIsFullAndGoesOnLater) {
   EXPECT_EQ(table("dir"), table("whole"));
 }
 
+TEST_F(SearchRunnerTest, TriesNothingAgainThatWouldFailInTheSameWay) {
+  const ScopedVariable quick("STAND_IN_SECONDS", "0");
+  const auto path =
+      file("max_trials = 4\nslots = 1\n", "[method]\nname = \"random\"\n" + kLearningRate);
+  fail(0, "2\n");
+  fail(1, "65\n");
+  fail(2, "78\n");
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  const auto state = replayed("dir");
+  for (TrialId trial = 0; trial < 3; ++trial) {
+    EXPECT_EQ(state.state_of(trial), TrialState::kFailed) << trial;
+  }
+  EXPECT_EQ(state.best(), 3);
+}
+
+TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
+  const auto path = file("max_trials = 4\nslots = 1\n");
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  const auto whole = table("dir");
+  const auto longer = file("max_trials = 6\nslots = 1\n");
+  bench_.folder.write("valid.tgt", "b\n");
+  const auto error = testing::failure(ExitCode::kBadData, [&] { run(longer, "dir"); });
+  testing::expect_in("the data have changed since the search in ", error.message());
+  testing::expect_in(
+      "data.valid_tgt: " + (bench_.folder / "valid.tgt").string() + ": first differs in line 1",
+      error.message());
+  EXPECT_EQ(table("dir"), whole) << "no trial began, and none failed";
+  auto accepting = setup(longer, "dir");
+  accepting.accept_data = true;
+  std::vector<bool> told;
+  accepting.command = [&, command = accepting.command](const TrialRun& run) {
+    told.push_back(run.accept_data);
+    return command(run);
+  };
+  EXPECT_EQ(SearchRunner(std::move(accepting)).run(), ExitCode::kOk);
+  EXPECT_GE(told.size(), 2u);
+  EXPECT_EQ(std::count(told.begin(), told.end(), false), 0);
+  EXPECT_TRUE(log_has("dir", "goes on with data that have changed"));
+  EXPECT_EQ(run(longer, "dir"), ExitCode::kOk);
+}
+
+TEST_F(SearchRunnerTest, StopsWhereATrialFindsOtherData) {
+  const auto path = file("max_trials = 4\nslots = 1\n");
+  run(path, "whole");
+  fail(1, "other data\n");
+  const auto error = testing::failure(ExitCode::kBadData, [&] { run(path, "dir"); });
+  testing::expect_in("trial 1 cannot go on: the data have changed since then", error.message());
+  EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
+  EXPECT_EQ(table("dir"), table("whole"));
+}
+
 TEST_F(SearchRunnerTest, LeavesWithTheCodeOfTrialsThatAllFail) {
   for (TrialId trial = 0; trial < 3; ++trial) fail(trial, "65\n");
   testing::failure(ExitCode::kBadData,

@@ -7,6 +7,7 @@
 #include "search/changes.h"
 #include "search/explain.h"
 #include "search/importance.h"
+#include "search/load_search.h"
 #include "search/search_files.h"
 #include "search/search_html.h"
 #include "search/search_view.h"
@@ -209,6 +210,23 @@ TEST(SearchState, RefusesMoreRefusedPointsThanThereAre) {
         testing::failure(ExitCode::kBadData, [&] { SearchState::replay(damaged, "journal"); });
     expect_in("journal:1: ", error.what());
   }
+}
+
+// A report has the time of all trainings of its trial.
+TEST(SearchState, HasTheSecondsOfTheLastReport) {
+  const SearchBench bench;
+  SearchState state(plan_of(bench, "max_trials = 2\n"));
+  const auto sampler = state.plan().sampler();
+  const auto always = [](const Point&) { return true; };
+  double seconds = 0;
+  while (const auto begun = state.next(sampler.next(state.known_points(), 0, always))) {
+    const Job& job = begun->job;
+    seconds = job.trial == 0 ? 2.0 + static_cast<double>(job.until) : 1.0;
+    state.report(
+        job, {.until = job.until, .step = job.until, .value = job.trial, .seconds = seconds}, 1);
+  }
+  ASSERT_EQ(state.trials()[0].reports.size(), 2u);
+  EXPECT_EQ(trial_json(state, state.trials()[0])["seconds"], 66.0);
 }
 
 TEST(SearchState, RanksByMoreWhereMoreIsBetter) {

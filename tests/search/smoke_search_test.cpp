@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "search/search_plan.h"
+#include "search/load_search.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::search {

@@ -30,9 +30,12 @@ def main():
             rest.rename(failures)
             if lines[0].startswith("silent"):
                 return int(lines[0][len("silent"):])
+            if lines[0] == "other data":
+                print("error: the data have changed since then: data.train: a: is new", file=sys.stderr, flush=True)
+                return 65
             print("error: this trial fails as it was told", file=sys.stderr, flush=True)
             if lines[0] == "nan":
-                (run / "metrics.jsonl").write_text('{"step":1,"epoch":1,"event":"valid","nll":null}\n')
+                (run / "metrics.jsonl").write_text(json.dumps({"step": until, "epoch": 1, "event": "valid", "nll": None}) + "\n")
                 return 0
             if lines[0] == "nothing":
                 return 0
@@ -46,6 +49,8 @@ def main():
         with open(run / "gpus", "a") as gpus:
             gpus.write(os.environ["CUDA_VISIBLE_DEVICES"] + "\n")
     state = run / "checkpoints/state"
+    if not state.exists():
+        (run / "metrics.jsonl").write_text("")
     step = int(state.read_text()) if state.exists() else 0
     rate = float(words["optim.lr"])
     slowness = float(os.environ.get("STAND_IN_SECONDS", "0.02")) * (1 + hash(rate) % 3)
@@ -55,6 +60,8 @@ def main():
         loss = abs(math.log10(rate) + 3) + 10 / made
         with open(run / "metrics.jsonl", "a") as metrics:
             metrics.write(json.dumps({"step": made, "epoch": 1, "event": "valid", "nll": loss, "seconds": slowness}) + "\n")
+            if made < until:
+                metrics.write(json.dumps({"step": made, "epoch": 1, "event": "end", "seconds": slowness}) + "\n")
         state.parent.mkdir(exist_ok=True)
         state.with_suffix(".tmp").write_text(str(until))
         state.with_suffix(".tmp").rename(state)

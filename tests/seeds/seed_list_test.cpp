@@ -16,6 +16,8 @@ TEST(SeedList, IsACountOrAList) {
   EXPECT_EQ(parse_seeds("0,"), (Seeds{0}));
   EXPECT_EQ(parse_seeds("1"), (Seeds{1}));
   EXPECT_EQ(seeds_text({3, 7}), "3, 7");
+  EXPECT_EQ(parse_seeds("9007199254740992,1"), (Seeds{int64_t{1} << 53, 1})) << "the largest";
+  EXPECT_EQ(parse_seeds("1000").size(), 1000u) << "the most";
 }
 
 TEST(SeedList, RefusesWhatIsNone) {

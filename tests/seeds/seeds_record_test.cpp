@@ -25,6 +25,9 @@ TEST(SeedsRecord, IsReadAsItWasWritten) {
     EXPECT_EQ(again[i].fingerprint, runs[i].fingerprint);
     EXPECT_EQ(again[i].exit_code, runs[i].exit_code);
   }
+  ASSERT_TRUE(again[0].scores);
+  EXPECT_EQ(difference_between(*again[0].scores, scores), "");
+  EXPECT_FALSE(again[1].scores) << "it did not finish";
   EXPECT_EQ(json["runs"][0]["run"], "seed_3");
   EXPECT_EQ(json["runs"][0]["best"], (nlohmann::ordered_json{{"step", 4}, {"nll", 1.5}}));
   EXPECT_EQ(json["runs"][2]["last"], nullptr);
@@ -35,9 +38,19 @@ TEST(SeedsRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(json["seconds"]["mean"], 10);
 }
 
+TEST(SeedsRecord, TellsOfDataThatWereAccepted) {
+  EXPECT_FALSE(seeds_json({}, {}, {}).contains("accepted_data"));
+  const auto json = seeds_json({}, {}, {}, {{"then", {{"data.train", "/a", "is new"}}}});
+  EXPECT_EQ(json["accepted_data"].dump(),
+            R"([{"time":"then","changes":"data.train: /a: is new"}])");
+}
+
 TEST(SeedsRecord, RefusesADamagedFile) {
   for (const char* text : {"", "[]", "{}", "{\"runs\":[1]}", "{\"runs\":[{\"seed\":1}]}",
                            "{\"runs\":[{\"seed\":1,\"state\":\"odd\",\"fingerprint\":\"\"}]}",
+                           "{\"runs\":[{\"seed\":1,\"state\":\"finished\",\"fingerprint\":\"\"}]}",
+                           "{\"runs\":[{\"seed\":1,\"state\":\"finished\",\"fingerprint\":\"\","
+                           "\"best\":{\"nll\":\"\"},\"last\":null,\"seconds\":null}]}",
                            "{\"runs\":[{\"seed\":1.5,\"state\":\"failed\",\"fingerprint\":\"\"}]}",
                            "{\"runs\":[{\"seed\":1,\"state\":\"failed\",\"fingerprint\":\"\"},"
                            "{\"seed\":1,\"state\":\"failed\",\"fingerprint\":\"\"}]}"}) {

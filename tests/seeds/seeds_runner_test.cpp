@@ -110,6 +110,75 @@ TEST_F(SeedsRunnerTest, StartsOnlyWhatHasNotFinishedTheSameConfiguration) {
   EXPECT_EQ(starts(), "2 ");
 }
 
+TEST_F(SeedsRunnerTest, RefusesScoresThatAreNotThoseOfTheTraining) {
+  EXPECT_EQ(run({1, 2}), 0);
+  const std::string path = (folder_ / "dir/seed_2/metrics.jsonl").string();
+  const std::string whole = read_file(path);
+  const auto refused = [&](const std::string& text, const std::string& said) {
+    write_file_atomic(path, text);
+    const auto error = testing::failure(ExitCode::kBadData, [&] { run({1, 2}); });
+    EXPECT_NE(error.message().find(path + ": is not what it was"), std::string::npos);
+    EXPECT_NE(error.message().find(said), std::string::npos) << error.message();
+  };
+  refused("", "it has no validation, the best validation was at step 4");
+  std::string edited = whole;
+  edited.replace(edited.find("2.25"), 4, "2.24");
+  refused(edited, "the best validation nll is 2.24, it was 2.25");
+  edited = whole;
+  edited.replace(edited.find("\"step\":4"), 8, "\"step\":3");
+  refused(edited, "the best validation is at step 3, it was at step 4");
+  fs::remove(path);
+  testing::failure(ExitCode::kBadData, [&] { run({1, 2}); });
+  write_file_atomic(path, whole);
+  starts();
+  EXPECT_EQ(run({1, 2}), 0);
+  EXPECT_EQ(starts(), "");
+  // Both ways out that the message names.
+  fs::remove_all(folder_ / "dir/seed_2");
+  EXPECT_EQ(run({1, 2}), 0);
+  EXPECT_EQ(starts(), "2 ");
+  write_file_atomic(path, "");
+  fs::remove(folder_ / "dir/seeds.json");
+  EXPECT_EQ(run({1, 2}), 0);
+  EXPECT_EQ(starts(), "1 2 ");
+}
+
+// A seed that finished is not read again: what others do to its file meanwhile is noticed later.
+TEST_F(SeedsRunnerTest, TellsTheScoresThatItSawATrainingEndWith) {
+  SeedsRunner runner(setup({1}));
+  EXPECT_EQ(runner.run(), 0);
+  folder_.write("dir/seed_1/metrics.jsonl", "");
+  EXPECT_EQ(runner.json()["last"]["nll"]["mean"], 1.25);
+  EXPECT_EQ(runner.json(), nlohmann::ordered_json::parse(read_file(folder_ / "dir/seeds.json")));
+}
+
+TEST_F(SeedsRunnerTest, TrainsNoSeedOnOtherData) {
+  const auto data = folder_.write("train", "1\n");
+  const auto with_data = [&](const std::vector<int64_t>& seeds, bool accept = false) {
+    auto made = setup(seeds);
+    made.data_files = {{"data.train", data}};
+    made.accept_data = accept;
+    return made;
+  };
+  EXPECT_EQ(SeedsRunner(with_data({1})).run(), 0);
+  folder_.write("train", "one\n");
+  const auto error = testing::failure(ExitCode::kBadData, [&] { SeedsRunner(with_data({1, 2})); });
+  EXPECT_NE(error.message().find("data.train: " + data + ": first differs in line 1"),
+            std::string::npos)
+      << error.message();
+  EXPECT_EQ(starts(), "1 ");
+  SeedsRunner accepting(with_data({1, 2}, /*accept=*/true));
+  EXPECT_EQ(accepting.run(), 0);
+  EXPECT_EQ(starts(), "2 ");
+  EXPECT_EQ(written()["accepted_data"].size(), 1u);
+  EXPECT_EQ(SeedsRunner(with_data({1, 2})).run(), 0);
+  // While it goes on, nothing may change.
+  SeedsRunner third(with_data({1, 2, 3}, /*accept=*/true));
+  folder_.write("train", "three\n");
+  testing::failure(ExitCode::kBadData, [&] { third.run(); });
+  EXPECT_EQ(starts(), "");
+}
+
 TEST_F(SeedsRunnerTest, GoesOnBehindASeedThatDiverged) {
   fail(1, 70);
   EXPECT_EQ(run({1, 2}), 70);
@@ -123,14 +192,14 @@ TEST_F(SeedsRunnerTest, GoesOnBehindASeedThatDiverged) {
 }
 
 TEST_F(SeedsRunnerTest, StopsAtAnyOtherFailure) {
-  for (const int code : {2, 65, 69, 71, 74, 75, 137}) {
+  for (const int code : {2, 65, 69, 71, 74, 75, 130, 137}) {
     fail(2, code);
     EXPECT_EQ(run({1, 2, 3}), code);
     const auto runs = written()["runs"];
     EXPECT_EQ(runs[1]["state"], code == 75 ? "interrupted" : "failed");
     EXPECT_EQ(runs[2]["state"], "waiting");
   }
-  EXPECT_EQ(starts(), "1 2 2 2 2 2 2 2 ");
+  EXPECT_EQ(starts(), "1 2 2 2 2 2 2 2 2 ");
 }
 
 TEST_F(SeedsRunnerTest, RefusesFoldersOfOtherThings) {

@@ -201,6 +201,49 @@ TEST_F(Durability, ATokenCacheIsSyncedBeforeItIsRenamedIntoItsPlace) {
   EXPECT_NE(next("fsync", corpus, renamings_to(head).front()), kNever);
 }
 
+// A decision is followed only when it is on the disk: no line is written before the one ahead of
+// it.
+TEST_F(Durability, AJournalIsSyncedWithItsFolderWhenItIsNewAndThenLineByLine) {
+  const fs::path journal = work() / "journal";
+  ASSERT_EQ(record("journal '" + journal.string() + "' 4"), 0) << complaint();
+  const auto renamings = renamings_to(journal);
+  ASSERT_EQ(renamings.size(), 1u) << "it is made with its first line";
+  const size_t renamed = renamings.front();
+  const fs::path temporary = calls_[renamed].path;
+  EXPECT_LT(last("write", temporary), last("fsync", temporary));
+  EXPECT_LT(last("fsync", temporary), renamed);
+  const size_t folder_synced = next("fsync", work(), renamed);
+  ASSERT_NE(folder_synced, kNever) << "the folder of a new journal is not fsynced";
+  size_t synced = folder_synced;
+  for (int line = 2; line <= 4; ++line) {
+    const size_t written = next("write", journal, synced);
+    ASSERT_NE(written, kNever) << line;
+    synced = next("fsync", journal, written);
+    ASSERT_NE(synced, kNever) << "line " << line << " is not fsynced";
+    const size_t following = next("write", journal, written);
+    EXPECT_TRUE(following == kNever || synced < following) << line;
+  }
+  EXPECT_EQ(
+      std::count_if(calls_.begin(), calls_.end(),
+                    [&](const Call& call) { return call.name == "fsync" && call.path == journal; }),
+      3);
+  ASSERT_EQ(record("journal '" + (work() / "other").string() + "' 3", "CALLS_INTERRUPTED=1"), 0)
+      << complaint();
+}
+
+TEST_F(Durability, AnExportedFolderIsSyncedBeforeItIsRenamedAndTheOneAboveAfter) {
+  const fs::path place = work() / "model";
+  ASSERT_EQ(record("folder '" + place.string() + "'"), 0) << complaint();
+  const auto renamings = renamings_to(place);
+  ASSERT_EQ(renamings.size(), 1u);
+  const fs::path staging = calls_[renamings.front()].path;
+  const size_t synced = last("fsync", staging);
+  ASSERT_NE(synced, kNever) << "the folder is never fsynced";
+  EXPECT_LT(synced, renamings.front());
+  EXPECT_NE(next("fsync", work(), renamings.front()), kNever)
+      << "the folder above is not fsynced after the renaming";
+}
+
 TEST_F(Durability, CallsThatASignalInterruptsAreMadeAgain) {
   const fs::path run = work() / "deep/run";
   fs::create_directories(work() / "deep/run");

@@ -3,6 +3,8 @@
 //
 //     durability_tool atomic FILE TEXT      replaces FILE
 //     durability_tool checkpoints RUN N     saves steps 1 to N, and prunes all but the last two
+//     durability_tool journal FILE N        a search's journal of N lines
+//     durability_tool folder PLACE          a folder with one file, as export makes it
 //     durability_tool corpus FOLDER         a token cache of FOLDER/a and FOLDER/b in FOLDER/cache
 #include <cstdint>
 #include <iostream>
@@ -11,6 +13,8 @@
 
 #include "base/file.h"
 #include "data/pairs/corpus.h"
+#include "interchange/new_folder.h"
+#include "search/journal.h"
 #include "store/checkpoint.h"
 
 namespace {
@@ -33,6 +37,17 @@ void save_steps(const std::string& run, int64_t count) {
   }
 }
 
+void write_journal(const std::string& file, int64_t lines) {
+  search::Journal journal(file);
+  for (int64_t i = 0; i < lines; ++i) journal.append({{"event", "result"}, {"trial", i}});
+}
+
+void make_folder(const std::string& place) {
+  interchange::NewFolder folder(place);
+  write_file_atomic(folder.path() / "config.json", "{}");
+  folder.publish();
+}
+
 void make_corpus(const std::string& folder) {
   data::DataOptions options;
   options.train_src = {folder + "/a"};
@@ -53,6 +68,10 @@ int main(int argc, char** argv) {
       write_file_atomic(words[1], words[2]);
     } else if (words.size() == 3 && words[0] == "checkpoints") {
       save_steps(words[1], std::stoll(words[2]));
+    } else if (words.size() == 3 && words[0] == "journal") {
+      write_journal(words[1], std::stoll(words[2]));
+    } else if (words.size() == 2 && words[0] == "folder") {
+      make_folder(words[1]);
     } else if (words.size() == 2 && words[0] == "corpus") {
       make_corpus(words[1]);
     } else {

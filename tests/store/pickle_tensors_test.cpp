@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/base/failure.h"
+#include "tests/base/held_memory.h"
 #include "tests/store/pickle_writer.h"
 
 namespace stretto::store {
@@ -142,6 +143,37 @@ TEST(PickleTensors, ANameStandsOnce) {
   PickleWriter writer;
   writer.raw("}(").text("w").tensor("0", 1, 0, {1}, {1}).text("w").tensor("0", 1, 0, {1}, {1});
   expect_pickle_refused(writer.raw("u.").bytes, "`w` stands twice");
+}
+
+TEST(PickleTensors, AKeyIsNoText) {
+  PickleWriter writer;
+  writer.raw("}").text("w").tensor(std::string(1000, 'k'), 4, 0, {4}, {1}).raw("s.");
+  EXPECT_EQ(only_tensor(writer).storage.size(), 1000U);
+  expect_pickle_refused(PickleWriter().storage(std::string(1001, 'k'), 4).bytes,
+                        "the key of a storage is longer than 1,000 bytes");
+}
+
+TEST(PickleTensors, TextThatIsAskedForOftenIsNotCopied) {
+  const std::string text(1 << 20, 'x');
+  PickleWriter list;
+  list.raw("](").text(text).raw("\x94");
+  for (int i = 0; i < 10'000; ++i) list.raw(std::string("h\0", 2));
+  list.raw("e.");
+  const size_t before = stretto::testing::held_memory();
+  const auto plain = parse_pickled_plain(list.bytes, "f.bin");
+  EXPECT_EQ(plain.strings.size(), 10'001U);
+  EXPECT_LT(stretto::testing::held_memory() - before, text.size());
+}
+
+// One tensor of 16 dimensions, which a pickle of 4 MB names as often as it can.
+TEST(PickleTensors, ATensorWithManyNamesIsRefusedBeforeMemoryIsFull) {
+  const std::vector<int64_t> ones(16, 1);
+  PickleWriter names;
+  names.raw("}(").text("first").tensor("0", 1, 0, ones, ones).raw("\x94");
+  for (int i = 0; i < 450'000; ++i) {
+    names.raw(std::string("\x8c\x06") + std::to_string(100'000 + i)).raw(std::string("h\0", 2));
+  }
+  expect_pickle_refused(names.raw("u.").bytes, "what its pickle asks for would take more than");
 }
 
 }  // namespace

@@ -29,6 +29,28 @@ TEST(RunRecord, ComesBackAsItWasWithTheHashesThatItHad) {
   EXPECT_EQ(record->created + record->host + record->stretto, "thenthere1.0");
 }
 
+TEST(RunRecord, KeepsWhichDataWereAccepted) {
+  const stretto::testing::TempDir dir;
+  RunRecord record{
+      .run_id = "id", .config_hashes = {"h"}, .created = "", .host = "", .stretto = ""};
+  write_run_record(dir.path(), record);
+  EXPECT_EQ(read_file(dir / "run.json").find("data"), std::string::npos);
+  EXPECT_FALSE(read_run_record(dir.path())->has_data_record);
+  record.has_data_record = true;
+  record.accepted_data = {{7, "then", {{"data.train", "/a", "is new"}, {"k", "/ä", "x"}}},
+                          {9, "now", {}}};
+  write_run_record(dir.path(), record);
+  const auto read = read_run_record(dir.path());
+  EXPECT_TRUE(read->has_data_record);
+  ASSERT_EQ(read->accepted_data.size(), 2u);
+  EXPECT_EQ(read->accepted_data[0].step, 7);
+  EXPECT_EQ(read->accepted_data[0].time, "then");
+  EXPECT_EQ(read->accepted_data[0].files, record.accepted_data[0].files);
+  dir.write("run.json",
+            R"({"run_id": "id", "has_data_record": 1, "accepted_data": [1, {"step": 2}]})");
+  EXPECT_TRUE(read_run_record(dir.path())->accepted_data.empty());
+}
+
 TEST(RunRecord, OfAnEarlierReleaseHasOneHash) {
   const stretto::testing::TempDir dir;
   dir.write("run.json", R"({"run_id": "id", "config_hash": "h", "created": "t", "host": "x"})");

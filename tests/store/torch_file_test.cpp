@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/base/failure.h"
+#include "tests/base/held_memory.h"
 #include "tests/base/temp_dir.h"
 #include "tests/store/pickle_writer.h"
 
@@ -94,11 +95,13 @@ TEST(TorchFile, ReadsWhatPyTorchWrites) {
 }
 
 // As torch.save wrote before 1.6.
-std::string old_file(const std::string& storages) {
+std::string old_file(const std::string& storages, const std::vector<std::string>& keys_of = {"0"}) {
   const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", 21);
   const std::string sizes = PickleWriter().raw("}").text("little_endian").raw("\x88s.").bytes;
-  const std::string keys = PickleWriter().raw("]").text("0").raw("a.").bytes;
-  return magic + sizes + matrix_and_transpose() + keys + storages;
+  PickleWriter keys;
+  keys.raw("](");
+  for (const auto& key : keys_of) keys.text(key);
+  return magic + sizes + matrix_and_transpose() + keys.raw("e.").bytes + storages;
 }
 
 TEST(TorchFile, ReadsTheFormatBeforeZip) {
@@ -141,6 +144,35 @@ TEST(TorchFile, CopiesAreBounded) {
   for (const char* name : {"a", "b", "c"}) writer.text(name).tensor("0", 6, 0, {3, 2}, {1, 3});
   expect_file_refused(zipped({{"m/data.pkl", writer.raw("u.").bytes}, {"m/data/0", kSix}}),
                       "share one storage");
+}
+
+// Views take no memory of their own, but each of them may become another type or a part of a
+// matrix.
+TEST(TorchFile, ManyNamesOfOneStorageAreRefused) {
+  const auto file = [](int64_t count) {
+    PickleWriter writer;
+    writer.raw("}(");
+    for (int64_t i = 0; i < count; ++i) {
+      writer.text("w" + std::to_string(i)).tensor("0", 6, 0, {6}, {1});
+    }
+    return zipped({{"m/data.pkl", writer.raw("u.").bytes}, {"m/data/0", kSix}});
+  };
+  EXPECT_EQ(TorchFile(file(8), "f.bin").tensors().size(), 8U);
+  expect_file_refused(file(9), "more than 8 times the bytes of all storages");
+}
+
+TEST(TorchFile, AStorageStandsOnceInTheFormatBeforeZip) {
+  const std::string count("\x06\0\0\0\0\0\0\0", 8);
+  expect_file_refused(old_file(count + kSix + count + kSix, {"0", "0"}), "stands twice");
+}
+
+TEST(TorchFile, MembersTakeNoMoreMemoryThanTheirBytes) {
+  std::vector<std::pair<std::string, std::string>> members{{"m/data.pkl", "\x80\x02}."}};
+  for (int i = 0; i < 500; ++i) members.emplace_back("m/data/" + std::to_string(i), "");
+  const std::string bytes = zipped(members);
+  const size_t before = stretto::testing::held_memory();
+  const TorchFile file(bytes, "f.bin");
+  EXPECT_LT(stretto::testing::held_memory() - before, size_t{16} << 20);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/base/held_memory.h"
+
 namespace stretto::text {
 namespace {
 
@@ -41,6 +43,43 @@ TEST(PieceTrie, MayBeEmpty) {
 TEST(PieceTrie, HoldsLongPieces) {
   const std::string piece(1 << 20, 'x');
   EXPECT_EQ(trie_of({{piece, 7}}).longest(piece + "y").length, piece.size());
+}
+
+TEST(PieceTrie, TakesNoMoreMemoryThanItsPieces) {
+  const std::string piece(1 << 20, 'x');
+  const size_t before = stretto::testing::held_memory();
+  const PieceTrie trie = trie_of({{piece, 7}, {"xa", 8}});
+  EXPECT_LT(stretto::testing::held_memory() - before, 3 * piece.size());
+  EXPECT_EQ(trie.longest("xab").id, 8);
+}
+
+// Pieces that end within the common part of others, and such that part there.
+TEST(PieceTrie, AgreesWithASearchThroughAllPieces) {
+  const std::vector<std::string> alphabet{"a", "b", "ab", "ba"};
+  std::vector<std::string> pieces;
+  uint64_t state = 1;
+  const auto below = [&](uint64_t count) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return (state >> 33) % count;
+  };
+  const auto word = [&](uint64_t parts) {
+    std::string text;
+    for (uint64_t i = 0; i <= parts; ++i) text += alphabet[below(alphabet.size())];
+    return text;
+  };
+  for (int i = 0; i < 60; ++i) pieces.push_back(word(below(6)));
+  std::vector<std::pair<std::string_view, int64_t>> pairs;
+  for (size_t i = 0; i < pieces.size(); ++i) pairs.emplace_back(pieces[i], i);
+  const PieceTrie trie = trie_of(pairs);
+  for (int i = 0; i < 2000; ++i) {
+    const std::string text = word(below(8));
+    PieceTrie::Match best;
+    for (const auto& [piece, id] : pairs) {
+      if (text.starts_with(piece) && piece.size() >= best.length) best = {id, piece.size()};
+    }
+    EXPECT_EQ(trie.longest(text).id, best.id) << text;
+    EXPECT_EQ(trie.longest(text).length, best.length) << text;
+  }
 }
 
 }  // namespace

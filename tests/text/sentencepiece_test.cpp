@@ -214,6 +214,24 @@ TEST(SentencePieceCheck, RefusesALongPiece) {
       check_sentencepiece_model(unusual_model() + piece(std::string(4096, 'x'), -1), "m"));
 }
 
+// The library builds a double array of all pieces, and an object for every setting.
+TEST(SentencePieceCheck, RefusesWhatTheLibraryWouldTakeMuchMemoryFor) {
+  std::string pieces = unusual_model();
+  for (int i = 0; i < 1500; ++i) pieces += piece(std::string(4096, 'x'), -1);
+  const auto refused = [](const std::string& model, const char* part) {
+    const std::string what = message_of([&] { check_sentencepiece_model(model, "m"); });
+    EXPECT_NE(what.find(part), std::string::npos) << what;
+  };
+  refused(pieces, "its pieces would take more than");
+  std::string settings;
+  for (int i = 0; i < 4'000'000; ++i) settings += std::string_view("\xFA\x01\0", 3);
+  std::string length;
+  for (size_t rest = settings.size(); rest > 0; rest >>= 7) {
+    length += static_cast<char>((rest & 0x7F) | (rest > 0x7F ? 0x80 : 0));
+  }
+  refused(unusual_model() + "\x12" + length + settings, "the settings in it would take more than");
+}
+
 TEST(SentencePieceCheck, RefusesScoresThatAreNotNumbers) {
   for (const float score :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -3e38f}) {

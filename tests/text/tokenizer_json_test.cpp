@@ -221,5 +221,43 @@ TEST(TokenizerJson, RefusesDeepNestingAndBrokenText) {
   EXPECT_NE(failure_of("").find("t.json"), std::string::npos);
 }
 
+TEST(TokenizerJson, APieceAndAnAddedTokenHave64KiBAtMost) {
+  const std::string more(65537, 'x');
+  const auto refused = [](const Json& json) {
+    return std::string(stretto::testing::failure(ExitCode::kBadData, [&] {
+                         parse_tokenizer_json(json.dump(), "t.json");
+                       }).what());
+  };
+  Json json = bert();
+  json["model"]["vocab"][more] = 4;
+  json["added_tokens"] = Json::array();
+  EXPECT_NE(refused(json).find("model.vocab: a piece of 65,537 bytes"), std::string::npos);
+  json = bert();
+  json["added_tokens"][2] = token(4, more);
+  EXPECT_NE(refused(json).find("added_tokens[2]: a piece of 65,537 bytes"), std::string::npos);
+}
+
+TEST(TokenizerJson, ATemplateCannotMultiply) {
+  Json json = bert();
+  auto& special_tokens = json["post_processor"]["special_tokens"]["[CLS]"];
+  special_tokens["ids"] = std::vector<int>(100, 1);
+  special_tokens["tokens"] = std::vector<std::string>(100, "[CLS]");
+  auto& single = json["post_processor"]["single"];
+  single = {special("[CLS]"), special("[CLS]"), sequence("A", 0)};
+  EXPECT_EQ(parse_tokenizer_json(json.dump(), "t.json").sequences.single.size(), 201U);
+  single.push_back(special("[CLS]"));
+  const auto error = stretto::testing::failure(
+      ExitCode::kBadData, [&] { parse_tokenizer_json(json.dump(), "t.json"); });
+  EXPECT_NE(std::string(error.what()).find("single: more than 256 tokens"), std::string::npos)
+      << error.what();
+}
+
+TEST(TokenizerJson, GivesBackTheMemoryOfItsJson) {
+  Allowance allowance("a folder");
+  parse_tokenizer_json(bert().dump(), "t.json", allowance);
+  EXPECT_GT(allowance.taken(), 7 * 256U);  // four pieces and three added tokens
+  EXPECT_LT(allowance.taken(), 7 * 400U);
+}
+
 }  // namespace
 }  // namespace stretto::text

@@ -72,5 +72,32 @@ TEST(VocabJson, RefusesWhatIsNoMerge) {
                "vocab.json: expected an object, got array");
 }
 
+TEST(VocabFiles, APieceHas64KiBAtMost) {
+  const std::string most(65536, 'x'), more(65537, 'x');
+  EXPECT_EQ(parse_vocab_txt("[UNK]\n" + most + "\n", "v.txt").vocab.size(), 2U);
+  const auto refused = [](const auto& read) {
+    const std::string what = stretto::testing::failure(ExitCode::kBadData, read).what();
+    EXPECT_NE(what.find("at most 65,536"), std::string::npos) << what;
+    return what;
+  };
+  const auto of_line = refused([&] { parse_vocab_txt("[UNK]\n" + more + "\n", "v.txt"); });
+  EXPECT_TRUE(of_line.starts_with("v.txt:2: ")) << of_line;
+  refused([&] { parse_vocab_json("{\"" + more + "\": 0}", "v.json", "", "m.txt"); });
+  refused([&] { parse_vocab_json("{\"a\": 0}", "v.json", "a " + more, "m.txt"); });
+}
+
+TEST(VocabFiles, PiecesAreTakenFromTheAllowanceOfTheFolder) {
+  Allowance allowance("a folder");
+  parse_vocab_txt("[UNK]\na\nb\na\n", "v.txt", {}, allowance);
+  const uint64_t of_three = allowance.taken();
+  EXPECT_GT(of_three, 3 * 200U);
+  parse_vocab_json(R"({"a": 0, "b": 1, "c": 2})", "v.json", "", "m.txt", false, allowance);
+  EXPECT_LT(allowance.taken(), 3 * of_three);  // the JSON was given back
+  allowance.take(allowance.limit() - allowance.taken() - 300, "another file");
+  const auto error = stretto::testing::failure(
+      ExitCode::kBadData, [&] { parse_vocab_txt("[UNK]\na\nb\n", "v.txt", {}, allowance); });
+  EXPECT_NE(std::string(error.what()).find("its pieces would take more"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stretto::text

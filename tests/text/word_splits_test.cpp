@@ -39,6 +39,8 @@ TEST(WordSplits, AWordOfAClassHasTheSpaceBeforeIt) {
 
 TEST(WordSplits, ContractionsAreWords) {
   EXPECT_EQ(by_class("we'll it's 'Tis'd"), (Words{"we", "'ll", " it", "'s", " '", "Tis", "'d"}));
+  EXPECT_EQ(by_class("I'm you're we've don't"),
+            (Words{"I", "'m", " you", "'re", " we", "'ve", " don", "'t"}));
   EXPECT_EQ(by_class("'x"), (Words{"'", "x"}));
   EXPECT_EQ(by_class("I'VE"), (Words{"I", "'", "VE"}));
   EXPECT_EQ(by_class("!'s"), (Words{"!'", "s"})) << "the run of symbols began first";

@@ -400,7 +400,7 @@ TEST_F(TrainerTest, ASpikeOfTheGradientIsNotedAndLeftOutOnRequest) {
   }
 }
 
-// A spike has no verdict before twenty updates: whoever forgets the first ones trains on it.
+// Without the first updates a spike has no verdict: whoever forgets them trains on it.
 TEST_F(TrainerTest, ARunThatIsCutInPartsStillKnowsWhatASpikeIs) {
   auto whole = setup("whole"), parts = setup("parts");
   for (auto* run : {&whole, &parts}) {
@@ -424,6 +424,37 @@ TEST_F(TrainerTest, ARunThatIsCutInPartsStillKnowsWhatASpikeIs) {
   }
   EXPECT_TRUE(expected[30].skipped.value_or(false));
   EXPECT_EQ(final_hash(parts), final_hash(whole));
+}
+
+// Step 31 is none of those that are recorded anyway.
+TEST_F(TrainerTest, ARunHasSomeTwoHundredRecordsBesideWhatHappened) {
+  auto whole = setup("whole"), parts = setup("parts");
+  for (auto* run : {&whole, &parts}) {
+    run->train.max_steps = 500;
+    run->train.save_every = 100;
+    run->report.every = 0;
+  }
+  ToyTask undisturbed;
+  undisturbed.spike_at = 30;
+  ASSERT_EQ(Trainer(undisturbed, whole).run(), ExitCode::kOk);
+  for (const int64_t last : {1, 33, -1}) {
+    ToyTask task;
+    task.spike_at = 30;
+    task.signal_at = last;
+    ASSERT_EQ(Trainer(task, parts).run(), last < 0 ? ExitCode::kOk : ExitCode::kInterrupted);
+  }
+  std::vector<int64_t> expected{1}, scheduled, between, resumed;
+  for (int64_t step = 2; step <= 500; step += 2) expected.push_back(step);
+  for (const auto& event : events(whole, "train")) {
+    (event.unscheduled ? between : scheduled).push_back(event.step);
+    EXPECT_EQ(event.note.has_value(), event.unscheduled.has_value()) << event.step;
+  }
+  for (const auto& event : events(parts, "train")) {
+    if (!event.unscheduled) resumed.push_back(event.step);
+  }
+  EXPECT_EQ(scheduled, expected);
+  EXPECT_EQ(between, std::vector<int64_t>{31});
+  EXPECT_EQ(resumed, expected);
 }
 
 TEST_F(TrainerTest, NoMemoryForAMicroBatchSplitsItAndMakesTheSameUpdate) {

@@ -34,6 +34,7 @@ struct Verdict {
   std::vector<config::Problem> errors;  ///< in their order
   ExitCode code = ExitCode::kOk;
   std::vector<experiment::Unread> unread;
+  std::vector<experiment::Unread> waiting = {};  ///< what cannot be compared with a wrong model
   std::vector<experiment::Doubt> doubts = {};
   bool full_reads_more = false;  ///< what `--full` would read is among `unread`
 };
@@ -87,14 +88,14 @@ void look_beyond(const CheckArguments& options, const lint::Inspection& inspecti
 void tell_unmatched(Verdict& verdict) {
   const auto& inspection = verdict.inspection;
   for (const auto& key : inspection.unmatched) {
-    verdict.unread.push_back({key, "patterns of tensors, until the model has no errors"});
+    verdict.waiting.push_back({key, "patterns of tensors, until the model has no errors"});
   }
   const std::string from = "train.init_from";
   auto known = verdict.errors;
   known.insert(known.end(), inspection.missing.begin(), inspection.missing.end());
   if (inspection.options.train.init_from.empty() || config::is_unreliable(known, from)) return;
   if (experiment::describes_a_model(known)) return;
-  verdict.unread.push_back({from, "weights, until the model has no errors"});
+  verdict.waiting.push_back({from, "weights, until the model has no errors"});
 }
 
 Verdict judge(const CheckArguments& options) {
@@ -131,6 +132,10 @@ Verdict judge(const CheckArguments& options) {
   verdict.doubts = found.doubts;
   verdict.full_reads_more = !verdict.unread.empty() && !options.preflight.full;
   tell_unmatched(verdict);
+  if (verdict.errors.empty()) {  // what is missing on this machine may be enough to wait for
+    verdict.unread.insert(verdict.unread.end(), verdict.waiting.begin(), verdict.waiting.end());
+    verdict.waiting.clear();
+  }
   verdict.errors = config::in_order(std::move(verdict.errors));
   return verdict;
 }
@@ -153,8 +158,10 @@ void print_json(const Verdict& verdict) {
                               {"details", error.details}});
   }
   json["unread"] = Json::array();
-  for (const auto& unread : verdict.unread) {
-    json["unread"].push_back({{"key", unread.key}, {"what", unread.what}});
+  for (const auto* unread : {&verdict.unread, &verdict.waiting}) {
+    for (const auto& one : *unread) {
+      json["unread"].push_back({{"key", one.key}, {"what", one.what}});
+    }
   }
   json["former"] = Json::array();
   for (const auto& note : verdict.inspection.origins.notes()) {
@@ -173,7 +180,7 @@ void print_json(const Verdict& verdict) {
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
-void print_text(const Verdict& verdict) {
+void print_notes(const Verdict& verdict) {
   if (!verdict.inspection.taken.empty()) std::cout << verdict.inspection.taken << "\n";
   for (const auto& note : verdict.inspection.origins.notes()) {
     std::cout << "note: " << note.text() << "\n";
@@ -189,16 +196,23 @@ void print_text(const Verdict& verdict) {
               << default_value << ": " << finding.reason << "\n  " << finding.fix << "\n";
     if (!finding.source.empty()) std::cout << "  see " << finding.source << "\n";
   }
-  for (const auto& line : experiment::details_in_full(verdict.errors)) std::cout << line << "\n";
-  for (const auto& unread : verdict.unread) {
-    std::cout << "not looked at: `" << unread.key << "`: " << unread.what << "\n";
-  }
-  if (verdict.full_reads_more) {
-    std::cout << "  --full looks at all that is on this machine, however long it takes\n";
-  }
 }
 
-void print_verdict(const CheckArguments& options, const Verdict& verdict) {
+/// Errors first, then what is noted beside them. What a look with more time would find can wait
+/// until they are mended.
+void print_errors(const Verdict& verdict) {
+  log::error(config::problems_text(verdict.errors));
+  for (const auto& line : experiment::details_in_full(verdict.errors)) std::cout << line << "\n";
+  print_notes(verdict);
+  if (verdict.waiting.empty()) return;
+  std::vector<std::string> keys;
+  for (const auto& unread : verdict.waiting) keys.push_back("`" + unread.key + "`");
+  std::cout << "not compared until the model has no errors: " << join(keys, ", ") << "\n";
+}
+
+/// Notes, the verdict, and in one line what it does not cover.
+void print_sound(const CheckArguments& options, const Verdict& verdict) {
+  print_notes(verdict);
   const auto& inspection = verdict.inspection;
   const size_t notes =
       inspection.findings.size() + inspection.origins.notes().size() + verdict.doubts.size();
@@ -206,6 +220,11 @@ void print_verdict(const CheckArguments& options, const Verdict& verdict) {
   if (!verdict.unread.empty()) std::cout << " in what was looked at";
   if (notes > 0) std::cout << ", " << counted(static_cast<int64_t>(notes), "note");
   std::cout << "\n";
+  if (verdict.unread.empty()) return;
+  std::vector<std::string> parts;
+  for (const auto& unread : verdict.unread) parts.push_back("`" + unread.key + "`: " + unread.what);
+  if (verdict.full_reads_more) parts.emplace_back("--full looks at all that is on this machine");
+  std::cout << "not looked at: " << join(parts, "; ") << "\n";
 }
 
 int run_check(const CheckArguments& options) {
@@ -217,10 +236,16 @@ int run_check(const CheckArguments& options) {
     std::cout << verdict.inspection.resolved_toml;
     return 0;
   }
-  options.json ? print_json(verdict) : print_text(verdict);
-  std::cout.flush();
-  config::throw_problems(verdict.errors, verdict.code);
-  if (!options.json) print_verdict(options, verdict);
+  if (options.json) {
+    print_json(verdict);
+    std::cout.flush();
+    config::throw_problems(verdict.errors, verdict.code);
+  } else if (!verdict.errors.empty()) {
+    print_errors(verdict);
+    return static_cast<int>(verdict.code);
+  } else {
+    print_sound(options, verdict);
+  }
   const bool refused = options.strict && !verdict.inspection.findings.empty();
   return static_cast<int>(refused ? ExitCode::kUsage : ExitCode::kOk);
 }

@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/named_output.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
@@ -31,17 +32,22 @@ void require_encoder(const experiment::LoadedExperiment& experiment, const std::
               "`stretto import` read");
 }
 
+// A pipe or a device, which have names of their own.
+bool is_stream(const std::string& output) {
+  std::error_code ignored;
+  const auto status = fs::status(output, ignored);
+  return output.starts_with("/dev/") || output.starts_with("/proc/") ||
+         (fs::exists(status) && !fs::is_regular_file(status));
+}
+
 // Of hours of work, the last step would fail.
 void require_npy(const std::string& output) {
   if (output.empty()) return;
-  if (!output.ends_with(".npy")) {
+  if (!output.ends_with(".npy") && !is_stream(output)) {
     throw Error(ExitCode::kUsage, "--output " + output + ": not a .npy file",
                 "name a file that ends in .npy; JSON goes to stdout");
   }
-  const fs::path folder = fs::path(output).parent_path();
-  if (folder.empty() || fs::is_directory(folder)) return;
-  throw Error(ExitCode::kIo, "cannot write " + output + ": no folder " + folder.string(),
-              "make it, or give another file to --output");
+  require_output_place(output, "--output");
 }
 
 int run_embed(const EmbedArguments& options) {

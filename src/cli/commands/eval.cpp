@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/named_output.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
@@ -42,14 +43,6 @@ std::vector<std::string> eval_words(const EvalArguments& options) {
   return words;
 }
 
-// Hours of decoding later it would be too late to say so.
-void require_folder_of(const std::filesystem::path& output, const std::string& option) {
-  const auto folder = output.parent_path();
-  if (folder.empty() || std::filesystem::is_directory(folder)) return;
-  throw Error(ExitCode::kIo, "cannot write " + output.string() + ": no folder " + folder.string(),
-              "make it, or give another file to " + option);
-}
-
 const std::vector<FamilyOption>& eval_family_options() {
   static const std::vector<FamilyOption> options{
       {"--head", {kTranslation}},
@@ -81,7 +74,7 @@ void require_keys(const std::vector<std::string>& words) {
   }
 }
 
-int run_eval(const CLI::App& app, const EvalArguments& options) {
+void require_files(const EvalArguments& options) {
   if (options.src.empty() != options.tgt.empty()) {
     throw Error(ExitCode::kUsage, "stretto eval: --src and --tgt go together",
                 "give a source file and its translation, line for line");
@@ -91,28 +84,42 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
   }
   for (const auto& path : options.data) require_file(path, "check --data");
   require_keys(options.overrides);
-  require_folder_of(options.hypotheses, "--hypotheses");
-  require_folder_of(options.per_line, "--per-line");
-  require_folder_of(options.predictions, "--predictions");
-  require_folder_of(options.nbest, "--nbest");
-  require_folder_of(options.none_scores, "--none-scores");
-  const engine::EvalRequest request{
-      .experiment = load_run_config(options.run, options.overrides, Reads::kAnyText),
-      .run_directory = options.run,
-      .checkpoint = options.checkpoint,
-      .data = options.data,
-      .json = options.json,
-      .translation = {.src = options.src,
-                      .tgt = options.tgt,
-                      .hypotheses = options.hypotheses,
-                      .per_line = options.per_line,
-                      .src2 = options.src2,
-                      .head = options.head},
-      .question_answering = {.predictions = options.predictions,
-                             .nbest = options.nbest,
-                             .none_scores = options.none_scores},
-      .text_classification = {.predictions = options.predictions}};
+  require_output_place(options.hypotheses, "--hypotheses");
+  require_output_place(options.per_line, "--per-line");
+  require_output_place(options.predictions, "--predictions");
+  require_output_place(options.nbest, "--nbest");
+  require_output_place(options.none_scores, "--none-scores");
+}
+
+engine::EvalRequest request_of(const EvalArguments& options, std::vector<ForeignPath>& left_out) {
+  return {.experiment = load_run_config(options.run, options.overrides, Reads::kAnyText,
+                                        KeepPaths::kNone, left_out),
+          .run_directory = options.run,
+          .checkpoint = options.checkpoint,
+          .data = options.data,
+          .json = options.json,
+          .translation = {.src = options.src,
+                          .tgt = options.tgt,
+                          .hypotheses = options.hypotheses,
+                          .per_line = options.per_line,
+                          .src2 = options.src2,
+                          .head = options.head},
+          .question_answering = {.predictions = options.predictions,
+                                 .nbest = options.nbest,
+                                 .none_scores = options.none_scores},
+          .text_classification = {.predictions = options.predictions}};
+}
+
+int run_eval(const CLI::App& app, const EvalArguments& options) {
+  require_files(options);
+  std::vector<ForeignPath> left_out;
+  const engine::EvalRequest request = request_of(options, left_out);
   require_own_options(app, eval_family_options(), request.experiment.options);
+  if (options.src.empty() && options.data.empty()) {
+    const bool translates = request.experiment.options.task.is<experiment::TranslationOptions>();
+    require_own_text(left_out, request.experiment, options.run,
+                     translates ? "--src FILE --tgt FILE" : "--data FILE");
+  }
   if (!options.head.empty()) {
     experiment::head_named(request.experiment.options, options.head, "--head");
   }
@@ -123,7 +130,10 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
   }
   const int rank = distributed::detect_launch().rank;
   speak_as(rank, /*quiet=*/false);
-  if (rank == 0) tell_notes(request.experiment.origins);
+  if (rank == 0) {
+    tell_notes(request.experiment.origins);
+    tell_of_foreign_cache(left_out);
+  }
   return engine().eval(request);
 }
 

@@ -22,11 +22,15 @@ int run_replay(const ReplayArguments& options) {
   }
   // RUN/forensics/step_….json
   const fs::path run = fs::absolute(options.file).lexically_normal().parent_path().parent_path();
-  const engine::ReplayRequest request{.experiment = load_run_config(run, options.overrides),
-                                      .run_directory = run.string(),
-                                      .file = options.file,
-                                      .json = options.json};
+  std::vector<ForeignPath> left_out;
+  const engine::ReplayRequest request{
+      .experiment =
+          load_run_config(run, options.overrides, Reads::kOwnText, KeepPaths::kData, left_out),
+      .run_directory = run.string(),
+      .file = options.file,
+      .json = options.json};
   tell_notes(request.experiment.origins);
+  tell_of_foreign_cache(left_out);
   return engine().replay(request);
 }
 

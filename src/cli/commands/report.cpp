@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
 #include "experiment/run_config.h"
@@ -61,7 +62,7 @@ int run_report(const fs::path& directory) {
   content.status = status_of(content.events);
   const fs::path page = directory / "report.html";
   report::write_html_report(page, content);
-  std::cout << page.string() << "\n";
+  std::cout << shown_on_stdout(page.string()) << "\n";
   return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "config/describe.h"
 #include "distributed/launch.h"
 #include "search/explain.h"
+#include "search/load_search.h"
 #include "search/search_files.h"
 #include "search/search_runner.h"
 #include "search/watched_trial.h"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 
 struct SearchArguments {
   std::string file, directory;
-  bool json = false, quiet = false;
+  bool accept_data = false, json = false, quiet = false;
 };
 
 constexpr const char* kWatch = "watch";  // what a search starts on another host
@@ -68,7 +69,8 @@ int run_search(const SearchArguments& options) {
        .points_place = loaded.origins.of("search.points"),
        .gpus = search::visible_gpus(),
        .hosts = std::move(loaded.hosts),
-       .watcher = {program, "search", kWatch, "--build", hex64(build_id())}});
+       .watcher = {program, "search", kWatch, "--build", hex64(build_id())},
+       .accept_data = options.accept_data});
   const ExitCode code = runner.run();
   if (options.json) std::cout << search::search_json(runner.state()).dump(2) << "\n";
   return static_cast<int>(code);
@@ -159,6 +161,8 @@ std::function<int()> declare_search(CLI::App& app) {
   app.add_option("--dir", options->directory,
                  "folder of the search; one that is there goes on where it stopped")
       ->type_name("DIR");
+  app.add_flag("--accept-data", options->accept_data,
+               "go on although data have changed since the search began; data.json notes it");
   app.add_flag("--json", options->json, "print the trials as JSON at the end");
   app.add_flag("--quiet", options->quiet, "only warnings and errors on the screen");
   declare_explain(app, action);

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/named_output.h"
+#include "base/stdout.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/input.h"
@@ -53,6 +55,7 @@ std::string train_model(const std::vector<std::string>& lines,
 }
 
 int train(const TokenizerTrainOptions& options) {
+  require_output_place(options.output, "--output");
   std::vector<std::string> lines;
   uint64_t number = 0;
   for (const auto& path : options.files) {
@@ -63,10 +66,10 @@ int train(const TokenizerTrainOptions& options) {
     throw Error(ExitCode::kBadData, "no text to train a tokenizer on", "the files have no lines");
   }
   const std::string model = train_model(lines, options);
-  write_file_atomic(options.output, model);
+  write_named_output(options.output, model);
   const auto tokenizer = text::make_model_tokenizer(model, options.output);
-  std::cout << options.output << ": " << counted(tokenizer->size(), "piece") << " from "
-            << counted(static_cast<int64_t>(lines.size()), "line") << "\n";
+  std::cout << shown_on_stdout(options.output) << ": " << counted(tokenizer->size(), "piece")
+            << " from " << counted(static_cast<int64_t>(lines.size()), "line") << "\n";
   return 0;
 }
 
@@ -177,7 +180,7 @@ int encode(const CodeOptions& options) {
   TokenPrinter printer(*tokenizer, options);
   auto reader = open_lines("-");
   std::string_view line;
-  while (reader.next(line)) std::cout << printer.print(line) << "\n";
+  while (reader.next(line)) std::cout << shown_on_stdout(printer.print(line)) << "\n";
   return 0;
 }
 
@@ -202,7 +205,7 @@ int decode(const CodeOptions& options) {
         ids.push_back(found == pieces.end() ? unknown : found->second);
       }
     }
-    std::cout << tokenizer->decode(ids) << "\n";
+    std::cout << shown_on_stdout(tokenizer->decode(ids)) << "\n";
   }
   return 0;
 }

@@ -23,7 +23,7 @@ struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::string run, seeds;
-  bool extend = false, quiet = false, json = false;
+  bool extend = false, accept_data = false, quiet = false, json = false;
   int processes = 0;  // 0: not asked for
   int restarts = 0;
   int64_t until = 0;
@@ -35,6 +35,7 @@ std::vector<std::string> train_words(const TrainArguments& options,
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), {"--run", run_directory});
   if (options.extend) words.push_back("--extend");
+  if (options.accept_data) words.push_back("--accept-data");
   if (options.quiet) words.push_back("--quiet");
   if (options.until > 0) words.insert(words.end(), {"--until", std::to_string(options.until)});
   return words;
@@ -83,6 +84,7 @@ int run_train(const TrainArguments& options) {
          .directory = run_directory_of(options),
          .seeds = options.seeds,
          .extend = options.extend,
+         .accept_data = options.accept_data,
          .json = options.json,
          .until = options.until,
          .words = [&](const std::string& run) { return words_of_seed(options, run); }});
@@ -96,6 +98,7 @@ int run_train(const TrainArguments& options) {
       .experiment = search::load_configuration(options.config, options.overrides, run_directory),
       .run_directory = run_directory,
       .extend = options.extend,
+      .accept_data = options.accept_data,
       .until = options.until};
   require_no_seeds(request.run_directory);
   const int rank = distributed::detect_launch().rank;
@@ -137,6 +140,8 @@ std::function<int()> declare_train(CLI::App& app) {
       ->type_name("DIR");
   app.add_flag("--extend", options->extend,
                "accept another train.max_steps or train.max_epochs where it bends the schedule");
+  app.add_flag("--accept-data", options->accept_data,
+               "go on although training or validation data have changed since; the run notes it");
   app.add_option(
          "--until", options->until,
          "validate, save and leave after so many updates of the run, whose schedule and end "

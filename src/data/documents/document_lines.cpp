@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/error.h"
+
 namespace stretto::data {
 namespace {
 
@@ -12,18 +14,43 @@ bool is_blank(std::string_view line) {
 
 }  // namespace
 
-DocumentLines::DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end)
-    : lines_(std::move(bytes), std::move(name)), end_(end) {}
+DocumentLines::DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end,
+                             BadSamples* bad)
+    : lines_(std::move(bytes), std::move(name)), end_(end), bad_(bad) {}
 
-DocumentLines::DocumentLines(const std::string& path, DocumentEnd end) : lines_(path), end_(end) {}
+DocumentLines::DocumentLines(const std::string& path, DocumentEnd end, BadSamples* bad)
+    : lines_(path), end_(end), bad_(bad) {}
 
 bool DocumentLines::next(std::string_view& line, bool& begins_document) {
   begins_document = end_ == DocumentEnd::kLine || lines_.line_number() == 0;
-  while (lines_.next(line)) {
-    if (!is_blank(line)) return true;
-    begins_document = true;
+  while (true) {
+    try {
+      if (!lines_.next(line)) return false;
+      if (!is_blank(line)) return true;
+      begins_document = true;
+    } catch (const SampleError& error) {
+      if (bad_ == nullptr) throw;
+      if (!bad_->skips()) throw_all(error);
+      bad_->add(error);
+    }
   }
-  return false;
+}
+
+/// Looks for more such lines in the rest of the file. What else is wrong there comes behind them.
+void DocumentLines::throw_all(const SampleError& first) {
+  bad_->add(first);
+  std::string_view line;
+  for (bool more = true; more;) {
+    try {
+      more = lines_.next(line);
+    } catch (const SampleError& error) {
+      bad_->add(error);
+    } catch (const Error&) {
+      break;
+    }
+  }
+  bad_->end_file();
+  throw first;  // not reached: there was one
 }
 
 }  // namespace stretto::data

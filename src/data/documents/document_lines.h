@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "data/bad_samples.h"
 #include "data/lines.h"
 
 namespace stretto::data {
@@ -17,20 +18,26 @@ enum class DocumentEnd : uint8_t { kBlankLine, kLine };
 class DocumentLines {
  public:
   /// @param name  what messages call the input
-  DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end);
+  /// @param bad   collects bad lines of several files; null: the first one is an error at once
+  DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end,
+                BadSamples* bad = nullptr);
   /// Opens a path of `[data]`: plain, `.gz`, `.zst` or a zip member. Throws as open_bytes() does.
-  DocumentLines(const std::string& path, DocumentEnd end);
+  DocumentLines(const std::string& path, DocumentEnd end, BadSamples* bad = nullptr);
 
   /// @param line             as it stands there, valid until the next call
   /// @param begins_document  whether it is the first line of one
-  /// Throws Error(kBadData), with file and line, as LineReader does.
+  /// A line that LineReader refuses is left out of its document as BadSamples says. Or the rest of
+  /// the file is read at once, and throws Error(kBadData) with up to ten such lines.
   bool next(std::string_view& line, bool& begins_document);
 
   int64_t line_number() const { return lines_.line_number(); }  ///< of the last line, from 1
 
  private:
+  [[noreturn]] void throw_all(const SampleError& first);
+
   LineReader lines_;
   DocumentEnd end_;
+  BadSamples* bad_;
 };
 
 }  // namespace stretto::data

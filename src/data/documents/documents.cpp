@@ -33,6 +33,7 @@ uint64_t documents_key(const DocumentInput& input, const InputFiles& files,
   }
   text += "\n" + hex64(tokenizer.fingerprint()) + " " + std::to_string(tokenizer.size());
   text += input.end == DocumentEnd::kLine ? " line" : " blank_line";
+  if (input.bad_samples.skips) text += " skip";
   return xxh3_64(text);
 }
 
@@ -59,6 +60,7 @@ class MappedDocuments final : public Documents {
   }
 
   const DocumentCounts& counts() const override { return found_.meta.counts; }
+  const LeftOut& left_out() const override { return found_.meta.left_out; }
   uint64_t key() const override { return found_.meta.key; }
   uint64_t cache_bytes() const override {
     return found_.ids.unchecked().size() + found_.starts.unchecked().size();
@@ -79,12 +81,14 @@ class MappedDocuments final : public Documents {
 };
 
 /// Nothing where there are no whole files. @param damaged  whether there is something else instead
-std::optional<MappedDocuments::Found> find_documents(const fs::path& folder, uint64_t key,
-                                                     int64_t threads, bool& damaged) {
+std::optional<MappedDocuments::Found> find_documents(const DocumentInput& input,
+                                                     const fs::path& folder, uint64_t key,
+                                                     bool& damaged) {
   std::error_code failure;
   if (!fs::exists(folder, failure)) return std::nullopt;
   damaged = true;
-  auto meta = read_documents_meta(folder);
+  const int64_t threads = input.threads;
+  auto meta = read_documents_meta(folder, input.paths);
   if (!meta || meta->key != key) return std::nullopt;
   for (const char* name : {kDocumentIdsFile, kDocumentStartsFile}) {
     if (!fs::is_regular_file(folder / name, failure)) return std::nullopt;
@@ -109,11 +113,12 @@ std::string description(const DocumentsMeta& meta, const fs::path& folder) {
 MappedDocuments::Found open_cached(const DocumentInput& input, const InputFiles& files,
                                    const text::Tokenizer& tokenizer, const fs::path& folder,
                                    uint64_t key) {
+  make_private(folder);  // earlier releases left it open
   bool damaged = false;
-  if (auto found = find_documents(folder, key, input.threads, damaged)) return std::move(*found);
+  if (auto found = find_documents(input, folder, key, damaged)) return std::move(*found);
   const FileLock lock = FileLock::wait(folder.string() + ".lock");
   damaged = false;
-  if (auto found = find_documents(folder, key, input.threads, damaged)) return std::move(*found);
+  if (auto found = find_documents(input, folder, key, damaged)) return std::move(*found);
   if (damaged) {
     log::warn("token cache " + folder.string() + ": is damaged; it is made again from the text");
   }
@@ -122,7 +127,7 @@ MappedDocuments::Found open_cached(const DocumentInput& input, const InputFiles&
     files.check_unchanged();
     log::info(description(meta, folder));
   });
-  auto found = find_documents(folder, key, input.threads, damaged);
+  auto found = find_documents(input, folder, key, damaged);
   if (!found) {
     throw Error(ExitCode::kIo,
                 folder.string() + ": the token cache vanished or was damaged while it was opened",
@@ -143,13 +148,13 @@ std::shared_ptr<const Documents> open_documents(const DocumentInput& given,
     throw Error(ExitCode::kUsage, "the tokenizer has no separator, which stands between documents",
                 "use a tokenizer that has one");
   }
-  const fs::path root = input.cache_dir.empty() ? user_cache_dir() : fs::path(input.cache_dir);
+  const fs::path root = open_cache(input.cache_dir);
   InputFiles files(input.paths);
-  make_cache_directory(root / "hashes");
   files.hash(root / "hashes", input.threads);
   const uint64_t key = documents_key(input, files, tokenizer);
   const fs::path folder = root / hex64(key);
   auto found = open_cached(input, files, tokenizer, folder, key);
+  require_within(input.bad_samples, found.meta.left_out);
   if (found.meta.counts.repaired > 0) {
     const auto input_number =
         std::min(static_cast<size_t>(found.meta.repaired_input), input.paths.size() - 1);

@@ -18,6 +18,7 @@ struct DocumentInput {
   std::string cache_dir = {};  ///< empty = the user's cache folder
   int64_t threads = 0;         ///< for hashing and tokenising; 0 = one a core
   std::string key = {};        ///< that names the paths, for messages: "data.train"
+  BadSampleRule bad_samples = {};
 };
 
 /// What a tokenizer made of a text.
@@ -53,7 +54,8 @@ class Documents {
   virtual void append(uint64_t begin, uint64_t end, std::vector<int64_t>& ids) const = 0;
 
   virtual const DocumentCounts& counts() const = 0;
-  virtual uint64_t key() const = 0;  ///< of contents and tokenizer
+  virtual const LeftOut& left_out() const = 0;  ///< lines, by BadSampleRule
+  virtual uint64_t key() const = 0;             ///< of contents and tokenizer
   virtual uint64_t cache_bytes() const = 0;
   virtual bool from_cache() const = 0;
 };

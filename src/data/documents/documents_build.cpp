@@ -118,14 +118,16 @@ class DocumentWriter {
     tell();
   }
 
-  DocumentsMeta finish() {
+  /// @param files  of the input
+  DocumentsMeta finish(const LeftOut& left_out, std::span<const std::string> files) {
     end_document();
+    meta_.left_out = left_out;
     ids_.finish();
     starts_.finish();
     meta_.id_sums = ids_.sums();
     meta_.start_sums = starts_.sums();
     FileWriter meta_file(folder_ / kDocumentMetaFile);
-    const std::string bytes = encode_meta();
+    const std::string bytes = encode_meta(files);
     meta_file.append(bytes.data(), bytes.size());
     meta_file.finish();
     return meta_;
@@ -151,7 +153,7 @@ class DocumentWriter {
     starts_.append(&meta_.num_ids, sizeof meta_.num_ids);
   }
 
-  std::string encode_meta() const {
+  std::string encode_meta(std::span<const std::string> files) const {
     std::vector<uint64_t> words{kDocumentMagic,     kDocumentsVersion, meta_.key,
                                 meta_.id_bytes,     meta_.num_ids,     meta_.repaired_input,
                                 meta_.repaired_line};
@@ -160,6 +162,7 @@ class DocumentWriter {
     }
     append_list(words, meta_.id_sums);
     append_list(words, meta_.start_sums);
+    if (meta_.left_out.count > 0) append_left_out(words, meta_.left_out, files);
     return seal_words(std::move(words));
   }
 
@@ -179,8 +182,9 @@ class DocumentWriter {
   std::chrono::steady_clock::time_point last_told_ = std::chrono::steady_clock::now();
 };
 
-void read_lines(const DocumentInput& input, size_t number, ChunkPipeline<LineChunk>& pipeline) {
-  DocumentLines lines(input.paths[number], input.end);
+void read_lines(const DocumentInput& input, size_t number, BadSamples& bad,
+                ChunkPipeline<LineChunk>& pipeline) {
+  DocumentLines lines(input.paths[number], input.end, &bad);
   std::string_view line;
   bool begins = false;
   bool more = lines.next(line, begins);
@@ -200,7 +204,8 @@ void read_lines(const DocumentInput& input, size_t number, ChunkPipeline<LineChu
 
 }  // namespace
 
-std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& folder) {
+std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& folder,
+                                                 std::span<const std::string> paths) {
   const auto path = folder / kDocumentMetaFile;
   if (!is_readable_whole(path, kMaxDocumentMetaBytes)) return std::nullopt;
   const auto words = unseal_words(read_file(path, kMaxDocumentMetaBytes));
@@ -217,7 +222,8 @@ std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& fo
                      .repaired_line = w[6]};
   size_t at = kFixed;
   for (const auto count : kDocumentCounts) meta.counts.*count = static_cast<int64_t>(w[at++]);
-  const bool whole = take_list(w, at, meta.id_sums) && take_list(w, at, meta.start_sums);
+  const bool whole = take_list(w, at, meta.id_sums) && take_list(w, at, meta.start_sums) &&
+                     (at == w.size() || take_left_out(w, at, paths, meta.left_out));
   if (!whole || at != w.size()) return std::nullopt;
   return meta;
 }
@@ -228,9 +234,10 @@ DocumentsMeta build_documents(const DocumentInput& input, const text::Tokenizer&
   ChunkPipeline<LineChunk> pipeline(
       input.threads, [&](LineChunk& chunk) { encode_lines(tokenizer, chunk); },
       [&](LineChunk& chunk) { writer(chunk); });
-  for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, pipeline);
+  BadSamples bad(input.bad_samples);
+  for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, bad, pipeline);
   pipeline.finish();
-  auto meta = writer.finish();
+  auto meta = writer.finish(bad.left_out(), input.paths);
   if (meta.counts.documents == 0) throw_no_documents(input.key, input.paths);
   return meta;
 }

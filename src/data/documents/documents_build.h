@@ -28,10 +28,12 @@ struct DocumentsMeta {
   DocumentCounts counts = {};
   uint64_t repaired_input = 0, repaired_line = 0;  ///< the first line that was not UTF-8
   std::vector<uint64_t> id_sums = {}, start_sums = {};
+  LeftOut left_out = {};  ///< stored where there is something
 };
 
-/// Nothing where there is no valid head.
-std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& folder);
+/// Nothing where there is no valid head. @param paths  of the input, for what was left out
+std::optional<DocumentsMeta> read_documents_meta(const std::filesystem::path& folder,
+                                                 std::span<const std::string> paths);
 
 /// Tokenises documents into the files of a cache in `folder`. One thread reads chunks of lines,
 /// others tokenise them, and results are written in the order of lines: the files do not depend on

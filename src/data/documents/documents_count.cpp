@@ -21,8 +21,9 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
   };
   std::string text;
   std::vector<int64_t> ids;
+  BadSamples bad(input.bad_samples);
   for (const auto& path : input.paths) {
-    DocumentLines lines(path, input.end);
+    DocumentLines lines(path, input.end, &bad);
     std::string_view line;
     for (bool begins = false; lines.next(line, begins);) {
       if (!still_time()) {

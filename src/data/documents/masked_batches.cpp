@@ -66,7 +66,8 @@ DocumentInput input_of(const MaskedTextOptions& options, const std::vector<std::
           .end = options.documents == "line" ? DocumentEnd::kLine : DocumentEnd::kBlankLine,
           .cache_dir = options.cache_dir,
           .threads = threads,
-          .key = key};
+          .key = key,
+          .bad_samples = bad_sample_rule(options)};
 }
 
 Packing packing_of(const MaskedTextOptions& options) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "data/bad_samples.h"
 
 namespace stretto::data {
 
@@ -20,6 +21,8 @@ struct MaskedTextOptions {
   double mask_probability = 0.15;
   double mask_replace = 0.8, mask_random = 0.1, mask_keep = 0.1;
   bool whole_words = false;
+  std::string bad_samples = "stop";
+  int64_t max_bad_samples = 1000;
   double max_unknown = 0.2;
   std::string cache_dir;
   int64_t prefetch = 8;
@@ -93,7 +96,8 @@ struct MaskedTextOptions {
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called(
                 {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
-    };
+    }
+        .with(bad_sample_fields<O>());
   }
 };
 

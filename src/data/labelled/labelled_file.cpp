@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/labelled/labelled_rows.h"
+#include "data/labelled/labels.h"
 
 namespace stretto::data {
 namespace {
@@ -61,12 +62,16 @@ std::vector<std::string> split_at(std::string_view text, std::string_view separa
 
 }  // namespace
 
-LabelledReader::LabelledReader(const std::string& path, const LabelledColumns& columns)
-    : LabelledReader(open_bytes(path), path, columns) {}
+LabelledReader::LabelledReader(const std::string& path, const LabelledColumns& columns,
+                               BadSamples* bad)
+    : LabelledReader(open_bytes(path), path, columns, bad) {}
 
 LabelledReader::LabelledReader(std::unique_ptr<ByteStream> bytes, const std::string& name,
-                               const LabelledColumns& columns)
-    : columns_(columns), name_(name) {
+                               const LabelledColumns& columns, BadSamples* bad)
+    : columns_(columns),
+      name_(name),
+      own_bad_(bad == nullptr ? std::make_unique<BadSamples>(columns.bad_samples) : nullptr),
+      bad_(bad == nullptr ? own_bad_.get() : bad) {
   const bool by_ending = columns.format == LabelledFormat::kByEnding;
   const auto format = by_ending ? format_by_ending(name) : columns.format;
   if (format == LabelledFormat::kLabelFirst) columns_.text2.clear();
@@ -99,7 +104,16 @@ std::optional<LabelledRow> LabelledReader::header_as_row() const {
 
 void LabelledReader::refuse(const LabelledRow& row, const std::string& what,
                             const std::string& advice) const {
-  throw Error(ExitCode::kBadData, place(row) + ": " + what, advice);
+  throw SampleError(name_, ":" + std::to_string(row.line) + ": " + what, advice);
+}
+
+void LabelledReader::throw_no_rows() const {
+  const bool skipped = num_bad_ > 0;
+  throw Error(ExitCode::kBadData,
+              name_ + (skipped ? ": there are no rows but " + counted(num_bad_, "bad sample")
+                               : ": there are no rows"),
+              columns_.header && !skipped ? "the first record is the header; look for a wrong file"
+                                          : "look for a wrong file");
 }
 
 void LabelledReader::decode(const LabelledRow& row, std::string& text) const {
@@ -112,22 +126,36 @@ void LabelledReader::decode(const LabelledRow& row, std::string& text) const {
 }
 
 bool LabelledReader::next(LabelledRow& row) {
-  do {
-    if (!rows_->next(row)) {
-      if (num_rows_ + num_skipped_ > 0) return false;
-      throw Error(ExitCode::kBadData, name_ + ": there are no rows",
-                  columns_.header ? "the first record is the header; look for a wrong file"
-                                  : "look for a wrong file");
+  while (true) {
+    try {
+      if (next_sample(row)) return true;
+      break;
+    } catch (const SampleError& error) {
+      ++num_bad_;
+      bad_->add(error);
+    } catch (const Error&) {
+      bad_->end_file();  // a bad row before this place comes first
+      throw;
     }
+  }
+  bad_->end_file();
+  if (num_rows_ + num_skipped_ == 0) throw_no_rows();
+  return false;
+}
+
+/// The next row that is not left out by its label; false at the end of the file.
+bool LabelledReader::next_sample(LabelledRow& row) {
+  do {
+    if (!rows_->next(row)) return false;
     for (std::string* text : {&row.text, &row.text2}) decode(row, *text);
     for (std::string& label : row.labels) decode(row, label);
     split_labels(row);
   } while (is_skipped(row));
-  ++num_rows_;
   if (trim(row.text).empty() || (!columns_.text2.empty() && trim(row.text2).empty())) {
     refuse(row, "an empty text", "remove the row, or complete it");
   }
   check_labels(row);
+  ++num_rows_;
   return true;
 }
 
@@ -163,6 +191,7 @@ void LabelledReader::check_labels(LabelledRow& row) const {
              row.labels.empty() ? "complete the row, or remove it"
                                 : "give a separator of labels if a text may have several");
     }
+    require_one_line(row);
     return;
   }
   const std::string text = row.labels.empty() ? "" : row.labels.front();
@@ -175,11 +204,21 @@ void LabelledReader::check_labels(LabelledRow& row) const {
   row.labels.clear();
 }
 
+/// Labels are written one a line, with tabs between what stands beside them.
+void LabelledReader::require_one_line(const LabelledRow& row) const {
+  for (const auto& label : row.labels) {
+    if (is_one_line(label)) continue;
+    refuse(row, "label `" + printable(label, 60) + "` has a tab or a line end",
+           "labels are written one a line: replace it, by a space for instance");
+  }
+}
+
 std::vector<LabelledRow> read_labelled(std::span<const std::string> paths,
                                        const LabelledColumns& columns) {
   std::vector<LabelledRow> rows;
+  BadSamples bad(columns.bad_samples);
   for (const auto& path : paths) {
-    LabelledReader reader(path, columns);
+    LabelledReader reader(path, columns, &bad);
     for (LabelledRow row; reader.next(row);) rows.push_back(std::move(row));
   }
   return rows;

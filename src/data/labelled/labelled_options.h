@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "data/bad_samples.h"
 
 namespace stretto::data {
 
@@ -12,6 +13,7 @@ namespace stretto::data {
 struct LabelledOptions {
   std::vector<std::string> train, valid, test;
   std::string format = "auto";
+  std::string separator;
   bool header = true;
   std::string encoding = "utf-8";
   std::string text = "text";
@@ -20,6 +22,8 @@ struct LabelledOptions {
   std::string label_kind = "class";
   std::string label_separator, label_until, skipped_label;
   std::vector<std::string> labels;
+  std::string bad_samples = "stop";
+  int64_t max_bad_samples = 1000;
   int64_t max_tokens = 4096;
   int64_t max_samples = 0;
   int64_t max_text_tokens = 128;
@@ -56,6 +60,12 @@ struct LabelledOptions {
               "label_first: the first word of a line is its label (TREC)",
               one_of({"auto", "tsv", "csv", "jsonl", "label_first"}), reading)
             .also_called({"file_format", "file_type"}),
+        field(
+            &O::separator, "separator",
+            "what stands between two fields of TSV and CSV, one character such as \";\" or \"|\"; "
+            "empty = a tab in TSV, a comma in CSV",
+            any(), reading)
+            .also_called({"sep", "delimiter", "field_separator", "column_separator"}),
         field(&O::header, "header", "the first line of TSV and CSV has the names of columns", any(),
               reading)
             .also_called({"has_header"}),
@@ -87,7 +97,8 @@ struct LabelledOptions {
               "the labels in the order of their numbers; empty = those of the training data, in "
               "the order of numbers or of letters")
             .also_called({"label_list", "classes", "class_names", "id2label"}),
-    };
+    }
+        .with(bad_sample_fields<O>());
   }
 
   static auto batch_fields() {

@@ -15,7 +15,21 @@ namespace {
 
 [[noreturn]] void refuse_line(const std::string& name, int64_t line, const std::string& what,
                               const std::string& advice) {
-  throw Error(ExitCode::kBadData, name + ":" + std::to_string(line) + ": " + what, advice);
+  throw SampleError(name, ":" + std::to_string(line) + ": " + what, advice);
+}
+
+/// What may stand between the fields of a first line that is one field; 0 for nothing.
+/// @param separator  between which it is one
+char other_separator(std::string_view line, char separator) {
+  char best = '\0';
+  std::ptrdiff_t most = 0;
+  for (const char candidate : {';', '|', ',', '\t'}) {
+    const auto found = std::count(line.begin(), line.end(), candidate);
+    if (candidate == separator || found <= most) continue;
+    best = candidate;
+    most = found;
+  }
+  return best;
 }
 
 std::string listed(std::span<const std::string> names) {
@@ -29,11 +43,15 @@ std::string advice_on_columns(const std::string& wanted, std::span<const std::st
          listed(names);
 }
 
+constexpr const char* kJsonLineAdvice =
+    "each line is a JSON object on its own, in which each key stands once: repair or remove it";
+
 /// TSV and CSV.
 class SeparatedRows final : public LabelledReader::Rows {
  public:
   SeparatedRows(LineReader lines, const LabelledColumns& columns, SeparatedRecords::Kind kind)
-      : records_(std::move(lines), kind), kind_(kind), has_header_(columns.header) {
+      : records_(std::move(lines), kind, columns.separator.empty() ? '\0' : columns.separator[0]),
+        has_header_(columns.header) {
     has_first_ = records_.next(first_);
     if (!has_first_) return;
     first_line_ = records_.line_number();
@@ -99,10 +117,23 @@ class SeparatedRows final : public LabelledReader::Rows {
     const bool is_number = error == std::errc() && end == column.data() + column.size();
     if (is_number && number >= 1 && number <= first_.size()) return number - 1;
     const std::string what = records_.name() + ": there is no column `" + printable(column) + "`";
+    require_separator(what);
     if (has_header_) throw Error(ExitCode::kUsage, what, advice_on_columns(column, first_));
     throw Error(
         ExitCode::kUsage, what,
         "without a header, a column is a number from 1 to " + std::to_string(first_.size()));
+  }
+
+  /// Throws with what a first line of one field may be meant to be.
+  void require_separator(const std::string& what) const {
+    if (first_.size() != 1) return;
+    const char other = other_separator(first_.front(), records_.separator());
+    if (other == '\0') return;
+    const std::string shown = other == '\t' ? "\\t" : std::string(1, other);
+    throw Error(ExitCode::kUsage,
+                what + "; its first line is one column: `" + printable(first_.front(), 60) + "`",
+                "set data.separator = \"" + shown + "\"" +
+                    (other == ',' ? ", or data.format = \"csv\" where fields have quotes" : ""));
   }
 
   /// @param named  the first column of this name, or the end
@@ -122,13 +153,20 @@ class SeparatedRows final : public LabelledReader::Rows {
     refuse_line(records_.name(), line,
                 counted(static_cast<int64_t>(found), "field") + ", where the " +
                     (has_header_ ? "header" : "first row") + " has " + std::to_string(num_fields_),
-                kind_ == SeparatedRecords::Kind::kTsv
-                    ? "one tab stands between two fields, and none within a text"
-                    : "a field with commas or line ends is quoted");
+                count_advice());
+  }
+
+  std::string count_advice() const {
+    const char separator = records_.separator();
+    if (separator == '\t') return "one tab stands between two fields, and none within a text";
+    const std::string shown = separator == ',' ? "commas" : std::string("`") + separator + "`";
+    return records_.has_quotes() ? "a field with " + shown + " or line ends is quoted"
+                                 : "one `" + std::string(1, separator) +
+                                       "` stands between two fields, and none within a text; "
+                                       "data.format = \"csv\" reads quoted fields";
   }
 
   SeparatedRecords records_;
-  SeparatedRecords::Kind kind_;
   bool has_header_;
   std::vector<std::string> first_;
   bool has_first_ = false;     ///< still to be given as a row
@@ -169,7 +207,12 @@ class JsonRows final : public LabelledReader::Rows {
   }
 
   nlohmann::json parse_line(std::string_view line) const {
-    auto json = parse_json(line, lines_.name(), 0, static_cast<size_t>(lines_.line_number()));
+    nlohmann::json json;
+    try {
+      json = parse_json(line, lines_.name(), 0, static_cast<size_t>(lines_.line_number()));
+    } catch (const Error& error) {
+      throw SampleError::of({error.code(), error.what(), kJsonLineAdvice}, lines_.name());
+    }
     if (!json.is_object()) {
       refuse(std::string("must be an object, is ") + json.type_name(),
              "each line is a JSON object on its own");

@@ -26,7 +26,7 @@ LabelledFormat format_named(const std::string& name) {
 class LabelledTextLines : public text::LineSource {
  public:
   explicit LabelledTextLines(const LabelledOptions& options)
-      : paths_(options.train), columns_(columns_of(options)) {}
+      : paths_(options.train), columns_(columns_of(options)), bad_(columns_.bad_samples) {}
 
   bool next(std::string& line) override {
     if (has_second_) {
@@ -37,7 +37,7 @@ class LabelledTextLines : public text::LineSource {
     while (true) {
       if (!reader_) {
         if (next_path_ == paths_.size()) return false;
-        reader_.emplace(paths_[next_path_++], columns_);
+        reader_.emplace(paths_[next_path_++], columns_, &bad_);
       }
       if (reader_->next(row_)) break;
       reader_.reset();
@@ -50,6 +50,7 @@ class LabelledTextLines : public text::LineSource {
  private:
   std::vector<std::string> paths_;
   LabelledColumns columns_;
+  BadSamples bad_;
   std::optional<LabelledReader> reader_;
   LabelledRow row_;
   size_t next_path_ = 0;
@@ -77,7 +78,18 @@ class SetBuilder {
     }
   }
 
-  void add(const LabelledRow& row, const std::string& place) {
+  /// Throws a SampleError for an unknown label.
+  void require_labels(const LabelledRow& row, const LabelledReader& reader) const {
+    if (labels_ == nullptr) return;
+    try {
+      for (const auto& name : row.labels) labels_->number_of(name, reader.place(row));
+    } catch (const Error& error) {
+      throw SampleError::of(error, reader.name());
+    }
+  }
+
+  /// @param row  whose labels are known
+  void add(const LabelledRow& row) {
     const auto text = pairs_ ? encoder_.encode(row.text, row.text2) : encoder_.encode(row.text);
     set_.samples.sample_ids.push_back(set_.size());
     tokens(set_.samples).append(text.ids);
@@ -90,7 +102,7 @@ class SetBuilder {
     if (labels_ == nullptr) {
       add_value(static_cast<float>(row.value));
     } else {
-      add_labels(row, place);
+      add_labels(row);
     }
   }
 
@@ -101,7 +113,10 @@ class SetBuilder {
     if (is_sample(header, is_label)) set_.samples_as_header.push_back(reader.place(*header));
   }
   void add_skipped(int64_t count) { set_.skipped += count; }
-  LabelledSet take() { return std::move(set_); }
+  LabelledSet take(const BadSamples& bad) {
+    set_.bad = bad.left_out();
+    return std::move(set_);
+  }
 
  private:
   void add_value(float value) {
@@ -109,9 +124,9 @@ class SetBuilder {
     set_.hash = hash_of<float>({&value, 1}, set_.hash);
   }
 
-  void add_labels(const LabelledRow& row, const std::string& place) {
+  void add_labels(const LabelledRow& row) {
     std::vector<int64_t> numbers;
-    for (const auto& name : row.labels) numbers.push_back(labels_->number_of(name, place));
+    for (const auto& name : row.labels) numbers.push_back(*labels_->find(name));
     set_.hash = hash_of<int64_t>(numbers, set_.hash);
     set_.samples.column<int64_t>(kLabelColumn).append(numbers);
   }
@@ -123,6 +138,12 @@ class SetBuilder {
   LabelledSet set_;
 };
 
+[[noreturn]] void throw_none_left(std::span<const std::string> paths, const LeftOut& bad) {
+  throw Error(ExitCode::kBadData,
+              join(paths, ", ") + ": no sample is left without " + printable(bad.text(), 300),
+              "look for a wrong file or a wrong column");
+}
+
 }  // namespace
 
 LabelledColumns columns_of(const LabelledOptions& options) {
@@ -131,12 +152,14 @@ LabelledColumns columns_of(const LabelledOptions& options) {
   columns.text2 = options.text2;
   columns.label = options.label;
   columns.format = format_named(options.format);
+  columns.separator = options.separator;
   columns.header = options.header;
   columns.kind = options.is_regression() ? LabelKind::kNumber : LabelKind::kNames;
   columns.label_separator = options.label_separator;
   columns.label_until = options.label_until;
   columns.skipped_label = options.skipped_label;
   columns.encoding = options.encoding == "latin-1" ? Encoding::kLatin1 : Encoding::kUtf8;
+  columns.bad_samples = bad_sample_rule(options);
   return columns;
 }
 
@@ -156,8 +179,9 @@ std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_t
   if (!options.labels.empty()) return Labels::given(options.labels);
   std::unordered_set<std::string> occurring;
   const auto columns = columns_of(options);
+  BadSamples bad(columns.bad_samples);
   for (const auto& path : options.train) {
-    LabelledReader reader(path, columns);
+    LabelledReader reader(path, columns, &bad);
     for (LabelledRow row; reader.next(row);) {
       occurring.insert(row.labels.begin(), row.labels.end());
       if (num_texts != nullptr) ++*num_texts;
@@ -184,17 +208,27 @@ LabelledSet read_labelled_set(std::span<const std::string> paths, const Labelled
                               KeepTexts keep) {
   SetBuilder builder(options, tokenizer, labels);
   const auto columns = columns_of(options);
+  BadSamples bad(columns.bad_samples);
+  int64_t num_samples = 0;
   for (const auto& path : paths) {
-    LabelledReader reader(path, columns);
+    LabelledReader reader(path, columns, &bad);
     for (LabelledRow row; reader.next(row);) {
-      const std::string place = reader.place(row);
-      builder.add(row, place);
-      if (keep == KeepTexts::kYes) builder.keep(row);
+      try {
+        builder.require_labels(row, reader);
+      } catch (const SampleError& error) {
+        bad.add(error);
+        continue;
+      }
+      if (bad.is_stopping()) continue;  // to encode takes longer than to read
+      builder.add(row);
+      ++num_samples;
+      if (keep == KeepTexts::kYes) builder.keep(std::move(row));
     }
     builder.look_at_header(reader);
     builder.add_skipped(reader.num_skipped());
   }
-  return builder.take();
+  if (num_samples == 0 && bad.left_out().count > 0) throw_none_left(paths, bad.left_out());
+  return builder.take(bad);
 }
 
 std::string labels_to_json(const Labels* labels) {

@@ -49,6 +49,7 @@ struct LabelledSet {
   std::vector<LabelledRow> rows;
   uint64_t hash = 0;  ///< of ids, segments and labels
   int64_t unknown = 0, cut_samples = 0, cut_tokens = 0, skipped = 0;
+  LeftOut bad;                                 ///< by `data.bad_samples`
   std::vector<std::string> samples_as_header;  ///< "a.tsv:1", by is_sample()
 
   int64_t size() const { return samples.num_sequences(); }
@@ -57,8 +58,7 @@ struct LabelledSet {
 enum class KeepTexts : uint8_t { kNo, kYes };
 
 /// @param labels  null for numbers
-/// Throws as LabelledReader does, and Error(kBadData) with file and line for a label that is not
-/// one of `labels`.
+/// A row with a label that is not one of `labels` is a bad sample. Throws as LabelledReader does.
 LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
                               const text::Tokenizer& tokenizer, const Labels* labels,
                               KeepTexts keep);

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/first_names.h"
 #include "base/text.h"
+#include "text/code_points.h"
 
 namespace stretto::data {
 namespace {
@@ -34,6 +38,43 @@ std::string slip_of(std::string_view name, std::span<const std::string> names) {
   };
   const std::string near = is_one(name) ? "" : closest(name, names);
   return is_one(near) ? "" : near;
+}
+
+/// Lower case, white space as one space each; not UTF-8: as it stands.
+std::string folded(std::string_view name) {
+  if (!is_valid_utf8(name)) return std::string(name);
+  std::string out;
+  for (size_t at = 0; at < name.size();) {
+    const char32_t c = text::next_code_point(name, at);
+    if (!text::is_white_space(c)) {
+      text::append_utf8(out, text::lower(c));
+    } else if (!out.empty() && out.back() != ' ') {
+      out += ' ';
+    }
+  }
+  return trim(out);
+}
+
+/// The number that a label is as a whole; nothing for other text.
+std::optional<double> as_number(std::string_view label) {
+  if (label.starts_with('+')) label.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), value);
+  const bool is_number = error == std::errc() && end == label.data() + label.size();
+  if (!is_number || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// "`a`, `b` and `c`"
+std::string quoted_list(std::span<const std::string> names) {
+  constexpr size_t kMost = 5;
+  std::string list;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    const bool is_last = i + 1 == names.size();
+    if (i > 0) list += is_last ? " and " : ", ";
+    list += "`" + printable(names[i], 40) + "`";
+  }
+  return list + (names.size() > kMost ? ", …" : "");
 }
 
 }  // namespace
@@ -78,6 +119,31 @@ int64_t Labels::number_of(std::string_view name, std::string_view place) const {
               std::string(place) + ": unknown label `" + printable(name, 60) + "`",
               (near.empty() ? "" : "did you mean `" + printable(near, kMostBytes) + "`? ") +
                   "known: " + first_names(names_, kMostListed, kMostBytes));
+}
+
+bool is_one_line(std::string_view label) {
+  return label.find_first_of("\t\n\v\f\r") == std::string_view::npos;
+}
+
+std::vector<std::string> labels_alike(std::span<const std::string> names) {
+  std::map<double, std::vector<std::string>> numbers;
+  std::map<std::string, std::vector<std::string>> words;
+  for (const auto& name : names) {
+    if (const auto number = as_number(name)) {
+      numbers[*number == 0 ? 0 : *number].push_back(name);  // -0 is 0
+    } else {
+      words[folded(name)].push_back(name);
+    }
+  }
+  std::vector<std::string> texts;
+  for (const auto& [number, alike] : numbers) {
+    if (alike.size() > 1) texts.push_back(quoted_list(alike) + " are one number");
+  }
+  for (const auto& [name, alike] : words) {
+    if (alike.size() < 2) continue;
+    texts.push_back(quoted_list(alike) + " differ in case or white space alone");
+  }
+  return texts;
 }
 
 void require_weight_of_each(const Labels& labels, size_t num_weights) {

@@ -37,6 +37,17 @@ class Labels {
   std::unordered_map<std::string, int64_t> numbers_;
 };
 
+/// Whether a label has no tab and no line end. `infer` and `eval --predictions` write labels one a
+/// line, with tabs between what stands beside them.
+bool is_one_line(std::string_view label);
+
+/// Labels that may be meant as one: the same number in two forms (`1`, `1.0`, `01`), or names that
+/// differ in case or white space alone. "`1`, `1.0` and `01` are one number": a text for each.
+std::vector<std::string> labels_alike(std::span<const std::string> names);
+/// What helps against them.
+inline constexpr const char* kLabelsAlikeAdvice =
+    "each is a label of its own; write it in one form in all files if one is meant";
+
 /// Throws Error(kUsage) unless there are as many weights (`loss.class_weight_list`) as labels.
 void require_weight_of_each(const Labels& labels, size_t num_weights);
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/bad_samples.h"
 
 namespace stretto::data {
 
@@ -10,7 +11,7 @@ bool SeparatedRecords::next(std::vector<std::string>& fields) {
   if (!lines_.next(line)) return false;
   line_number_ = lines_.line_number();
   if (kind_ == Kind::kTsv) {
-    fields = split(line, '\t');
+    fields = split(line, separator_);
   } else {
     take_csv(line, fields);
   }
@@ -24,12 +25,13 @@ void SeparatedRecords::take_csv(std::string_view line, std::vector<std::string>&
   while (true) {
     if (line.starts_with('"')) {
       fields.push_back(take_quoted(line, more));
-      if (!line.empty() && line.front() != ',') {
-        refuse(lines_.line_number(), "text follows a closing quote",
-               "within a quoted field, a quote is doubled: \"\"");
+      if (!line.empty() && line.front() != separator_) {
+        throw SampleError(
+            name(), ":" + std::to_string(lines_.line_number()) + ": text follows a closing quote",
+            "within a quoted field, a quote is doubled: \"\"");
       }
     } else {
-      const size_t comma = std::min(line.find(','), line.size());
+      const size_t comma = std::min(line.find(separator_), line.size());
       fields.emplace_back(line.substr(0, comma));
       line.remove_prefix(comma);
     }

@@ -14,22 +14,31 @@ namespace stretto::data {
 class SeparatedRecords {
  public:
   enum class Kind {
-    kTsv,  ///< fields between single tabs; quotes mean nothing
-    /// Fields between commas, as RFC 4180: a field may be quoted, then has commas and line ends as
-    /// text, and quotes doubled. A line end within quotes becomes `\n`. A quote within a field that
-    /// does not begin with one is text.
+    kTsv,  ///< fields between single separators, tabs by default; quotes mean nothing
+    /// Fields between separators, commas by default, as RFC 4180: a field may be quoted, then has
+    /// them and line ends as text, and quotes doubled. A line end within quotes becomes `\n`. A
+    /// quote within a field that does not begin with one is text.
     kCsv,
   };
 
-  SeparatedRecords(LineReader lines, Kind kind) : lines_(std::move(lines)), kind_(kind) {}
+  /// @param separator  one byte; 0: that of the kind
+  SeparatedRecords(LineReader lines, Kind kind, char separator = '\0')
+      : lines_(std::move(lines)),
+        kind_(kind),
+        separator_(separator != '\0'    ? separator
+                   : kind == Kind::kTsv ? '\t'
+                                        : ',') {}
 
   /// @return false at the end of the input
-  /// Throws as LineReader does, and Error(kBadData) with file and line for a quoted field that does
-  /// not end, that has more than kMaxLineBytes, or that is followed by text.
+  /// Throws as LineReader does, a SampleError for a quoted field that is followed by text, and
+  /// Error(kBadData) with file and line for one that does not end, or that has more than
+  /// kMaxLineBytes: nobody knows where the next record begins.
   bool next(std::vector<std::string>& fields);
 
   int64_t line_number() const { return line_number_; }  ///< where the last record begins, from 1
   const std::string& name() const { return lines_.name(); }
+  char separator() const { return separator_; }
+  bool has_quotes() const { return kind_ == Kind::kCsv; }
 
  private:
   void take_csv(std::string_view line, std::vector<std::string>& fields);
@@ -38,6 +47,7 @@ class SeparatedRecords {
 
   LineReader lines_;
   Kind kind_;
+  char separator_;
   int64_t line_number_ = 0;
 };
 

@@ -46,16 +46,6 @@ void require_ends(const text::TokenizerPair& tokenizers) {
   }
 }
 
-std::vector<std::string> paths_of(const std::vector<ParallelInput>& inputs) {
-  std::vector<std::string> paths;
-  for (const ParallelInput& input : inputs) {
-    for (const std::string& path : {input.src, input.tgt, input.src2}) {
-      if (!path.empty()) paths.push_back(path);
-    }
-  }
-  return paths;
-}
-
 /// Of everything that shapes the cached files. Paths do not count: a moved corpus is the same one.
 uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
                    const text::TokenizerPair& tokenizers) {
@@ -80,7 +70,8 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
   add(std::to_string(plan.rules.max_src_tokens) + " " + std::to_string(plan.rules.max_tgt_tokens));
   add(shortest(plan.rules.max_ratio));
   add(std::to_string(static_cast<int>(plan.rules.invalid_utf8)) + " " +
-      std::to_string(static_cast<int>(plan.rules.too_long)) + (plan.keep_text ? " text" : ""));
+      std::to_string(static_cast<int>(plan.rules.too_long)) + (plan.keep_text ? " text" : "") +
+      (plan.bad_samples.skips ? " skip" : ""));
   return xxh3_64(text);
 }
 
@@ -101,12 +92,12 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
   if (threads < 1) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   CorpusPlan plan{.inputs = inputs_of(options, split),
                   .rules = rules_for(options, split),
+                  .bad_samples = bad_sample_rule(options),
                   .keep_text = split != Split::kTrain,
                   .threads = threads};
   SampleWeights weights = weights_of(options, split, plan.inputs.size(), seed);
-  const fs::path root = options.cache_dir.empty() ? user_cache_dir() : fs::path(options.cache_dir);
-  InputFiles files(paths_of(plan.inputs));
-  make_cache_directory(root / "hashes");
+  const fs::path root = open_cache(options.cache_dir);
+  InputFiles files(files_of(plan.inputs));
   files.hash(root / "hashes", threads);
   plan.key = cache_key(plan, files, tokenizers);
   // Without the bytes of their files, which nobody needs any more.
@@ -115,6 +106,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
   auto cache = std::make_shared<CorpusCache>(std::move(plan), only_tokenizers, std::move(files),
                                              std::move(weights), root);
   auto opened = cache->open();
+  require_within(cache->plan().bad_samples, opened.meta.filters.left_out);
   log_filters(cache->plan(), opened.meta, name_of(split));
   fs::path folder = cache->folder();
   return std::make_shared<MappedCorpus>(

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "data/bad_samples.h"
 #include "data/batch_source.h"
 #include "data/pairs/data_options.h"
 #include "text/subword_sampling.h"
@@ -34,6 +35,7 @@ struct FilterCounts {
           replaced = 0;
   FirstLines first_empty{}, first_too_long{}, first_ratio{}, first_invalid_utf8{},
       first_truncated{}, first_replaced{};
+  LeftOut left_out;  ///< pairs that data.bad_samples left out: no rule above judged them
 };
 
 /// How well a tokenizer knows one side of the pairs that were kept, each counted once.

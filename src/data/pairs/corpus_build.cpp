@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/chunk_pipeline.h"
+#include "data/pairs/pair_faults.h"
 
 namespace stretto::data {
 namespace {
@@ -22,12 +23,19 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr uint64_t kMaxPairs = std::numeric_limits<uint32_t>::max();
 constexpr auto kProgressInterval = std::chrono::seconds(15);
 
+/// A pair that cannot be used.
+struct BadPair {
+  int64_t line = 0;
+  PairFault fault;
+};
+
 /// Consecutive pairs of lines of one input, and what became of them.
 struct Chunk {
   size_t input = 0;
-  int64_t first_line = 1;
+  std::vector<int64_t> numbers;     ///< [pairs] of their lines
   std::string lines;                ///< source, target, source, … without line ends
   std::vector<uint32_t> line_ends;  ///< [2 · pairs] in `lines`
+  std::vector<BadPair> bad;         ///< what is not among the pairs, then what was found in them
 
   std::string ids;                  ///< raw token ids of the kept pairs
   std::vector<uint32_t> src_lens;   ///< [kept]
@@ -38,8 +46,10 @@ struct Chunk {
   TextCounts src_counts, tgt_counts;  ///< of the kept pairs
 
   void clear() {
+    numbers.clear();
     lines.clear();
     line_ends.clear();
+    bad.clear();
     ids.clear();
     src_lens.clear();
     tgt_lens.clear();
@@ -60,19 +70,23 @@ class ChunkEncoder {
     const ParallelInput& input = plan_.inputs[chunk.input];
     PairPlace place{.src_name = input.src,
                     .tgt_name = input.tgt,
-                    .line = chunk.first_line,
                     .input = static_cast<int64_t>(chunk.input),
                     .src2_name = input.src2};
     const std::string_view lines = chunk.lines;
     EncodedPair pair;
     size_t begin = 0;
-    for (size_t i = 0; i < chunk.line_ends.size(); i += 2, ++place.line) {
-      const size_t middle = chunk.line_ends[i], end = chunk.line_ends[i + 1];
+    for (size_t i = 0; i < chunk.numbers.size(); ++i) {
+      place.line = chunk.numbers[i];
+      const size_t middle = chunk.line_ends[2 * i], end = chunk.line_ends[2 * i + 1];
       const std::string_view src = lines.substr(begin, middle - begin);
       const std::string_view tgt = lines.substr(middle, end - middle);
       begin = end;
-      if (encode_pair(plan_.rules, tokenizers_, src, tgt, place, pair, chunk.counts)) {
-        store(pair, chunk);
+      try {
+        if (encode_pair(plan_.rules, tokenizers_, src, tgt, place, pair, chunk.counts)) {
+          store(pair, chunk);
+        }
+      } catch (const PairFault& fault) {
+        chunk.bad.push_back({.line = place.line, .fault = fault});
       }
     }
   }
@@ -102,6 +116,8 @@ class CorpusWriter {
  public:
   CorpusWriter(const CorpusPlan& plan, uint64_t id_bytes, const std::filesystem::path& folder)
       : folder_(folder),
+        files_(files_of(plan.inputs)),
+        faults_(plan.bad_samples),
         ids_(folder / kIdsFile),
         starts_(folder / kStartsFile),
         src_lens_(folder / kSrcLensFile) {
@@ -117,6 +133,8 @@ class CorpusWriter {
   }
 
   void operator()(const Chunk& chunk) {
+    if (is_refused_) return;  // the first error is the one that is told
+    take_bad(chunk);
     ids_.append(chunk.ids.data(), chunk.ids.size());
     src_lens_.append(chunk.src_lens.data(), chunk.src_lens.size() * sizeof(uint32_t));
     for (size_t i = 0; i < chunk.src_lens.size(); ++i) {
@@ -151,7 +169,7 @@ class CorpusWriter {
       meta_.sums[i] = writers[i]->sums();
     }
     FileWriter meta_file(folder_ / kMetaFile);
-    const std::string bytes = encode_meta(meta_);
+    const std::string bytes = encode_meta(meta_, files_);
     meta_file.append(bytes.data(), bytes.size());
     meta_file.finish();
     return meta_;
@@ -160,6 +178,19 @@ class CorpusWriter {
   const CorpusMeta& meta() const { return meta_; }
 
  private:
+  /// In the order of lines. Those of a chunk are one error, where they are errors.
+  void take_bad(const Chunk& chunk) {
+    if (chunk.bad.empty()) return;
+    auto bad = chunk.bad;
+    std::stable_sort(bad.begin(), bad.end(),
+                     [](const BadPair& a, const BadPair& b) { return a.line < b.line; });
+    is_refused_ = true;
+    for (const BadPair& pair : bad) faults_.add(pair.fault);
+    faults_.end_input();
+    is_refused_ = false;
+    meta_.filters.left_out = faults_.left_out();
+  }
+
   void write_text(const Chunk& chunk) {
     if (text_ == nullptr) return;
     text_->append(chunk.text.data(), chunk.text.size());
@@ -170,7 +201,7 @@ class CorpusWriter {
   }
 
   void report(const Chunk& chunk) {
-    lines_read_ += static_cast<int64_t>(chunk.line_ends.size() / 2);
+    lines_read_ += static_cast<int64_t>(chunk.numbers.size() + chunk.bad.size());
     const auto now = std::chrono::steady_clock::now();
     if (now - last_report_ < kProgressInterval) return;
     last_report_ = now;
@@ -178,6 +209,9 @@ class CorpusWriter {
   }
 
   std::filesystem::path folder_;
+  std::vector<std::string> files_;
+  PairFaults faults_;
+  bool is_refused_ = false;
   CorpusMeta meta_;
   FileWriter ids_, starts_, src_lens_;
   std::unique_ptr<FileWriter> text_, text_ends_;
@@ -185,27 +219,75 @@ class CorpusWriter {
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
 
-void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline<Chunk>& pipeline) {
-  PairReader reader(plan.inputs[index]);
-  std::string_view src, tgt;
-  bool more = reader.next(src, tgt);
-  while (more) {
-    Chunk& chunk = pipeline.acquire();
-    chunk.input = index;
-    chunk.first_line = reader.line_number();
-    try {
-      while (more && chunk.line_ends.size() < 2 * kChunkPairs && chunk.lines.size() < kChunkBytes) {
-        for (const std::string_view line : {src, tgt}) {
-          chunk.lines += line;
-          chunk.line_ends.push_back(static_cast<uint32_t>(chunk.lines.size()));
+/// Fills chunks from one input.
+///
+/// Where bad pairs are errors, nobody needs the pairs behind the first one: the rest of the input
+/// is read for more of them, so that one error names up to ten.
+class ChunkReader {
+ public:
+  ChunkReader(const CorpusPlan& plan, size_t index)
+      : plan_(plan), skips_(plan.bad_samples.skips), index_(index), reader_(plan.inputs[index]) {}
+
+  /// @return whether there is more to read
+  bool fill(Chunk& chunk) {
+    chunk.input = index_;
+    const size_t most_bad = skips_ ? kChunkPairs : kNamedBadSamples;
+    std::string_view src, tgt;
+    while (chunk.numbers.size() < kChunkPairs && chunk.lines.size() < kChunkBytes &&
+           chunk.bad.size() < most_bad) {
+      try {
+        if (!reader_.next(src, tgt)) return false;
+        if (is_refused(chunk)) {
+          require_utf8(plan_.rules, src, tgt, place());
+        } else {
+          append(src, tgt, chunk);
         }
-        more = reader.next(src, tgt);
+      } catch (const PairFault& fault) {
+        chunk.bad.push_back({.line = reader_.line_number(), .fault = fault});
       }
+    }
+    return !is_refused(chunk);
+  }
+
+  bool is_refused(const Chunk& chunk) const { return !skips_ && !chunk.bad.empty(); }
+
+ private:
+  PairPlace place() const {
+    const ParallelInput& input = plan_.inputs[index_];
+    return {.src_name = input.src,
+            .tgt_name = input.tgt,
+            .line = reader_.line_number(),
+            .input = static_cast<int64_t>(index_),
+            .src2_name = input.src2};
+  }
+
+  void append(std::string_view src, std::string_view tgt, Chunk& chunk) const {
+    chunk.numbers.push_back(reader_.line_number());
+    for (const std::string_view line : {src, tgt}) {
+      chunk.lines += line;
+      chunk.line_ends.push_back(static_cast<uint32_t>(chunk.lines.size()));
+    }
+  }
+
+  const CorpusPlan& plan_;
+  bool skips_;
+  size_t index_;
+  PairReader reader_;
+};
+
+void read_input(const CorpusPlan& plan, size_t index, ChunkPipeline<Chunk>& pipeline) {
+  ChunkReader reader(plan, index);
+  for (bool more = true; more;) {
+    Chunk& chunk = pipeline.acquire();
+    try {
+      more = reader.fill(chunk);
     } catch (const Error&) {
       pipeline.submit();  // the lines before the bad one are looked at too
       throw;
     }
+    const bool refused = reader.is_refused(chunk);
     pipeline.submit();
+    if (refused) pipeline.finish();  // throws
   }
 }
 
@@ -216,8 +298,19 @@ const std::string& file_of(const ParallelInput& input, Side side) {
 
 }  // namespace
 
+std::vector<std::string> files_of(const std::vector<ParallelInput>& inputs) {
+  std::vector<std::string> files;
+  for (const ParallelInput& input : inputs) {
+    for (const std::string& path : {input.src, input.tgt, input.src2}) {
+      if (!path.empty()) files.push_back(path);
+    }
+  }
+  return files;
+}
+
 std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCounts& counts) {
   std::vector<std::string> texts;
+  if (counts.left_out.count > 0) texts.push_back(counts.left_out.text());
   for (const FilterKind& kind : filter_kinds()) {
     const int64_t count = counts.*kind.count;
     if (count == 0) continue;
@@ -237,7 +330,8 @@ std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCo
 void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
   std::vector<std::string> names;
   for (const ParallelInput& input : plan.inputs) names.push_back(input.src);
-  const int64_t dropped = counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8;
+  const int64_t dropped =
+      counts.empty + counts.too_long + counts.ratio + counts.invalid_utf8 + counts.left_out.count;
   if (dropped == 0) {
     throw Error(ExitCode::kBadData, "empty corpus: there are no lines in " + join(names, ", "),
                 "look at the paths and at the files");

@@ -15,10 +15,14 @@ namespace stretto::data {
 struct CorpusPlan {
   std::vector<ParallelInput> inputs;
   PairRules rules;
+  BadSampleRule bad_samples = {};
   bool keep_text = false;  ///< store the lines themselves too
   uint64_t key = 0;
   int64_t threads = 1;
 };
+
+/// The files of all inputs.
+std::vector<std::string> files_of(const std::vector<ParallelInput>& inputs);
 
 /// What the filters did, a text for each kind that occurred:
 /// "too long 1,204: a.en:17, a.fr:60, b.en:2, …". A corpus from the cache names today's files.
@@ -30,8 +34,8 @@ std::vector<std::string> describe_filters(const CorpusPlan& plan, const FilterCo
 /// Reads, filters and tokenises all inputs into the files of a cached corpus in `folder`.
 ///
 /// One thread reads chunks of lines, `threads` others tokenise them, and results are written in the
-/// order of the lines: the files do not depend on the number of threads, memory is a few chunks,
-/// and of several bad lines the first is the one that is reported.
+/// order of the lines: the files do not depend on the number of threads, and memory is a few
+/// chunks. Bad pairs are left out or, up to ten of an input, one error.
 ///
 /// Throws Error(kBadData) for unequal line counts (both counts and names), a bad line, or when no
 /// pair is left; Error(kIo) when a file cannot be written.

@@ -43,8 +43,9 @@ void CorpusCache::tell(const std::string& damaged) {
 }
 
 CorpusCache::Opened CorpusCache::open() {
-  std::string unused;  // who holds the lock says what is damaged
-  if (auto meta = find_corpus(folder_, plan_.key, unused)) {
+  make_private(folder_);  // earlier releases left it open
+  std::string unused;     // who holds the lock says what is damaged
+  if (auto meta = find_corpus(folder_, plan_.key, files_of(plan_.inputs), unused)) {
     auto order = CorpusOrder::find(folder_, *meta, weights_.key(), plan_.threads, unused);
     if (order) return {std::move(*meta), std::move(*order), true};
   }
@@ -79,7 +80,8 @@ CorpusCache::Opened CorpusCache::make() {
 
 CorpusMeta CorpusCache::find_or_build(bool& found) {
   std::string damaged;
-  auto meta = find_corpus(folder_, plan_.key, damaged);  // another process may have been first
+  // Another process may have been first.
+  auto meta = find_corpus(folder_, plan_.key, files_of(plan_.inputs), damaged);
   found = meta.has_value();
   if (meta) return std::move(*meta);
   tell(damaged);
@@ -100,7 +102,7 @@ std::unique_ptr<const CorpusMaps> CorpusCache::replace(const CorpusMaps& damaged
                                                        const std::string& file) {
   const FileLock held = lock();
   std::string unused;
-  auto meta = find_corpus(folder_, plan_.key, unused);
+  auto meta = find_corpus(folder_, plan_.key, files_of(plan_.inputs), unused);
   if (!meta || file_stamp(folder_ / kMetaFile) == damaged.stamp()) {
     if (std::exchange(made_anew_, true)) {
       throw Error(ExitCode::kIo,

@@ -53,7 +53,7 @@ bool has_file(const CorpusMeta& meta, std::string_view name) {
 
 }  // namespace
 
-std::string encode_meta(const CorpusMeta& meta) {
+std::string encode_meta(const CorpusMeta& meta, std::span<const std::string> files) {
   std::vector<uint64_t> words{kMagic,        kCorpusVersion, meta.key,     meta.id_bytes,
                               meta.has_text, meta.num_pairs, meta.num_ids, meta.text_bytes,
                               meta.max_src,  meta.max_tgt};
@@ -71,10 +71,11 @@ std::string encode_meta(const CorpusMeta& meta) {
   }
   append_list(words, meta.segment_ends);
   for (const auto& sums : meta.sums) append_list(words, sums);
+  if (meta.filters.left_out.count > 0) append_left_out(words, meta.filters.left_out, files);
   return seal_words(std::move(words));
 }
 
-std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
+std::optional<CorpusMeta> decode_meta(std::string_view bytes, std::span<const std::string> files) {
   const auto words = unseal_words(bytes);
   if (!words || words->size() < fixed_words()) return std::nullopt;
   const std::vector<uint64_t>& w = *words;
@@ -104,17 +105,18 @@ std::optional<CorpusMeta> decode_meta(std::string_view bytes) {
   }
   bool whole = take_list(w, at, meta.segment_ends);
   for (auto& sums : meta.sums) whole = whole && take_list(w, at, sums);
+  if (whole && at < w.size()) whole = take_left_out(w, at, files, meta.filters.left_out);
   if (!whole || at != w.size()) return std::nullopt;
   return meta;
 }
 
 std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key,
-                                      std::string& damaged) {
+                                      std::span<const std::string> files, std::string& damaged) {
   std::error_code failure;
   if (!std::filesystem::exists(folder, failure)) return std::nullopt;
   std::optional<CorpusMeta> meta;
   if (is_readable_whole(folder / kMetaFile, kMaxMetaBytes)) {
-    meta = decode_meta(read_file(folder / kMetaFile, kMaxMetaBytes));
+    meta = decode_meta(read_file(folder / kMetaFile, kMaxMetaBytes), files);
   }
   if (!meta || meta->key != key) {
     damaged = kMetaFile;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,13 +57,15 @@ struct CorpusMeta {
   std::vector<uint64_t> segment_ends;  ///< pairs up to and with each input, in order
   FileSums sums;                       ///< as kSummedFiles; empty for files that are not kept
 };
-std::string encode_meta(const CorpusMeta& meta);
-std::optional<CorpusMeta> decode_meta(std::string_view bytes);
+/// @param files  of all inputs, for what was left out: it is stored where there is something
+std::string encode_meta(const CorpusMeta& meta, std::span<const std::string> files);
+std::optional<CorpusMeta> decode_meta(std::string_view bytes, std::span<const std::string> files);
 
 /// Reads the head in `folder` and looks at the sizes; nothing when there is no valid corpus.
+/// @param files    of all inputs
 /// @param damaged  the file for which there is none although there was a corpus; else left alone
 std::optional<CorpusMeta> find_corpus(const std::filesystem::path& folder, uint64_t key,
-                                      std::string& damaged);
+                                      std::span<const std::string> files, std::string& damaged);
 
 /// Opens one of kSummedFiles, which a corpus with this head has.
 CheckedFile open_checked(const std::filesystem::path& folder, const CorpusMeta& meta,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "data/bad_samples.h"
 
 namespace stretto::data {
 
@@ -80,6 +81,8 @@ struct DataOptions {
   double src_subword_sampling = 0, tgt_subword_sampling = 0;
   std::string invalid_utf8 = "skip";
   std::string too_long = "skip";
+  std::string bad_samples = "stop";
+  int64_t max_bad_samples = 1000;
   double max_unknown = 0.2;
   std::string cache_dir;
   int64_t prefetch = 8;
@@ -208,7 +211,8 @@ struct DataOptions {
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
             .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor",
                           "data_buffer_size", "maxi_batch", "bucket_size"}),
-    };
+    }
+        .with(bad_sample_fields<O>());
   }
 };
 

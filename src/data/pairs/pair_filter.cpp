@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/pairs/pair_faults.h"
 #include "data/pairs/parallel_input.h"
 #include "data/pairs/two_sources.h"
 
@@ -21,18 +22,16 @@ constexpr std::array<FilterKind, 6> kKinds{{
     {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
 }};
 
-/// Error(kBadData) with the place of one side's line; of a TSV file all sides are one line.
+/// A PairFault with the place of one side's line; of a TSV file all sides are one line.
 [[noreturn]] void throw_bad_side(const PairPlace& place, Side side, const std::string& what,
                                  const std::string& advice) {
   const std::string_view name = side == Side::kTarget         ? place.tgt_name
                                 : side == Side::kSecondSource ? place.src2_name
                                                               : place.src_name;
-  const Error error(ExitCode::kBadData,
-                    std::string(name) + ":" + std::to_string(place.line) + ": " + what, advice);
   const bool own_file = name != place.src_name;
-  if (own_file && side == Side::kTarget) throw TargetError(error);
-  if (own_file && side == Side::kSecondSource) throw SecondSourceError(error);
-  throw error;
+  throw PairFault(
+      SampleError(std::string(name), ":" + std::to_string(place.line) + ": " + what, advice),
+      own_file ? side : Side::kSource);
 }
 
 /// Both texts of a source line that has two.

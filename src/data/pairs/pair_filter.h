@@ -65,8 +65,7 @@ void add_counts(const TextCounts& more, TextCounts& all);
 /// sources both must have some. Bound and ratio go by the tokens of both together.
 ///
 /// @return true when the pair is kept; then `out` holds it
-/// Throws Error(kBadData) with file and line where a rule says `error`: a TargetError for the
-/// target's line, a SecondSourceError for that of a second source.
+/// Throws a PairFault (data/pairs/pair_faults.h) with file and line where a rule says `error`.
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts);

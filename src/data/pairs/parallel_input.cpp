@@ -123,12 +123,18 @@ PairReader::PairReader(const ParallelInput& input, StillTime still_time)
 }
 
 bool PairReader::next(std::string_view& src, std::string_view& tgt) {
-  const bool has_src = src_.next(src);
-  if (tgt_ == nullptr) return has_src && split_columns(src, tgt);
+  fault_.reset();
+  const bool has_src = take(src_, Side::kSource, src);
+  if (tgt_ == nullptr) {
+    if (fault_) throw PairFault(*fault_);
+    if (has_src) split_columns(src, tgt);
+    return has_src;
+  }
   std::string_view second;
   const bool has_second = src2_ == nullptr ? has_src : next_second(second);
   const bool has_tgt = next_target(tgt);
   if (has_src != has_tgt || has_src != has_second) throw_unequal(has_src, has_second, has_tgt);
+  if (fault_) throw PairFault(*fault_);
   if (has_src && src2_ != nullptr) {
     join_sources(src, second, joined_);
     src = joined_;
@@ -136,19 +142,34 @@ bool PairReader::next(std::string_view& src, std::string_view& tgt) {
   return has_src;
 }
 
+/// A line that its reader refuses is one of the pair all the same: the other files go on in step.
+bool PairReader::take(LineReader& lines, Side side, std::string_view& line) {
+  try {
+    return lines.next(line);
+  } catch (const SampleError& error) {
+    if (!fault_) fault_.emplace(error, side);
+    line = {};
+    return true;
+  }
+}
+
 bool PairReader::next_second(std::string_view& line) {
-  return on_second_source([&] { return src2_->next(line); });
+  return on_second_source([&] { return take(*src2_, Side::kSecondSource, line); });
 }
 
 bool PairReader::next_target(std::string_view& line) {
-  return on_target_side([&] { return tgt_->next(line); });
+  return on_target_side([&] { return take(*tgt_, Side::kTarget, line); });
 }
 
-bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) {
+void PairReader::split_columns(std::string_view& src, std::string_view& tgt) {
   const std::string_view line = src;
   const auto cut_out = [&](int64_t column, std::string_view& text) {
     if (tsv_column(line, column, text)) return;
-    throw_missing_column(src_.name(), src_.line_number(), column);
+    try {
+      throw_missing_column(src_.name(), src_.line_number(), column);
+    } catch (const SampleError& error) {
+      throw PairFault(error, Side::kSource);
+    }
   };
   cut_out(input_.src_column, src);
   if (input_.has_two_sources()) {
@@ -158,12 +179,11 @@ bool PairReader::split_columns(std::string_view& src, std::string_view& tgt) {
     src = joined_;
   }
   cut_out(input_.tgt_column, tgt);
-  return true;
 }
 
 bool PairReader::next_line(const File& file, std::string_view& line) {
   if (&file.lines == tgt_.get()) return next_target(line);
-  return &file.lines == src2_.get() ? next_second(line) : file.lines.next(line);
+  return &file.lines == src2_.get() ? next_second(line) : take(file.lines, Side::kSource, line);
 }
 
 // "a.en has 1,234", as far as there is time to count what is left of it.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "data/lines.h"
 #include "data/pairs/corpus.h"
 #include "data/pairs/data_options.h"
+#include "data/pairs/pair_faults.h"
 
 namespace stretto::data {
 
@@ -84,9 +86,9 @@ class PairReader {
   explicit PairReader(const ParallelInput& input, StillTime still_time = nullptr);
 
   /// @return false at the common end. The views are valid until the next call.
-  /// Throws Error(kBadData) for a bad line, a line without one of the columns, and unequal line
-  /// counts (all counts and names): a TargetError where it is the target's, a SecondSourceError
-  /// where it is that of a second source.
+  /// Throws a PairFault for a bad line and one without one of the columns: the next call goes on
+  /// with the next pair. Throws Error(kBadData) for unequal line counts (all counts and names): a
+  /// TargetError where it is the target's, a SecondSourceError where it is that of a second source.
   bool next(std::string_view& src, std::string_view& tgt);
 
   int64_t line_number() const { return src_.line_number(); }  ///< of the last pair, from 1
@@ -100,7 +102,8 @@ class PairReader {
   };
   bool next_second(std::string_view& line);
   bool next_target(std::string_view& line);
-  bool split_columns(std::string_view& src, std::string_view& tgt);
+  bool take(LineReader& lines, Side side, std::string_view& line);
+  void split_columns(std::string_view& src, std::string_view& tgt);
   bool next_line(const File& file, std::string_view& line);
   std::string count_rest(const File& file);
   [[noreturn]] void throw_unequal(bool has_src, bool has_second, bool has_tgt);
@@ -109,7 +112,8 @@ class PairReader {
   StillTime still_time_;
   LineReader src_;
   std::unique_ptr<LineReader> src2_, tgt_;
-  std::string joined_;  ///< the last source line of two
+  std::string joined_;              ///< the last source line of two
+  std::optional<PairFault> fault_;  ///< the first one of the last pair
 };
 
 }  // namespace stretto::data

@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "data/bad_samples.h"
 #include "text/tokenizer.h"
 
 namespace stretto::data {
 
 /// One column of TSV files, from 1, one file after the other. A line without it is an error as
-/// throw_missing_column() says.
+/// throw_missing_column() says; a rule that skips leaves it out.
 std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
-                                                  int64_t column);
+                                                  int64_t column, BadSampleRule bad_samples = {});
 
-/// Error(kBadData) for a line that has no such column.
+/// A SampleError for a line that has no such column.
 [[noreturn]] void throw_missing_column(const std::string& name, int64_t line_number,
                                        int64_t column);
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/bad_samples.h"
+
 namespace stretto::data {
 
 /// Largest SQuAD file, decompressed: its values are all held in memory. SQuAD 2.0 has 42 MB.
@@ -35,6 +37,7 @@ struct SquadData {
   std::vector<SquadQuestion> questions;
   int64_t skipped_answers = 0;    ///< with kSkip
   int64_t skipped_questions = 0;  ///< those that lost all answers
+  LeftOut bad;                    ///< questions that BadSampleRule left out
 };
 
 /// What becomes of an answer that is not where the file says: one that begins or ends outside its
@@ -49,20 +52,31 @@ struct SquadReading {
   BadAnswers bad_answers = BadAnswers::kRefuse;
   /// Refuse a question that is neither answered nor `is_impossible`: training and scores need one.
   bool require_answers = false;
+  BadSampleRule bad_samples = {};  ///< for what read_squad() reads
 };
 
 /// Reads files of SQuAD 1.1 or 2.0 in JSON (`data`, `paragraphs`, `context`, `qas`, `id`,
-/// `question`, `answers`, `text`, `answer_start`, `is_impossible`); other keys are ignored.
+/// `question`, `answers`, `text`, `answer_start`, `is_impossible`); other keys are ignored. An id
+/// may be a whole number: it becomes its digits.
+///
+/// Reads the flat form of `datasets` too: one object a question, {"id", "context", "question",
+/// "answers": {"text": […], "answer_start": […]}}, in a list, in a list `data`, or one a line.
+/// There, no answers mean that the paragraph has none. Questions with equal contexts in a row share
+/// a paragraph.
+///
+/// A question is bad for wrong types, missing keys, an id that occurs twice, an empty text (but
+/// with kIgnore), and bad answers; a paragraph with a wrong shape counts as one bad sample.
 ///
 /// @param paths  as open_bytes() takes them: plain, .gz, .zst, FILE.zip:MEMBER
-/// Throws as open_bytes() does, and Error(kBadData) with file, place in the JSON and id of the
-/// question for wrong types, missing keys, an id that occurs twice, bad answers, and no questions;
-/// with file, line and column for what is not JSON, nested too deeply, or not UTF-8.
+/// Throws as open_bytes() does; Error(kBadData) with file, place in the JSON and id for bad
+/// questions that are not left out, and for a file without questions; with file, line and column
+/// for what is not JSON, nested too deeply, or not UTF-8.
 SquadData read_squad(std::span<const std::string> paths, const SquadReading& reading = {});
 
 /// Appends the content of one file. @param where  the file, for messages. Throws as read_squad().
 /// Ids of questions that `data` has already occur twice, too.
+/// @param bad  collects bad questions of several files
 void parse_squad(std::string_view bytes, const std::string& where, const SquadReading& reading,
-                 SquadData& data);
+                 SquadData& data, BadSamples& bad);
 
 }  // namespace stretto::data

@@ -1,8 +1,9 @@
+#include "kernels/recurrent/attentive_backward.h"
+
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
-#include "kernels/recurrent/attentive_pass.h"
 #include "kernels/recurrent/node.h"
 #include "kernels/rounding.h"
 

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
-#include "kernels/recurrent/attentive_pass.h"
+#include "kernels/recurrent/attentive_backward.h"
+#include "kernels/recurrent/attentive_forward.h"
 #include "kernels/recurrent/fused.h"
 #include "kernels/recurrent/node.h"
 #include "kernels/rounding.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/table.h"
 #include "kernels/dispatch.h"
-#include "kernels/recurrent/attentive_pass.h"
+#include "kernels/recurrent/attentive_forward.h"
 #include "kernels/recurrent/checks.h"
 #include "kernels/recurrent/node.h"
 #include "kernels/recurrent/reference.h"

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
+#include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
 #include "tasks/text_encoder/run_model.h"
@@ -61,6 +63,7 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set.name + " text");
   const auto text = open_masked_text(experiment, *run.tokenizer.tokenizer, set.paths, set.key);
+  if (group.is_root()) warn_of_left_out(text.sequences->documents().left_out());
   distributed::require_agreement(group,
                                  {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                   {"text", hex64(text.sequences->documents().key()) + " of " +
@@ -71,6 +74,9 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
                                           .max_samples = eval.max_samples,
                                           .seed = static_cast<uint64_t>(experiment.run.seed),
                                           .group = group});
+  if (!std::isfinite(score.nll)) {
+    refuse_not_finite(set.name + " text", "its nll", request.run_directory);
+  }
   if (group.is_root()) print_masked_score(score, checkpoint, set.name, request.json);
   return 0;
 }

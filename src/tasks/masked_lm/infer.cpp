@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
+#include "tasks/finite_answers.h"
 #include "tasks/masked_lm/commands.h"
 #include "tasks/masked_lm/masked_lm.h"
 #include "tasks/masked_lm/masked_text_view.h"
@@ -31,7 +33,8 @@ struct MaskedLine {
 class MaskFiller {
  public:
   MaskFiller(const InferRequest& request, const LoadedTextRun& run)
-      : json_(request.json),
+      : run_directory_(request.run_directory),
+        json_(request.json),
         nbest_(request.masked_lm.nbest),
         max_tokens_(batch_tokens(masked_lm_of(request.experiment.options).eval.max_tokens,
                                  run.models.front()->device())),
@@ -70,9 +73,21 @@ class MaskFiller {
     const auto batches = cut_into_batches(lines);
     passes_.run(std::ssize(batches),
                 [&](int64_t i) { fill(lines, batches[static_cast<size_t>(i)], found); });
-    for (size_t i = 0; i < lines.size(); ++i) print(lines[i], found[i]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      require_finite(lines[i], found[i]);
+      print(lines[i], found[i]);
+    }
     lines.clear();
     flush_stdout();
+  }
+
+  // NaN sorts before all numbers.
+  void require_finite(const MaskedLine& line,
+                      const std::vector<std::vector<Filler>>& fillers) const {
+    for (const auto& of_mask : fillers) {
+      if (of_mask.empty() || std::isfinite(of_mask.front().probability)) continue;
+      refuse_not_finite(line.input.place, "a mask of this line", run_directory_);
+    }
   }
 
   void prepare(MaskedLine& line) {
@@ -147,7 +162,7 @@ class MaskFiller {
       }
       masks.push_back(join(words, ", "));
     }
-    std::cout << join(masks, "\t") << "\n";
+    std::cout << shown_on_stdout(join(masks, "\t")) << "\n";
   }
 
   void print_json(const MaskedLine& line, const std::vector<std::vector<Filler>>& fillers) const {
@@ -168,9 +183,12 @@ class MaskFiller {
     if (line.input.problem.empty()) {
       json["filled"] = fillers.empty() ? line.input.text : tokenizer_.decode(filled);
     }
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << shown_on_stdout(
+                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+              << "\n";
   }
 
+  const std::string run_directory_;
   const bool json_;
   const int64_t nbest_, max_tokens_;
   SideBySide passes_;

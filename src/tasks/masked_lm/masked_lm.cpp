@@ -20,7 +20,8 @@ TextFacts facts_of(const std::string& name, const data::MaskedText& text) {
   TextFacts facts{.name = name,
                   .hash = mix64(documents.key(), static_cast<uint64_t>(sequences.num_rows())),
                   .samples = sequences.size(),
-                  .counts = {.tokens = sequences.num_rows(), .unknown = counts.unknown}};
+                  .counts = {.tokens = sequences.num_rows(), .unknown = counts.unknown},
+                  .left_out = documents.left_out()};
   facts.more.emplace_back("documents", with_thousands(counts.documents));
   facts.more.emplace_back("words", with_thousands(counts.words));
   if (sequences.num_split() > 0) {

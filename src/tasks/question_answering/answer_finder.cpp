@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -88,6 +89,7 @@ class StretchScores {
                                       static_cast<size_t>(own.size()));
   }
   double loss_sum() const { return loss_sum_; }
+  bool is_finite() const { return is_finite_; }
   int64_t num_labelled() const { return num_labelled_; }
 
  private:
@@ -98,6 +100,10 @@ class StretchScores {
     const SpanPass pass = span_pass(models, batch);
     const auto losses = losses_of(pass).to(at::kDouble).cpu();
     const auto scores = pass.scores.to(at::kFloat).cpu().contiguous();
+    const std::span<const float> values(scores.const_data_ptr<float>(),
+                                        static_cast<size_t>(scores.numel()));
+    is_finite_ = is_finite_ && std::all_of(values.begin(), values.end(),
+                                           [](float value) { return std::isfinite(value); });
     int64_t row = 0;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t rows = windows_.num_rows(i);
@@ -114,6 +120,7 @@ class StretchScores {
   std::vector<data::WindowScores> scores_;
   double loss_sum_ = 0;
   int64_t num_labelled_ = 0;
+  bool is_finite_ = true;
 };
 
 nlohmann::json packed(const AnswerChoice& choice) {
@@ -162,15 +169,17 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   FoundAnswers found;
   found.choices.resize(windows.num_questions());
   const auto stretches = stretches_of(windows, finding);
-  std::vector<double> sums(2 * stretches.size());
+  constexpr size_t kColumns = 3;
+  std::vector<double> sums(kColumns * stretches.size());
   std::vector<size_t> mine;
   SideBySide own_passes(device);
   SideBySide& passes = finding.passes == nullptr ? own_passes : *finding.passes;
   passes.run_share(finding.group, std::ssize(stretches), [&](int64_t number) {
     const auto i = static_cast<size_t>(number);
     const StretchScores scores(models, windows, stretches[i], finding);
-    sums[2 * i] = scores.loss_sum();
-    sums[2 * i + 1] = static_cast<double>(scores.num_labelled());
+    sums[kColumns * i] = scores.loss_sum();
+    sums[kColumns * i + 1] = static_cast<double>(scores.num_labelled());
+    sums[kColumns * i + 2] = scores.is_finite() ? 0 : 1;
     for (auto q = static_cast<size_t>(stretches[i].begin);
          q < static_cast<size_t>(stretches[i].end); ++q) {
       const ByteParagraph paragraph(windows, q);
@@ -190,9 +199,12 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   });
   share_choices(finding.group, mine, found.choices);
   distributed::sum_numbers(finding.group, sums);  // of zeros and one number: exact
-  for (size_t i = 0; i < sums.size(); i += 2) {
+  for (size_t i = 0; i < sums.size(); i += kColumns) {
     found.loss_sum += sums[i];
     found.num_labelled += static_cast<int64_t>(sums[i + 1]);
+    if (sums[i + 2] != 0 && found.overflowed < 0) {
+      found.overflowed = stretches[i / kColumns].begin;
+    }
   }
   return found;
 }

@@ -29,8 +29,10 @@ struct AnswerFinding {
 
 struct FoundAnswers {
   std::vector<data::AnswerChoice> choices;  ///< of each question
-  double loss_sum = 0;                      ///< of the windows that have a label
-  int64_t num_labelled = 0;                 ///< those windows
+  /// A question of whose windows some score is infinite or NaN; -1 = there is none.
+  int64_t overflowed = -1;
+  double loss_sum = 0;       ///< of the windows that have a label
+  int64_t num_labelled = 0;  ///< those windows
   double loss() const {
     return num_labelled > 0 ? loss_sum / static_cast<double>(num_labelled) : 0;
   }

@@ -2,10 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/named_output.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
+#include "tasks/finite_answers.h"
 #include "tasks/question_answering/answer_finder.h"
 #include "tasks/question_answering/answer_scores.h"
 #include "tasks/question_answering/commands.h"
@@ -69,7 +70,7 @@ void print_answer_text(const EvaluatedSet& set, const metrics::SquadScore& score
 void write_answer_files(const QuestionEvalFiles& files, const data::QuestionWindows& windows,
                         const FoundAnswers& found) {
   const auto write = [](const std::string& path, const auto& content) {
-    if (!path.empty()) write_file_atomic(path, content());
+    if (!path.empty()) write_named_output(path, content());
   };
   write(files.predictions, [&] { return predictions_json(windows.data(), found); });
   write(files.nbest, [&] { return nbest_json(windows, found); });
@@ -105,6 +106,11 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
                     .max_tokens = options.eval.max_tokens,
                     .max_samples = options.eval.max_samples,
                     .group = group});
+  if (found.overflowed >= 0) {
+    const auto& question = windows.data().questions[static_cast<size_t>(found.overflowed)];
+    refuse_not_finite(chosen.name + ": question " + printable(question.id),
+                      "the answer to it, or to one that is read with it,", request.run_directory);
+  }
   if (!group.is_root()) return 0;  // all have the same result, one says it
   const auto score = score_found(experiment, windows.data(), found, version);
   write_answer_files(request.question_answering, windows, found);

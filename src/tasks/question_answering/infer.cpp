@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/squad/question_lines.h"
 #include "data/text_input.h"
+#include "tasks/finite_answers.h"
 #include "tasks/question_answering/answer_finder.h"
 #include "tasks/question_answering/answer_scores.h"
 #include "tasks/question_answering/commands.h"
@@ -45,6 +46,13 @@ class QuestionAnswerer {
       lines.push_back({.id = question.id,
                        .question = question.text,
                        .paragraph = questions.paragraphs[question.paragraph].text});
+      const std::string place = path + ": question " + printable(question.id);
+      if (trim(question.text).empty()) {
+        lines.back().problem = "no question";
+        warn_about({.place = place}, "no question");
+      } else {
+        places_.push_back(place);
+      }
       if (lines.size() == kQuestionsTogether) flush(lines);
     }
     flush(lines);
@@ -55,6 +63,7 @@ class QuestionAnswerer {
     std::vector<data::QuestionLine> lines;
     for (data::InputLine line; input.next(line);) {
       lines.push_back(data::parse_question_line(line));
+      if (lines.back().problem.empty()) places_.push_back(line.place);
       warn_about(line, lines.back().problem);
       if (lines.size() == kQuestionsTogether || !input.ready()) flush(lines);
     }
@@ -86,6 +95,12 @@ class QuestionAnswerer {
     cut_questions_ += windows.num_cut_questions();
     cut_tokens_ += windows.num_cut_tokens();
     const auto found = find_answers(run_.models, windows, finding_);
+    if (found.overflowed >= 0) {
+      refuse_not_finite(places_[static_cast<size_t>(found.overflowed)],
+                        "the answer to this question, or to one that is read with it,",
+                        request_.run_directory);
+    }
+    places_.clear();
     size_t next = 0;
     for (const auto& line : lines) {
       if (line.problem.empty()) {
@@ -124,7 +139,10 @@ class QuestionAnswerer {
 
   void print_text(const data::AnswerCandidate& answer) const {
     if (request_.question_answering.scores) std::cout << fixed(answer.probability, 4) << "\t";
-    for (const char c : answer.text) std::cout << (c == '\n' || c == '\r' ? ' ' : c);
+    std::string text = answer.text;
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    std::cout << shown_on_stdout(text);
   }
 
   void print_json(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
@@ -163,13 +181,16 @@ class QuestionAnswerer {
   }
 
   static void write(const nlohmann::ordered_json& json) {
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << shown_on_stdout(
+                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+              << "\n";
   }
 
   const InferRequest& request_;
   LoadedTextRun run_;
   SideBySide passes_;
   AnswerFinding finding_;
+  std::vector<std::string> places_;  ///< of the questions that are answered together
   int64_t warnings_ = 0, cut_questions_ = 0, cut_tokens_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "tasks/left_out.h"
 
 namespace stretto::tasks {
 namespace {
@@ -76,6 +77,7 @@ void warn_of_cut(int64_t questions, int64_t tokens) {
 }
 
 void warn_of_skipped(const data::SquadData& questions) {
+  warn_of_left_out(questions.bad);
   if (questions.skipped_answers == 0) return;
   log::warn(
       counted(questions.skipped_answers, "answer") + " not where the file says: left out, with " +

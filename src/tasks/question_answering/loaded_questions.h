@@ -34,7 +34,7 @@ distributed::Fact questions_fact(const std::string& name, const data::SquadData&
 /// was; nothing of 0.
 void warn_of_cut(int64_t questions, int64_t tokens);
 
-/// Says how many answers data.bad_answers = "skip" left out.
+/// Says how many answers data.bad_answers = "skip" left out, and which questions data.bad_samples.
 void warn_of_skipped(const data::SquadData& questions);
 
 }  // namespace stretto::tasks

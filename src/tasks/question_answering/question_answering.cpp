@@ -40,7 +40,7 @@ void count_columns(const data::QuestionWindows& windows, const text::Tokenizer& 
 
 TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows,
                    const text::Tokenizer& tokenizer) {
-  TextFacts facts{.name = name, .samples = windows.num_windows()};
+  TextFacts facts{.name = name, .samples = windows.num_windows(), .left_out = windows.data().bad};
   count_columns(windows, tokenizer, facts);
   const auto& data = windows.data();
   facts.more = {{"questions", with_thousands(std::ssize(data.questions))},

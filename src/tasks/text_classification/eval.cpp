@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/named_output.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
+#include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
 #include "tasks/text_encoder/run_model.h"
@@ -48,7 +51,7 @@ void write_predictions(const std::string& path, const LabelOutputs& outputs,
   for (int64_t i = 0; i < count; ++i) {
     lines += prediction_line(outputs, labels, predictions.of(i)) + "\n";
   }
-  write_file_atomic(path, lines);
+  write_named_output(path, lines);
 }
 
 void print_scores(bool as_json, const std::vector<train::Score>& scores,
@@ -87,6 +90,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                 counted(set.cut_tokens, "token") + " were not read");
     }
     for (const auto& place : set.samples_as_header) warn_of_sample_as_header(place);
+    warn_of_left_out(set.bad);
     if (set.skipped > 0) log::info(counted(set.skipped, "row") + " left out (data.skipped_label)");
   }
   distributed::require_agreement(
@@ -100,6 +104,12 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                                           {.max_tokens = options.eval.max_tokens,
                                            .max_samples = options.eval.max_samples,
                                            .group = group});
+  const auto bad = std::ranges::find_if(predictions.overflowed, [](auto one) { return one != 0; });
+  if (bad != predictions.overflowed.end()) {
+    const auto number = bad - predictions.overflowed.begin() + 1;
+    refuse_not_finite(texts.name + ": text " + with_thousands(number), "its prediction",
+                      request.run_directory);
+  }
   if (!group.is_root()) return 0;  // all have the same result, one says it
   write_predictions(request.text_classification.predictions, outputs, names, predictions,
                     set.size());

@@ -6,6 +6,7 @@
 #include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
+#include "tasks/finite_answers.h"
 #include "tasks/side_by_side.h"
 #include "tasks/text_classification/commands.h"
 #include "tasks/text_classification/text_classification.h"
@@ -69,6 +70,9 @@ class LineLabeller {
   std::string encode(const data::InputLine& line, text::EncodedText& text) const {
     if (!line.problem.empty()) return line.problem;
     const size_t tab = line.text.find('\t');
+    // Training refuses such rows, so that no model has learned what they mean.
+    const auto is_empty = [](std::string_view part) { return trim(part).empty(); };
+    if (is_empty(line.text)) return "an empty text";
     if (!pairs()) {
       text = encoder_.encode(line.text);
       return "";
@@ -76,8 +80,10 @@ class LineLabeller {
     if (tab == std::string::npos || line.text.find('\t', tab + 1) != std::string::npos) {
       return "not two texts with a tab between them";
     }
-    text = encoder_.encode(std::string_view(line.text).substr(0, tab),
-                           std::string_view(line.text).substr(tab + 1));
+    const std::string_view first = std::string_view(line.text).substr(0, tab);
+    const std::string_view second = std::string_view(line.text).substr(tab + 1);
+    if (is_empty(first) || is_empty(second)) return "an empty text";
+    text = encoder_.encode(first, second);
     return "";
   }
 
@@ -111,6 +117,9 @@ class LineLabeller {
     }
     for (size_t i = 0; i < lines.size(); ++i) {
       const bool is_read = sample_of[i] >= 0;
+      if (is_read && found.overflowed[static_cast<size_t>(sample_of[i])] != 0) {
+        refuse_not_finite(lines[i].place, "the scores of this line", request_.run_directory);
+      }
       print(lines[i], is_read ? found.of(sample_of[i]) : std::span<const double>{});
     }
     flush_stdout();
@@ -149,11 +158,12 @@ class LineLabeller {
     }
     const auto chosen = chosen_labels(outputs_.target(), found);
     for (size_t i = 0; i < chosen.size(); ++i) {
-      std::cout << (i > 0 ? "," : "") << labels()->name(chosen[i]);
+      std::cout << (i > 0 ? "," : "") << shown_on_stdout(labels()->name(chosen[i]));
     }
     if (!request_.text_classification.scores) return;
     for (size_t i = 0; i < found.size(); ++i) {
-      std::cout << "\t" << labels()->name(static_cast<int64_t>(i)) << "=" << fixed(found[i], 6);
+      std::cout << "\t" << shown_on_stdout(labels()->name(static_cast<int64_t>(i))) << "="
+                << fixed(found[i], 6);
     }
   }
 
@@ -162,7 +172,8 @@ class LineLabeller {
     if (!line.problem.empty()) json["problem"] = line.problem;
     if (!found.empty() && labels() == nullptr) json["value"] = found.front();
     if (!found.empty() && labels() != nullptr) add_labels(found, json);
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::cout << shown_on_stdout(
+        json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
   void add_labels(std::span<const double> found, nlohmann::ordered_json& json) const {

@@ -70,18 +70,30 @@ std::vector<train::Score> several_label_scores(const LabelPredictions& predictio
           {.name = "macro_f1", .value = counts.macro_f1(), .higher_is_better = true}};
 }
 
-/// What a batch has of a set's table: outputs, loss and divisor of each sample.
+/// Behind the outputs of a sample in a set's table: its loss, its divisor, whether it overflowed.
+constexpr int64_t kColumnsBehind = 3;
+
+/// Of each sample whether some logit is infinite or NaN: fp64 [B] of 0 and 1.
+at::Tensor overflowed_rows(const std::vector<at::Tensor>& logits) {
+  at::Tensor finite = logits.front().isfinite().all(1);
+  for (size_t i = 1; i < logits.size(); ++i) finite &= logits[i].isfinite().all(1);
+  return finite.logical_not().to(at::kDouble);
+}
+
+/// What a batch has of a set's table.
 void fill_rows(const at::Tensor& outputs, const models::LabelLosses& losses,
-               const data::Batch& batch, std::vector<double>& table) {
+               const at::Tensor& overflowed, const data::Batch& batch, std::vector<double>& table) {
   const auto values = outputs.to(at::kCPU, at::kDouble).contiguous();
   const auto each = losses.each.to(at::kCPU, at::kDouble).contiguous();
   const auto weight = losses.weight.to(at::kCPU, at::kDouble).contiguous();
-  const int64_t width = values.size(1), row_width = width + 2;
+  const auto bad = overflowed.to(at::kCPU).contiguous();
+  const int64_t width = values.size(1), row_width = width + kColumnsBehind;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     double* row = table.data() + batch.sample_ids[static_cast<size_t>(i)] * row_width;
     std::copy_n(values.const_data_ptr<double>() + i * width, width, row);
     row[width] = each.const_data_ptr<double>()[i];
     row[width + 1] = weight.const_data_ptr<double>()[i];
+    row[width + 2] = bad.const_data_ptr<double>()[i];
   }
 }
 
@@ -220,7 +232,7 @@ LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextMo
       {.max_rows = {batch_tokens(options.max_tokens, device)}, .max_samples = options.max_samples},
       data::Shuffle::kNo, /*seed=*/0);
   const int64_t width = outputs.num_outputs();
-  std::vector<double> table(static_cast<size_t>(set.size() * (width + 2)));
+  std::vector<double> table(static_cast<size_t>(set.size() * (width + kColumnsBehind)));
   SideBySide own_passes(device);
   SideBySide& passes = options.passes == nullptr ? own_passes : *options.passes;
   passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
@@ -228,14 +240,16 @@ LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextMo
     std::vector<at::Tensor> logits;
     for (const auto& model : models) logits.push_back(label_logits(*model, batch, {}));
     const at::Tensor mean = outputs.mean_logits(logits);
-    fill_rows(outputs.probabilities(mean), outputs.losses(mean, batch), batch, table);
+    fill_rows(outputs.probabilities(mean), outputs.losses(mean, batch), overflowed_rows(logits),
+              batch, table);
   });
   distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
-  LabelPredictions found{.outputs = {}, .losses = {}, .num_outputs = width};
+  LabelPredictions found{.outputs = {}, .losses = {}, .overflowed = {}, .num_outputs = width};
   double sum = 0, divisor = 0;
-  for (auto row = table.cbegin(); row != table.cend(); row += width + 2) {
+  for (auto row = table.cbegin(); row != table.cend(); row += width + kColumnsBehind) {
     found.outputs.insert(found.outputs.end(), row, row + width);
     found.losses.push_back(row[width]);
+    found.overflowed.push_back(row[width + 2] != 0 ? 1 : 0);
     sum += row[width];
     divisor += row[width + 1];
   }

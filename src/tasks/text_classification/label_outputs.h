@@ -66,7 +66,9 @@ std::vector<double> class_weights(const experiment::TextClassificationOptions& o
 struct LabelPredictions {
   std::vector<double> outputs;  ///< probabilities or values [N * L]
   std::vector<double> losses;   ///< [N]: each as part of the mean
-  double loss = 0;              ///< what training minimises, without dropout
+  /// [N]: whether a model gave values that are infinite or NaN, which may look like probabilities.
+  std::vector<uint8_t> overflowed = {};
+  double loss = 0;  ///< what training minimises, without dropout
   int64_t num_outputs = 1;
 
   /// Of sample `i`.

@@ -153,7 +153,8 @@ TextFacts TextClassificationTask::facts_of(const std::string& name,
       .samples = set.size(),
       .counts = {.tokens = data::tokens(set.samples).num_rows(), .unknown = set.unknown},
       .cut_samples = set.cut_samples,
-      .cut_tokens = set.cut_tokens};
+      .cut_tokens = set.cut_tokens,
+      .left_out = set.bad};
   if (set.skipped > 0) {
     facts.more.emplace_back("left out", counted(set.skipped, "row") + " labelled " +
                                             printable(options_.data.skipped_label, 60));

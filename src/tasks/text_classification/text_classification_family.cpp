@@ -44,6 +44,13 @@ void warn_of_wrong_column(const experiment::TextClassificationOptions& options, 
   }
 }
 
+void warn_of_labels_alike(const data::LabelledOptions& data, const data::Labels& labels) {
+  for (const auto& alike : data::labels_alike(labels.names())) {
+    log::warn((data.labels.empty() ? "data.train: labels " : "data.labels: ") + alike + "; " +
+              data::kLabelsAlikeAdvice);
+  }
+}
+
 // Another run's head means the labels in its own order: with the same labels that order is taken.
 std::optional<data::Labels> first_labels(const experiment::Experiment& experiment) {
   const auto& data = sections_of(experiment).data;
@@ -51,6 +58,7 @@ std::optional<data::Labels> first_labels(const experiment::Experiment& experimen
   auto own = data::find_labels(data, &num_texts);
   if (!own) return own;
   if (num_texts > 0) warn_of_wrong_column(sections_of(experiment), own->size(), num_texts);
+  warn_of_labels_alike(data, *own);
   const auto others = labels_of_other_run(experiment);
   if (!others || others->names() == own->names()) return own;
   const bool same_names = sorted(others->names()) == sorted(own->names());

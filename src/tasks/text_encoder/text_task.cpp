@@ -10,6 +10,7 @@
 #include "models/registry.h"
 #include "runs/initial_weights.h"
 #include "tasks/open_initial_run.h"
+#include "tasks/left_out.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
@@ -75,10 +76,17 @@ std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
                                                   " above data.max_text_tokens");
     }
     facts.emplace_back(text.name + ", unknown tokens", percent_text(text.counts.unknown_rate()));
+    if (text.left_out.count > 0) facts.emplace_back(text.name + ", left out", text.left_out.text());
     for (const auto& [name, value] : text.more) facts.emplace_back(text.name + ", " + name, value);
   }
   facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
   return facts;
+}
+
+std::vector<std::string> TextTask::notes() const {
+  std::vector<std::string> notes;
+  for (const TextFacts& text : text_facts()) add_note_of_left_out(text.name, text.left_out, notes);
+  return notes;
 }
 
 int64_t TextTask::update_bound() const {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/bad_samples.h"
 #include "data/batch_source.h"
 #include "experiment/known_text.h"
 #include "experiment/text_sections.h"
@@ -21,6 +22,7 @@ struct TextFacts {
   int64_t samples = 0;
   experiment::TokenCounts counts = {};
   int64_t cut_samples = 0, cut_tokens = 0;
+  data::LeftOut left_out = {};  ///< by data.bad_samples
   /// What else there is to tell: {"left out", "12 rows without a label"}.
   std::vector<std::pair<std::string, std::string>> more = {};
 };
@@ -44,6 +46,7 @@ class TextTask : public FamilyTask {
   std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
+  std::vector<std::string> notes() const override;
   int64_t prefetch() const override { return sections().prefetch; }
   int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/named_output.h"
 #include "base/text.h"
 #include "data/pairs/parallel_input.h"
 #include "distributed/agreement.h"
@@ -14,6 +15,8 @@
 #include "experiment/num_threads.h"
 #include "store/manifest.h"
 #include "tasks/described_by.h"
+#include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/head_scores.h"
@@ -178,7 +181,7 @@ void write_files(const EvalRequest& request, const data::DataOptions& options,
                  const CorpusScore& score) {
   const auto write = [&](const std::string& path, const auto& line_of, const std::string& missing) {
     if (path.empty()) return;
-    write_file_atomic(path, pair_lines(corpus, options, tokenizers, line_of, missing));
+    write_named_output(path, pair_lines(corpus, options, tokenizers, line_of, missing));
   };
   const auto translation = [&](int64_t sample) {
     return score.hypotheses[static_cast<size_t>(sample)];
@@ -223,6 +226,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                     corpus_fact(text.text, corpus.get()),
                                     {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
                                     {"--per-line", per_pair ? "yes" : "no"}});
+    if (group.is_root()) warn_of_left_out(corpus->filters().left_out);
     const std::string split =
         split_beforehand(translation_of(experiment).tokenizer, *run.tokenizers.tgt, corpus.get());
     if (translate && group.is_root() && !split.empty())
@@ -238,6 +242,9 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                    .loss = translation_of(experiment).loss,
                                    .group = group}),
                      text.name});
+    if (!std::isfinite(heads.back().score.nll)) {
+      refuse_not_finite(text.name + " " + text.text, "its nll", request.run_directory);
+    }
     if (group.is_root()) {
       write_files(request, text.data, *corpus, run.tokenizers, heads.back().score);
     }

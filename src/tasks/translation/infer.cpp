@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "experiment/heads.h"
 #include "report/line_progress.h"
 #include "report/terminal.h"
+#include "tasks/finite_answers.h"
 #include "tasks/translation/commands.h"
 #include "tasks/translation/load_run.h"
 #include "tasks/translation/second_source.h"
@@ -205,6 +207,7 @@ class LineTranslator {
     size_t next = 0;
     for (size_t i = 0; i < lines.size(); ++i) {
       const bool translated = next < places.size() && places[next] == i;
+      if (translated) require_finite(lines[i], results[next]);
       print(lines[i], translated ? results[next] : std::vector<decoding::Hypothesis>{});
       next += translated ? 1 : 0;
     }
@@ -212,6 +215,13 @@ class LineTranslator {
     first_ += static_cast<int64_t>(lines.size());
     progress_->update(first_);
     lines.clear();
+  }
+
+  void require_finite(const Line& line, const std::vector<decoding::Hypothesis>& found) const {
+    for (const auto& hypothesis : found) {
+      if (std::isfinite(hypothesis.score)) continue;
+      refuse_not_finite(line.input.place, "the translation of this line", request_.run_directory);
+    }
   }
 
   void encode(Line& line) const {
@@ -269,7 +279,7 @@ class LineTranslator {
 
   void print_text(const Line& line, const decoding::Hypothesis& hypothesis) {
     if (request_.translation.scores) std::cout << fixed(hypothesis.score, 4) << "\t";
-    std::cout << run_.tokenizers.tgt->decode(hypothesis.ids);
+    std::cout << shown_on_stdout(run_.tokenizers.tgt->decode(hypothesis.ids));
     if (request_.translation.alignments) std::cout << "\t" << alignment_text(line, hypothesis);
   }
 
@@ -290,7 +300,9 @@ class LineTranslator {
       list.push_back(entry);
     }
     json["hypotheses"] = list;
-    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << shown_on_stdout(
+                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+              << "\n";
   }
 
   // For each target piece the source piece it looks at most: mean cross-attention of one layer.

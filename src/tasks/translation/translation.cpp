@@ -21,6 +21,7 @@
 #include "losses/registry.h"
 #include "metrics/scorers.h"
 #include "models/registry.h"
+#include "tasks/left_out.h"
 #include "tasks/translation/corpus_fact.h"
 #include "tasks/translation/ensemble_loss.h"
 #include "tasks/translation/head_scores.h"
@@ -431,6 +432,17 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::facts() const 
   return facts;
 }
 
+std::vector<std::string> TranslationTask::notes() const {
+  std::vector<std::string> notes;
+  for (const Part& part : parts_) {
+    add_note_of_left_out(part.head.called("training text"), part.train->filters().left_out, notes);
+    if (!part.valid) continue;
+    add_note_of_left_out(part.head.called("validation text"), part.valid->filters().left_out,
+                         notes);
+  }
+  return notes;
+}
+
 void TranslationTask::add_train_facts(
     const Part& part, std::vector<std::pair<std::string, std::string>>& facts) const {
   facts.emplace_back(part.head.called("training pairs"), with_thousands(part.train->num_pairs()));
@@ -453,6 +465,9 @@ void TranslationTask::add_filter_facts(
   skipped("too long", filters.too_long);
   skipped("length ratio", filters.ratio);
   skipped("invalid UTF-8", filters.invalid_utf8);
+  if (filters.left_out.count > 0) {
+    facts.emplace_back(part.head.called("training text, left out"), filters.left_out.text());
+  }
   if (filters.truncated > 0) facts.push_back(cut_fact(part.head.called("truncated"), *part.train));
   if (filters.replaced > 0) {
     facts.emplace_back(part.head.called("invalid UTF-8 replaced"),
@@ -467,6 +482,9 @@ void TranslationTask::add_valid_facts(
     const Part& part, std::vector<std::pair<std::string, std::string>>& facts) const {
   if (!part.valid) return;
   facts.emplace_back(part.head.called("validation pairs"), with_thousands(part.valid->num_pairs()));
+  if (const auto& left_out = part.valid->filters().left_out; left_out.count > 0) {
+    facts.emplace_back(part.head.called("validation text, left out"), left_out.text());
+  }
   if (part.valid->filters().truncated > 0) {
     facts.push_back(cut_fact(part.head.called("validation text, truncated"), *part.valid));
   }

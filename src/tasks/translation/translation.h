@@ -105,6 +105,7 @@ class TranslationTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   /// Corpus, vocabulary and filters.
   std::vector<std::pair<std::string, std::string>> facts() const override;
+  std::vector<std::string> notes() const override;
   int64_t prefetch() const override { return options_.data.prefetch; }
   int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;

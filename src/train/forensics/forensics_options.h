@@ -49,8 +49,8 @@ struct ForensicsOptions {
               "weights of that moment; 0 = none",
               at_least(0), {.change = Change::kFree}),
         field(&O::spike_zscore, "spike_zscore",
-              "a loss or gradient norm so many standard deviations above its moving mean is a "
-              "spike; 0 = off",
+              "a loss or gradient norm so many standard deviations above its moving mean, in "
+              "logarithms, is a spike; 0 = off",
               at_least(0))
             .also_called({"spike_threshold"}),
         field(&O::spike_policy, "spike_policy",

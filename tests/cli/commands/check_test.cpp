@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/cli/program.h"
 
 namespace stretto::testing {
@@ -33,7 +35,7 @@ TEST(CheckWithoutEngine, LooksAtEverythingWhereNoTensorIsNamed) {
 
 TEST(CheckWithoutEngine, SaysElsewhereThatPatternsWereNotLookedAt) {
   const WithoutEngine lab;
-  const std::string why = "there is no libstretto_engine.so on this machine\n";
+  const std::string why = "there is no libstretto_engine.so on this machine";
   auto outcome = lab.check(std::string("--elsewhere ") + kGroups);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "not looked at: `optim.groups`: " + why)) << outcome.out;
@@ -42,13 +44,19 @@ TEST(CheckWithoutEngine, SaysElsewhereThatPatternsWereNotLookedAt) {
   EXPECT_TRUE(has(outcome.out, "not looked at: `optim.no_decay`: " + why)) << outcome.out;
 }
 
-TEST(CheckWithoutEngine, SaysItOfEveryKeyWithPatterns) {
+TEST(CheckWithoutEngine, SaysItOfEveryKeyWithPatternsInOneLineBelow) {
   const auto outcome =
       WithoutEngine().check(std::string("--elsewhere 'train.freeze=[\"encodr.*\"]' ") + kGroups);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const size_t verdict = outcome.out.find("my.toml: no errors in what was looked at");
+  const size_t line = outcome.out.find("not looked at: ");
+  ASSERT_NE(verdict, std::string::npos) << outcome.out;
+  EXPECT_LT(verdict, line) << outcome.out;
+  const std::string told = outcome.out.substr(line);
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
   for (const char* key : {"optim.groups", "train.freeze"}) {
-    EXPECT_TRUE(has(outcome.out, std::string("not looked at: `") + key +
-                                     "`: there is no libstretto_engine.so on this machine\n"))
+    EXPECT_TRUE(
+        has(told, std::string("`") + key + "`: there is no libstretto_engine.so on this machine; "))
         << outcome.out;
   }
 }
@@ -56,21 +64,38 @@ TEST(CheckWithoutEngine, SaysItOfEveryKeyWithPatterns) {
 TEST(CheckWithoutEngine, NamesAllThatWaitsForASoundModel) {
   const WithoutEngine lab;
   const std::string words = std::string(" --elsewhere 'train.freeze=[\"encodr.*\"]' ") + kGroups;
-  const std::string from = "not looked at: `train.init_from`: ";
-  const std::string weights = from + "weights, until the model has no errors\n";
+  const std::string waiting = "not compared until the model has no errors: ";
   auto outcome = lab.check("model.d_model=7 train.init_from=." + words);
   EXPECT_EQ(outcome.code, 2);
-  for (const char* key : {"optim.groups", "train.freeze"}) {
-    EXPECT_TRUE(has(outcome.out, std::string("not looked at: `") + key +
-                                     "`: patterns of tensors, until the model has no errors\n"))
-        << outcome.out;
+  EXPECT_TRUE(has(outcome.out, waiting)) << outcome.out;
+  for (const char* key : {"`optim.groups`", "`train.freeze`", "`train.init_from`"}) {
+    EXPECT_TRUE(has(outcome.out, key)) << outcome.out;
   }
-  EXPECT_TRUE(has(outcome.out, weights)) << outcome.out;
-  outcome = lab.check("model.d_model=7 train.init_from=no_run" + words);
-  EXPECT_TRUE(has(outcome.out, from + "no file ")) << outcome.out;
-  EXPECT_FALSE(has(outcome.out, weights)) << outcome.out << "once is enough";
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
   outcome = lab.check("model.d_model=7" + words);
-  EXPECT_FALSE(has(outcome.out, from)) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, waiting)) << outcome.out;
+  EXPECT_FALSE(has(outcome.out, "train.init_from")) << outcome.out;
+}
+
+// A recipe that trains its tokenizer leaves something for --full; beside an error nobody asks.
+TEST(CheckWithoutEngine, ErrorsComeFirstAndWhatWasNotLookedAtWaits) {
+  const WithoutEngine lab;
+  lab.folder.write("bare.tsv", "red\tno\nblue\tyes\ngreen\tno\n");
+  lab.folder.write("my.toml",
+                   "[task]\nname = \"text_classification\"\n[data]\ntrain = [\"bare.tsv\"]\n"
+                   "text = \"1\"\nlabel = \"2\"\n[train]\nmax_steps = 9000\n");
+  auto outcome = lab.check("");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LT(outcome.out.find("my.toml: no errors in what was looked at"),
+            outcome.out.find("not looked at: `tokenizer.vocab_size`: "))
+      << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("; --full looks at all that is on this machine\n"))
+      << outcome.out;
+  outcome = lab.shell("./stretto check my.toml optim.lrr=1 2>&1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(outcome.out.starts_with("error: command line, `optim.lrr=1`: ")) << outcome.out;
+  EXPECT_TRUE(has(outcome.out, "\nnote: my.toml:4:1: ")) << outcome.out;
+  EXPECT_FALSE(has(outcome.out, "not looked at")) << outcome.out;
 }
 
 TEST(CheckWithoutEngine, IsToldWhatTrainingHereWouldSayOfPatterns) {

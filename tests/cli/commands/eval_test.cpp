@@ -52,8 +52,9 @@ TEST_F(ReadingKeys, AreFreeForEvalAndInferAlone) {
   for (const char* command : {"eval", "infer"}) {
     const std::string error = said({command, "run", "data.text2=two", "data.label_separator=,"});
     expect_in("`data.label_separator`: fixed, since the run was trained with another value", error);
-    expect_in("how files are read: data.format, data.header, data.encoding, data.text, data.text2",
-              error);
+    expect_in(
+        "how files are read: data.format, data.separator, data.header, data.encoding, data.text",
+        error);
     EXPECT_FALSE(has(error, "`data.text2`: fixed")) << error;
   }
   program_.folder.write("run/checkpoints/step_00000001/manifest.json", "{}");
@@ -73,11 +74,11 @@ TEST_F(ReadingKeys, AnOverrideOfAFixedKeyIsToldBeforeARuleIsAsked) {
       EXPECT_FALSE(has(error, "config.toml:")) << command << ": " << error;
     }
   }
-  expect_in("how files are read: data.format, data.header",
+  expect_in("how files are read: data.format, data.separator, data.header",
             said({"eval", "run", "task.name=masked_lm"}));
   const std::string both = said({"eval", "run", "eval.max_tokns=9", "model.num_heads=7"});
   expect_in("`model.num_heads`" + fixed, both);
-  expect_in("did you mean `eval.max_tokens`?", both);
+  expect_in("perhaps you meant `eval.max_tokens`?", both);
 }
 
 TEST_F(ReadingKeys, AFileOfDataLeavesTheKeysBehindItAlone) {

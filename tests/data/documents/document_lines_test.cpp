@@ -48,6 +48,29 @@ TEST(DocumentLines, BadLinesAreNamed) {
   EXPECT_NE(std::string(error.what()).find("t.txt:3"), std::string::npos) << error.what();
 }
 
+TEST(DocumentLines, BadLinesAreLeftOutOrNamedTogether) {
+  const std::string_view text("a\nb\0\n\0\n\nc\nd\0\n", 13);
+  const auto read = [&](BadSamples& bad) {
+    DocumentLines lines(std::make_unique<testing::MemoryStream>(text), "t.txt",
+                        DocumentEnd::kBlankLine, &bad);
+    std::string found;
+    std::string_view line;
+    for (bool begins = false; lines.next(line, begins);) {
+      found += (begins ? "#" : "") + std::string(line) + "|";
+    }
+    return found;
+  };
+  BadSamples skip({.skips = true});
+  EXPECT_EQ(read(skip), "#a|#c|");
+  EXPECT_EQ(skip.left_out().count, 3);
+  EXPECT_EQ(skip.left_out().first[1].fault, ":3:1: a NUL byte, so this is not UTF-8 text");
+  BadSamples stop;
+  const Error error = testing::failure(ExitCode::kBadData, [&] { read(stop); });
+  EXPECT_TRUE(std::string(error.what()).starts_with("t.txt:2:2: a NUL byte")) << error.what();
+  EXPECT_NE(std::string(error.what()).find("2 more: 3:1: a NUL byte"), std::string::npos)
+      << error.what();
+}
+
 TEST(DocumentLines, ReadsCompressedFiles) {
   const testing::TempDir folder;
   const std::string path = (folder / "t.gz").string();

@@ -71,6 +71,29 @@ TEST_F(DocumentsTest, IsFoundAgainByContentAndKind) {
   EXPECT_FALSE(open({folder_.write("other.txt", text + "w1\n")})->from_cache());
 }
 
+TEST_F(DocumentsTest, BadLinesAreLeftOutCountedAndKeptInTheCache) {
+  const std::string text = "w0\n" + std::string("w1\0\n", 4) + "w2\n";
+  const auto open_with = [&](const std::string& name, const BadSampleRule& rule) {
+    return open_documents({.paths = {folder_.write("other.txt", "w9\n"), folder_.write(name, text)},
+                           .cache_dir = (folder_ / "cache").string(),
+                           .threads = 2,
+                           .key = "data.train",
+                           .bad_samples = rule},
+                          *tokenizer_);
+  };
+  failure(ExitCode::kBadData, [&] { open_with("a.txt", {}); });
+  const auto made = open_with("a.txt", {.skips = true});
+  EXPECT_EQ(all_ids(*made), (Ids{14, kSep, 5, 7, kSep}));
+  EXPECT_EQ(made->left_out().count, 1);
+  const auto found = open_with("moved.txt", {.skips = true});
+  EXPECT_TRUE(found->from_cache());
+  ASSERT_EQ(found->left_out().first.size(), 1U);
+  EXPECT_EQ(found->left_out().first[0].file, (folder_ / "moved.txt").string());
+  EXPECT_EQ(found->left_out().first[0].fault, ":2:3: a NUL byte, so this is not UTF-8 text");
+  failure(ExitCode::kBadData, [&] { open_with("a.txt", {.skips = true, .most = 0}); });
+  failure(ExitCode::kBadData, [&] { open_with("a.txt", {}); });
+}
+
 TEST_F(DocumentsTest, DamagedFilesAreMadeAgain) {
   const std::string path = folder_.write("a.txt", documents_text(50, 6));
   const Ids ids = all_ids(*open({path}));

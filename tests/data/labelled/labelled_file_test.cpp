@@ -311,6 +311,108 @@ TEST(LabelledFile, KnowsItsFormatByTheEndingOfItsName) {
   EXPECT_EQ(rows[1].text, "y");
 }
 
+TEST(LabelledFile, NamesUpToTenBadRowsAtOnce) {
+  const std::string bad = "text\tlabel\na\t1\nb\n\t1\nc\t\nd\t1\n";
+  const Error error = refusal(ExitCode::kBadData, "a.tsv", bad);
+  EXPECT_EQ(std::string(error.what()),
+            "a.tsv:3: 1 field, where the header has 2; 2 more: 4: an empty text; 5: no "
+            "label");
+  EXPECT_NE(error.advice().find("data.bad_samples"), std::string::npos) << error.advice();
+  std::string many = "text\tlabel\n";
+  for (int i = 0; i < 30; ++i) many += "b\n";
+  const Error ten = refusal(ExitCode::kBadData, "a.tsv", many);
+  EXPECT_NE(std::string(ten.what()).find("at least 9 more"), std::string::npos);
+  EXPECT_EQ(std::string(ten.what()).find("; 12: "), std::string::npos) << ten.what();
+  // What makes the rest of the file unreadable comes behind them.
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv", "text,label\na\n\"b,1\nc,1\n").what()),
+            "a.csv:2: 1 field, where the header has 2");
+}
+
+TEST(LabelledFile, LeavesOutBadRowsWhereTold) {
+  const std::string text =
+      "text\tlabel\na\t1\nb\n\t1\n\xFF\t1\nc\t2\n" + std::string("d\0\t1\n", 5) + "e\t1\n";
+  BadSamples bad({.skips = true, .most = 4});
+  auto reader = LabelledReader(std::make_unique<testing::MemoryStream>(text), "a.tsv", {}, &bad);
+  std::vector<std::string> texts;
+  for (LabelledRow row; reader.next(row);) texts.push_back(row.text + std::to_string(row.line));
+  EXPECT_EQ(texts, (Labelled{"a2", "c6", "e8"}));
+  EXPECT_EQ(bad.left_out().count, 4);
+  EXPECT_EQ(
+      bad.left_out().text(),
+      "4 bad samples: a.tsv:3: 1 field, where the header has 2; 4: an empty text; 5: not UTF-8; "
+      "7:2: a NUL byte, so this is not UTF-8 text");
+  const LabelledColumns few{.bad_samples = {.skips = true, .most = 3}};
+  EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.tsv", text, few).what())
+                .find("more than data.max_bad_samples = 3"),
+            std::string::npos);
+  const LabelledColumns skip{.bad_samples = {.skips = true}};
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\nb\nb\n", skip).what()),
+            "a.tsv: there are no rows but 2 bad samples");
+  // A quote that stays open has taken the rest of the file: that is no fault of one row.
+  refusal(ExitCode::kBadData, "a.csv", "text,label\na,1\n\"b,1\nc,1\n", skip);
+  const auto rows = rows_of("a.jsonl",
+                            "{\"text\": \"x\", \"label\": 1}\n{\"text\": 1}\n{\n"
+                            "{\"text\": \"y\", \"label\": 2}\n",
+                            skip);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows[1].line, 4);
+}
+
+TEST(LabelledFile, ReadsOtherSeparators) {
+  const LabelledColumns semicolons{.separator = ";"};
+  EXPECT_EQ(rows_of("a.csv", "text;label\n\"a;b, c\";1\n", semicolons)[0].text, "a;b, c");
+  EXPECT_EQ(rows_of("a.tsv", "text|label\n\"a\tb|1\n", {.separator = "|"})[0].text, "\"a\tb");
+  EXPECT_EQ(rows_of("a.csv", "text\tlabel\na,b\t1\n", {.separator = "\t"})[0].text, "a,b");
+  EXPECT_EQ(
+      refusal(ExitCode::kBadData, "a.tsv", "text;label\na\n", semicolons).advice(),
+      "one `;` stands between two fields, and none within a text; data.format = \"csv\" reads "
+      "quoted fields");
+}
+
+TEST(LabelledFile, AnswersAHeaderOfOneColumnWithItsSeparator) {
+  const auto advice = [](const std::string& name, const std::string& header,
+                         const LabelledColumns& columns = {}) {
+    const Error error = refusal(ExitCode::kUsage, name, header + "\n", columns);
+    EXPECT_NE(std::string(error.what()).find("its first line is one column: `"), std::string::npos)
+        << error.what();
+    return error.advice();
+  };
+  EXPECT_EQ(advice("a.tsv", "text;label"), "set data.separator = \";\"");
+  EXPECT_EQ(advice("a.csv", "text|id|label"), "set data.separator = \"|\"");
+  EXPECT_EQ(advice("a.csv", "text\tlabel"), "set data.separator = \"\\t\"");
+  EXPECT_EQ(advice("a.tsv", "text,label"),
+            "set data.separator = \",\", or data.format = \"csv\" where fields have quotes");
+  EXPECT_EQ(advice("a.tsv", "a good film;1", {.text = "1", .label = "2", .header = false}),
+            "set data.separator = \";\"");
+  EXPECT_EQ(refusal(ExitCode::kUsage, "a.tsv", "sentence\nx\n").advice(), "there are sentence");
+}
+
+TEST(LabelledFile, RefusesLinesThatEndWithCrAlone) {
+  const Error error = refusal(ExitCode::kBadData, "a.tsv", "text\tlabel\rx\t1\ry\t2\r");
+  EXPECT_NE(std::string(error.what()).find("a.tsv: lines end with CR alone"), std::string::npos);
+  EXPECT_NE(error.advice().find("tr '\\r' '\\n'"), std::string::npos) << error.advice();
+}
+
+TEST(LabelledFile, RefusesLabelsOfSeveralLines) {
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv", "text,label\nx,\"a\nb\"\n").what()),
+            "a.csv:2: label `a\\x0ab` has a tab or a line end");
+  for (const char* label : {"a\\tb", "a\\nb", "a\\rb"}) {
+    EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.jsonl",
+                                  std::string("{\"text\": \"x\", \"label\": \"") + label + "\"}\n")
+                              .what())
+                  .find("has a tab or a line end"),
+              std::string::npos);
+  }
+}
+
+TEST(LabelledFile, SaysWhatToDoWithAKeyThatStandsTwice) {
+  const Error error =
+      refusal(ExitCode::kBadData, "a.jsonl", "{\"text\": \"x\", \"text\": \"y\", \"label\": 1}\n");
+  EXPECT_NE(error.advice().find("in which each key stands once"), std::string::npos)
+      << error.advice();
+  EXPECT_EQ(error.advice().find("whole copy"), std::string::npos) << error.advice();
+}
+
 TEST(LabelledFile, NamesThePlaceOfARow) {
   auto reader = open("a.tsv", "text\tlabel\nx\ty\n", {});
   LabelledRow row;

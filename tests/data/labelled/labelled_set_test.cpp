@@ -85,6 +85,56 @@ TEST_F(LabelledSetTest, AnUnknownLabelIsAnErrorWithItsLine) {
   EXPECT_NE(error.advice().find("did you mean `yes`"), std::string::npos) << error.advice();
 }
 
+TEST_F(LabelledSetTest, NamesUnknownLabelsAmongOtherBadRows) {
+  options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyess\nin\nwho\tnope\nin\tno\n")};
+  const auto labels = Labels::given({"yes", "no"});
+  const Error error = testing::failure(ExitCode::kBadData, [&] { read(&labels); });
+  EXPECT_NE(std::string(error.what())
+                .find("a.tsv:2: unknown label `yess`; 2 more: 3: 1 field, where the "
+                      "header has 2; 4: unknown label `nope`"),
+            std::string::npos)
+      << error.what();
+}
+
+TEST_F(LabelledSetTest, LeavesOutBadRowsOfAllFiles) {
+  options_.bad_samples = "skip";
+  options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyes\nin\nanna\tmaybe\n"),
+                    folder_.write("b.tsv", "text\tlabel\n\tyes\noslo\tno\n")};
+  const auto labels = Labels::given({"yes", "no"});
+  const auto set = read(&labels, KeepTexts::kYes);
+  EXPECT_EQ(set.size(), 2);
+  ASSERT_EQ(set.rows.size(), 2U);
+  EXPECT_EQ(set.rows[1].text, "oslo");
+  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{0, 1}));
+  EXPECT_EQ(set.bad.count, 3);
+  ASSERT_EQ(set.bad.first.size(), 3U);
+  EXPECT_EQ(set.bad.first[1].fault, ":4: unknown label `maybe`");
+  EXPECT_EQ(set.bad.first[2].fault, ":2: an empty text");
+  // The same rows are labels, and lines for a tokenizer.
+  EXPECT_EQ(find_labels(options_)->names(), (std::vector<std::string>{"maybe", "no", "yes"}));
+  const auto lines = open_labelled_texts(options_);
+  int64_t count = 0;
+  for (std::string line; lines->next(line);) ++count;
+  EXPECT_EQ(count, 3);
+  options_.max_bad_samples = 2;
+  testing::failure(ExitCode::kBadData, [&] { read(&labels); });
+  options_.max_bad_samples = 1;
+  testing::failure(ExitCode::kBadData, [&] { find_labels(options_); });
+  options_.max_bad_samples = 10;
+  const auto others = Labels::given({"a", "b"});
+  const Error none = testing::failure(ExitCode::kBadData, [&] { read(&others); });
+  EXPECT_NE(std::string(none.what()).find("no sample is left"), std::string::npos) << none.what();
+}
+
+TEST_F(LabelledSetTest, ARuleThatSkipsChangesNothingWithoutBadRows) {
+  options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyes\nin\tno\n")};
+  const auto labels = Labels::given({"yes", "no"});
+  const auto hash = read(&labels).hash;
+  options_.bad_samples = "skip";
+  EXPECT_EQ(read(&labels).hash, hash);
+  EXPECT_EQ(read(&labels).bad.count, 0);
+}
+
 TEST_F(LabelledSetTest, NotesAHeaderThatLooksLikeASample) {
   options_.text = "1";
   options_.label = "2";

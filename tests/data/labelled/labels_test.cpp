@@ -47,6 +47,23 @@ TEST(Labels, ListAFewWhereThereAreMany) {
   EXPECT_EQ(advice({std::string(50, 'x')}, "y"), "known: " + std::string(40, 'x') + "…");
 }
 
+TEST(Labels, ThatMayBeMeantAsOneAreNamed) {
+  EXPECT_EQ(labels_alike(Names{"01", "1", "1.0", "2", "no", "yes"}),
+            (Names{"`01`, `1` and `1.0` are one number"}));
+  EXPECT_EQ(labels_alike(Names{"Very  good", "very good", "bad", "É", "é"}),
+            (Names{"`Very  good` and `very good` differ in case or white space alone",
+                   "`É` and `é` differ in case or white space alone"}));
+  EXPECT_TRUE(labels_alike(Names{"0", "1", "-1", "a", "b", "nan", "inf", "1 2", "é", "e"}).empty());
+  EXPECT_EQ(labels_alike(Names{"0", "-0"}).size(), 1U);
+}
+
+TEST(Labels, MayBeNoneOfSeveralLines) {
+  EXPECT_TRUE(is_one_line("very good"));
+  for (const char* label : {"a\tb", "a\nb", "a\rb", "a\vb", "\f"}) {
+    EXPECT_FALSE(is_one_line(label));
+  }
+}
+
 TEST(Labels, RefuseListsThatAreNone) {
   for (const auto& names : {Names{}, Names{"a", ""}, Names{"a", "b", "a"}}) {
     testing::failure(ExitCode::kUsage, [&] { Labels::given(names); });

@@ -44,6 +44,70 @@ class CorpusLooks : public CorpusFixture {
   }
 };
 
+TEST_F(CorpusLooks, AndTheCorpusNameUpToTenBadPairsAtOnce) {
+  auto o = options(50);
+  o.train_src = {write("a.src", "w1\nw2\n" + std::string("\0\n", 2) + "w3\nw4\n")};
+  o.train_tgt = {
+      write("a.tgt", "w1\n" + std::string("a\0\n", 3) + "w2\nw3\n" + std::string("\0\n", 2))};
+  expect_the_same(o);
+  const std::string said = failure(ExitCode::kBadData, [&] { open(o); });
+  EXPECT_TRUE(contains(said, o.train_tgt[0] + ":2:2: a NUL byte")) << said;
+  EXPECT_TRUE(contains(said, "2 more: a.src:3:1: a NUL byte")) << said;
+  EXPECT_THROW(open(o), TargetError);
+  EXPECT_THROW(check_lines(o, Split::kTrain, always), TargetError);
+  auto many = options(50);
+  many.train_src = {write("b.src", sentences(30, 3))};
+  many.train_tgt = {write("b.tgt", sentences(30, 4))};
+  many.max_tgt_tokens = 1;
+  many.too_long = "error";
+  expect_the_same(many);
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(many); }), "at least 9 more"));
+  // Unequal counts come behind bad pairs.
+  auto unequal = o;
+  unequal.train_src = {write("c.src", std::string("\0\n", 2) + "w3\nw4\n")};
+  unequal.train_tgt = {write("c.tgt", "w1\nw3\n")};
+  expect_the_same(unequal);
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(unequal); }), "a NUL byte"));
+}
+
+TEST_F(CorpusLooks, AndTheCorpusLeaveOutBadPairsWhereTold) {
+  auto o = options(50);
+  o.bad_samples = "skip";
+  o.train_src = {write("a.src", "w1\n" + std::string("\0\n", 2) + "w2\n\xFF\nw3\n")};
+  o.train_tgt = {write("a.tgt", "w1\nw1\n" + std::string("a\0\n", 3) + "w1\nw3\n")};
+  o.invalid_utf8 = "error";
+  expect_the_same(o);
+  EXPECT_EQ(check_lines(o, Split::kTrain, always).pairs, 2);
+  EXPECT_EQ(count_pieces(o, Split::kTrain, tokenizers_, always).src.pieces, 2);
+  const auto corpus = open(o);
+  EXPECT_EQ(corpus->num_pairs(), 2);
+  EXPECT_EQ(corpus->src(1), (std::vector<int64_t>{7, kEos}));
+  EXPECT_EQ(corpus->filters().kept, 2);
+  EXPECT_EQ(corpus->filters().left_out.text(),
+            "3 bad samples: " + o.train_src[0] + ":2:1: a NUL byte, so this is not UTF-8 text; " +
+                o.train_tgt[0] + ":3:2: a NUL byte, so this is not UTF-8 text; " + o.train_src[0] +
+                ":4: this line is not valid UTF-8");
+  const auto again = open(o, Split::kTrain, 1);
+  EXPECT_TRUE(again->from_cache());
+  EXPECT_EQ(again->filters().left_out.text(), corpus->filters().left_out.text());
+  o.max_bad_samples = 2;
+  expect_the_same(o);
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }), "data.max_bad_samples = 2"));
+  o.max_bad_samples = 3;
+  o.bad_samples = "stop";
+  expect_the_same(o);
+  // Lines without a column, and nothing else.
+  auto tsv = options(50);
+  tsv.train_src.clear();
+  tsv.train_tgt.clear();
+  tsv.train_tsv = {write("a.tsv", "w1\nw2\n")};
+  tsv.bad_samples = "skip";
+  expect_the_same(tsv);
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(tsv); }), "2 bad samples: "));
+  tsv.train_tsv = {write("b.tsv", "w1\nw2\tw3\n")};
+  EXPECT_EQ(open(tsv)->num_pairs(), 1);
+}
+
 TEST_F(CorpusLooks, SayWhatMakingTheCorpusWouldSay) {
   auto o = options(50);
   expect_the_same(o);

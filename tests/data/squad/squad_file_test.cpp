@@ -9,9 +9,12 @@
 namespace stretto::data {
 namespace {
 
-SquadData parsed(const std::string& json, const SquadReading& reading = {}) {
+SquadData parsed(const std::string& json, const SquadReading& reading = {},
+                 const std::string& name = "dev.json") {
   SquadData data;
-  parse_squad(json, "dev.json", reading, data);
+  BadSamples bad(reading.bad_samples);
+  parse_squad(json, name, reading, data, bad);
+  data.bad = bad.left_out();
   return data;
 }
 
@@ -46,7 +49,7 @@ TEST(SquadFile, HasParagraphsQuestionsAndAnswersInTheirOrder) {
       {"context": "Three.", "qas": []}]},
     {"paragraphs": [
       {"context": "Four.", "document_id": 7, "qas": [
-        {"id": "c", "question": "", "is_impossible": true, "answers": [],
+        {"id": "c", "question": "Third?", "is_impossible": true, "answers": [],
          "plausible_answers": [{"text": "Four", "answer_start": 0}]}]}]}]})");
   ASSERT_EQ(data.paragraphs.size(), 3);
   EXPECT_EQ(data.paragraphs[0].text, "One two.");
@@ -119,6 +122,131 @@ TEST(SquadFile, RefusesEmptyAnswersAndAnswersOfImpossibleQuestions) {
             std::string::npos);
 }
 
+TEST(SquadFile, SaysWhatFitsAnAnswerOfAnImpossibleQuestion) {
+  const Error error = refusal(
+      one_paragraph("x", R"({"id": "q", "question": "?", "is_impossible": true, "answers": [)" +
+                             answer("x", "0") + "]}"));
+  EXPECT_NE(error.advice().find("set `is_impossible` to false"), std::string::npos)
+      << error.advice();
+  EXPECT_EQ(error.advice().find("counts"), std::string::npos) << error.advice();
+}
+
+TEST(SquadFile, RecognisesAnotherUnicodeNormalisation) {
+  const auto advice = [](const std::string& context, const std::string& text) {
+    return refusal(one_paragraph(context, question("q", answer(text, "0")))).advice();
+  };
+  const std::string composed = "in Malm\u00F6 \u1EAD", apart = "Malmo\u0308 a\u0302\u0323";
+  EXPECT_NE(advice(composed, apart).find("Unicode normalisation"), std::string::npos);
+  EXPECT_NE(advice("in " + apart, "Malm\u00F6").find("Unicode normalisation"), std::string::npos);
+  EXPECT_NE(advice(composed, "Malmo").find("changed white space"), std::string::npos);
+}
+
+TEST(SquadFile, RefusesAnEmptyQuestionButForScores) {
+  const std::string empty =
+      one_paragraph("x", R"({"id": "q", "question": " ", "answers": [)" + answer("x", "0") + "]}");
+  EXPECT_NE(refused(empty).find("question q: its text is empty"), std::string::npos);
+  EXPECT_EQ(parsed(empty, {.bad_answers = BadAnswers::kIgnore}).questions.size(), 1);
+}
+
+TEST(SquadFile, TakesWholeNumbersAsIds) {
+  const auto data = parsed(one_paragraph("x", R"({"id": 17, "question": "?", "answers": []},)"
+                                              R"({"id": "18", "question": "?", "answers": []})"));
+  ASSERT_EQ(data.questions.size(), 2);
+  EXPECT_EQ(data.questions[0].id, "17");
+  EXPECT_NE(
+      refused(one_paragraph("x", R"({"id": 17, "question": "?"}, {"id": "17", "question": "?"})"))
+          .find("another question has this id"),
+      std::string::npos);
+}
+
+std::string flat(const std::string& id, const std::string& context, const std::string& texts,
+                 const std::string& begins) {
+  return R"({"id": ")" + id + R"(", "title": "T", "context": ")" + context +
+         R"(", "question": "Why?", "answers": {"text": [)" + texts + R"(], "answer_start": [)" +
+         begins + "]}}";
+}
+
+TEST(SquadFile, ReadsTheFlatFormAsAListAndAsLines) {
+  const std::string a = flat("a", "one two", R"("one", "two")", "0, 4"),
+                    b = flat("b", "one two", R"("two")", "4"), c = flat("c", "é three", "", "");
+  for (const auto& [text, name] : std::vector<std::pair<std::string, std::string>>{
+           {"[" + a + "," + b + ",\n" + c + "]", "dev.json"},
+           {a + "\n\n" + b + "\r\n" + c, "dev.json"},
+           {"\xEF\xBB\xBF" + a + "\n" + b + "\n" + c + "\n", "dev.jsonl.gz"},
+           {R"({"version": "2", "data": [)" + a + "," + b + "," + c + "]}", "dev.json"}}) {
+    const auto data = parsed(text, {.require_answers = true}, name);
+    ASSERT_EQ(data.questions.size(), 3) << text;
+    ASSERT_EQ(data.paragraphs.size(), 2) << "equal ones in a row are shared";
+    EXPECT_EQ(data.paragraphs[0].title, "T");
+    EXPECT_EQ(data.questions[0].answers.size(), 2);
+    EXPECT_EQ(data.questions[0].answers[1].begin, 4);
+    EXPECT_EQ(data.questions[1].paragraph, 0);
+    EXPECT_FALSE(data.questions[1].is_impossible);
+    EXPECT_EQ(data.questions[2].paragraph, 1);
+    EXPECT_TRUE(data.questions[2].is_impossible) << "the form has no mark for it";
+  }
+  EXPECT_EQ(parsed(a + "\n", {}, "dev.json").questions.size(), 1) << "one object";
+}
+
+TEST(SquadFile, NamesThePlacesOfBadQuestionsOfTheFlatForm) {
+  const std::string good = flat("a", "one", R"("one")", "0");
+  EXPECT_EQ(refused("[" + good + "," + flat("b", "one", R"("one")", "") + "]"),
+            "dev.json: [1].answers.answer_start: must be an array with a number for each text");
+  EXPECT_EQ(refused(good + "\n" + flat("b", "one", R"("two")", "0") + "\n"),
+            "dev.json:2: answers: question b: answer \"two\" is not at 0, where the paragraph has "
+            "\"one\"");
+  const Error twice = refusal(good + "\n{\"id\": \"b\", \"id\": \"c\"}\n");
+  EXPECT_EQ(std::string(twice.what()), "dev.json:2: key \"id\" stands twice in one object");
+  EXPECT_NE(twice.advice().find("each key stands once"), std::string::npos) << twice.advice();
+  EXPECT_NE(refusal(good + "\n{\"context\": \"x\"}\n").advice().find("the flat form"),
+            std::string::npos);
+}
+
+TEST(SquadFile, NamesUpToTenBadQuestionsAtOnce) {
+  const std::string what = refused(one_paragraph(
+      "one two", question("1", answer("two", "3")) + "," + question("2", answer("two", "4")) + "," +
+                     question("3", answer("", "0")) + R"(,{"id": "4"})"));
+  EXPECT_TRUE(what.starts_with("dev.json: data[0].paragraphs[0].qas[0].answers[0]: question 1: "))
+      << what;
+  EXPECT_NE(what.find("2 more: "), std::string::npos) << what;
+}
+
+TEST(SquadFile, StopsAtTheTenthBadQuestion) {
+  std::string questions;
+  for (int i = 0; i < 30; ++i) questions += (i > 0 ? "," : "") + question("", answer("two", "3"));
+  const Error error = refusal(one_paragraph("one two", questions));
+  EXPECT_NE(std::string(error.what()).find("; at least 9 more: "), std::string::npos);
+  EXPECT_EQ(std::string(error.what()).find("qas[10]"), std::string::npos) << error.what();
+  EXPECT_EQ(error.details().size(), kNamedBadSamples);
+}
+
+TEST(SquadFile, LeavesOutBadQuestionsWhereTold) {
+  const SquadReading skip{.bad_samples = {.skips = true, .most = 4}};
+  const std::string questions = question("1", answer("two", "3")) + "," +
+                                question("2", answer("two", "4")) + R"(,{"id": "3"},)" +
+                                question("2", "") + "," + question("1", answer("one", "0"));
+  const auto data =
+      parsed(R"({"data": [{"paragraphs": [{"context": 5}, {"context": "one two", "qas": [)" +
+                 questions + "]}]}]}",
+             skip);
+  ASSERT_EQ(data.questions.size(), 2);
+  EXPECT_EQ(data.questions[0].id, "2");
+  EXPECT_EQ(data.questions[1].id, "1") << "the id of a question that was left out is free";
+  EXPECT_EQ(data.bad.count, 4);
+  ASSERT_EQ(data.bad.first.size(), 4);
+  EXPECT_EQ(data.bad.first[0].fault,
+            ": data[0].paragraphs[0].context: must be a string, is number");
+  EXPECT_EQ(data.bad.first[2].fault, ": data[0].paragraphs[1].qas[2]: there is no `question`");
+  const std::string many = questions + "," + question("2", "");
+  EXPECT_NE(refused(one_paragraph("one two", many + "," + question("2", "")),
+                    {.bad_samples = {.skips = true, .most = 4}})
+                .find("more than data.max_bad_samples = 4"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(one_paragraph("one", R"({"id": "3"})"), skip).find("all questions were left out"),
+      std::string::npos);
+}
+
 TEST(SquadFile, SkipsAndCountsBadAnswersWhereTold) {
   const SquadReading skip{.bad_answers = BadAnswers::kSkip};
   const auto data = parsed(
@@ -155,7 +283,9 @@ TEST(SquadFile, RefusesAnIdThatOccursTwice) {
   EXPECT_EQ(refused(one_paragraph("x", twice)),
             "dev.json: data[0].paragraphs[0].qas[1]: question q1: another question has this id");
   auto data = parsed(one_paragraph("x", question("q1", "")));
-  EXPECT_THROW(parse_squad(one_paragraph("x", question("q1", "")), "other.json", {}, data), Error);
+  BadSamples bad;
+  EXPECT_THROW(parse_squad(one_paragraph("x", question("q1", "")), "other.json", {}, data, bad),
+               Error);
 }
 
 TEST(SquadFile, NamesThePlaceOfAWrongTypeOrMissingKey) {
@@ -163,7 +293,8 @@ TEST(SquadFile, NamesThePlaceOfAWrongTypeOrMissingKey) {
     const std::string what = refused(json);
     EXPECT_EQ(what, "dev.json: " + said);
   };
-  place("[]", "must be an object, is array");
+  place("7", "must be an object, is number");
+  place("[]", "there are no questions");
   place("{}", "there is no `data`");
   place(R"({"data": {}})", "data: must be an array, is object");
   place(R"({"data": [{"title": 3, "paragraphs": []}]})",
@@ -172,8 +303,8 @@ TEST(SquadFile, NamesThePlaceOfAWrongTypeOrMissingKey) {
         "data[0].paragraphs[0]: must be an object, is number");
   place(R"({"data": [{"paragraphs": [{"context": "x"}]}]})",
         "data[0].paragraphs[0]: there is no `qas`");
-  place(one_paragraph("x", R"({"id": 5, "question": "?"})"),
-        "data[0].paragraphs[0].qas[0].id: must be a string, is number");
+  place(one_paragraph("x", R"({"id": 5.5, "question": "?"})"),
+        "data[0].paragraphs[0].qas[0].id: must be a string or a whole number, is number");
   place(one_paragraph("x", R"({"id": "5", "question": "?", "is_impossible": 0})"),
         "data[0].paragraphs[0].qas[0].is_impossible: must be true or false, is number");
   place(one_paragraph("x", question("5", answer("x", "0.5"))),

@@ -96,6 +96,18 @@ TEST(LabelHead, DropoutIsThatOfEachSequenceAlone) {
   EXPECT_TRUE(at::equal(alone[0], all[2]));
 }
 
+// As inference has it: nobody gives keys to rows from which nothing is dropped.
+TEST(LabelHead, DropsNothingAtInferenceAndNeedsNoKeys) {
+  data::PackedTokens tokens;
+  for (const size_t length : {3, 2, 2}) tokens.append(std::vector<int64_t>(length, 10));
+  const auto keyless = pack(tokens, nullptr, at::kCPU);
+  ASSERT_FALSE(keyless.row_keys.defined());
+  for (const std::string pooling : {"cls", "mean"}) {
+    const LabelHead head = head_of(pooled_by(pooling, 0.4)), plain = head_of(pooled_by(pooling));
+    EXPECT_TRUE(at::equal(head.pooled(rows(), keyless, {}), plain.pooled(rows(), keyless, {})));
+  }
+}
+
 at::Tensor logits() {
   return stretto::testing::noise({4, kLabels}, 2).to(at::kDouble) * 2;
 }

@@ -71,6 +71,15 @@ TEST(AnswerFinder, AnswersAreTextsOfTheirParagraphs) {
   }
 }
 
+TEST(AnswerFinder, NamesAQuestionWhoseScoresAreNotFinite) {
+  EXPECT_EQ(found_with({}).overflowed, -1);
+  const auto model = testing::span_model();
+  const torch::NoGradGuard no_grad;
+  model->named_parameters()["head.output.weight"].fill_(3e38F);
+  const auto windows = testing::small_windows();
+  EXPECT_EQ(find_answers({model}, *windows, {}).overflowed, 0);
+}
+
 TEST(AnswerFinder, KeepsAsManyCandidatesAsItIsAskedFor) {
   const auto found = found_with({.choice = {.nbest = 5}, .num_candidates = 2});
   for (const auto& choice : found.choices) EXPECT_LE(choice.candidates.size(), 2u);

@@ -6,7 +6,7 @@
 #include "kernels/recurrent/attention_pass.h"
 #include "kernels/recurrent/cell_pass.h"
 
-/// Both directions of attentive() on the CPU, without autograd; decoding is one step of the first.
+/// What both directions of attentive() on the CPU read, without autograd.
 namespace stretto::kernels {
 
 /// The right factors of the steps' products, packed once.
@@ -62,34 +62,5 @@ struct AttentiveTrace {
   at::Tensor queries;  ///< [N, A], kept for backward only
   at::Tensor weights;  ///< flat
 };
-
-struct AttentiveResult {
-  AttentiveTrace trace;
-  RecurrentState last;
-};
-
-AttentiveResult run_forward(const AttentiveLayer& layer, const AttentivePacks& packs,
-                            const at::Tensor& x, bool keep);
-
-/// Slopes of the outputs; either may be undefined.
-struct OutputSlopes {
-  at::Tensor h, context;
-};
-
-struct AttentiveWants {
-  bool weights = true, initial = true;
-};
-
-/// Gradients of everything attentive() takes.
-struct AttentiveSlopes {
-  at::Tensor gates;
-  AttentiveWeights weights;
-  at::Tensor keys, values;
-  AttentiveState initial;
-};
-
-/// Overwrites what the trace's cells keep.
-AttentiveSlopes run_backward(const AttentiveLayer& layer, const AttentiveTrace& trace,
-                             const OutputSlopes& slopes, const AttentiveWants& wants);
 
 }  // namespace stretto::kernels

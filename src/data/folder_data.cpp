@@ -1,0 +1,62 @@
+#include "data/folder_data.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/system_info.h"
+
+namespace stretto::data {
+
+namespace fs = std::filesystem;
+
+FolderData::FolderData(fs::path directory, std::string what, bool accept)
+    : directory_(std::move(directory)), what_(std::move(what)), accept_(accept) {
+  try {
+    if (auto found = read_data_record(directory_, "")) record_ = std::move(*found);
+  } catch (const Error& error) {
+    if (!accept_ || error.code() != ExitCode::kBadData) throw;
+    FolderData::accept({{"", (directory_ / kDataRecordFile).string(),
+                         "is damaged: nobody knows whether the data have changed"}});
+  }
+}
+
+void FolderData::require(const std::vector<DataFile>& files, const DigestSetting& setting) {
+  Found found;
+  for (const auto& file : files) look_at(file, setting, found);
+  refuse_changes(found.refused, what_);
+  if (!found.accepted.empty()) accept(found.accepted);
+  if (std::exchange(is_new_, false)) write_data_record(directory_, record_);
+}
+
+void FolderData::look_at(const DataFile& file, const DigestSetting& setting, Found& found) {
+  const FileStamp stamp = file_stamp(parse_input_path(file.path).file);
+  const auto [seen, is_first_look] = seen_.try_emplace(file.key + "\n" + file.path, stamp);
+  const auto entry = std::find_if(record_.files.begin(), record_.files.end(),
+                                  [&](const auto& known) { return known.file == file; });
+  if (entry == record_.files.end()) {
+    record_.files.push_back(record_data("", {file}, setting).files.front());
+    is_new_ = true;
+    return;
+  }
+  if (!is_first_look && seen->second == stamp) return;
+  seen->second = stamp;
+  const auto changes = changes_since({.owner = "", .files = {*entry}}, {file}, setting);
+  const bool accepts = accept_ && is_first_look;
+  auto& list = accepts ? found.accepted : found.refused;
+  list.insert(list.end(), changes.begin(), changes.end());
+  if (accepts && !changes.empty()) {
+    *entry = record_data("", {file}, setting).files.front();
+    is_new_ = true;
+  }
+}
+
+void FolderData::accept(const std::vector<DataChange>& changes) {
+  log::warn("goes on with data that have changed since " + what_ + " (--accept-data): " +
+            text_of(changes) + "; results before and after are of different data");
+  record_.accepted.push_back({utc_now(), changes});
+  is_new_ = true;
+}
+
+}  // namespace stretto::data

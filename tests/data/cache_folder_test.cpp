@@ -1,0 +1,42 @@
+#include "data/cache_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::data {
+namespace {
+
+mode_t rights_of(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 0777;
+}
+
+TEST(CacheFolder, IsOpenToItsUserAlone) {
+  const stretto::testing::TempDir dir;
+  const auto root = open_cache((dir / "deep/cache").string());
+  EXPECT_EQ(root, dir / "deep/cache");
+  build_aside(root / "0123",
+              [](const auto& aside) { write_file_atomic(aside / "ids.bin", "text"); });
+  for (const char* name : {"deep/cache", "deep/cache/hashes", "deep/cache/0123"}) {
+    EXPECT_EQ(rights_of(dir / name), 0700u) << name;
+  }
+}
+
+TEST(CacheFolder, ClosesEntriesOfEarlierReleasesAndNoFolderThatWasChosen) {
+  const stretto::testing::TempDir dir;
+  dir.write("mine/letter.txt", "");
+  dir.write("mine/hashes/0", "");
+  ::chmod((dir / "mine").c_str(), 0755);
+  open_cache((dir / "mine").string());
+  EXPECT_EQ(rights_of(dir / "mine"), 0755u);
+  EXPECT_EQ(rights_of(dir / "mine/hashes"), 0700u);
+  make_private(dir / "none");
+  EXPECT_FALSE(std::filesystem::exists(dir / "none"));
+}
+
+}  // namespace
+}  // namespace stretto::data

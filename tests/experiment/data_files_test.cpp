@@ -1,0 +1,58 @@
+#include "experiment/data_files.h"
+
+#include <gtest/gtest.h>
+
+#include "experiment/experiment_schema.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts texts_of(const Experiment& experiment) {
+  Texts texts;
+  for (const auto& [key, path] : data_files_of(experiment)) texts.push_back(key + " " + path);
+  return texts;
+}
+
+TEST(DataFiles, AreThoseOfTrainingAndValidationInEveryFamily) {
+  for (const char* family : {"masked_lm", "question_answering", "text_classification"}) {
+    Experiment experiment;
+    experiment.task.select(family);
+    const auto schema = experiment_schema(experiment);
+    const auto set = [&](const char* key, const Texts& paths) {
+      *std::get<std::vector<std::string>*>(schema.find(key)->value) = paths;
+    };
+    set("data.test", {"/t"});
+    set("data.valid", {"/v"});
+    set("data.train", {"/b", "/a"});
+    EXPECT_EQ(texts_of(experiment), (Texts{"data.train /b", "data.train /a", "data.valid /v"}))
+        << family;
+  }
+}
+
+TEST(DataFiles, AreThoseOfEachDecoderToo) {
+  Experiment experiment;
+  auto& data = translation_of(experiment).data;
+  data.train_src = {"/s"};
+  data.test_src = {"/t"};
+  data.cache_dir = "/c";
+  data.heads.resize(2);
+  data.heads[0].train_tgt = {"/de"};
+  data.heads[1].valid_tsv = {"/fr.zip:m"};
+  EXPECT_EQ(texts_of(experiment), (Texts{"data.train_src /s", "data.heads.0.train_tgt /de",
+                                         "data.heads.1.valid_tsv /fr.zip:m"}));
+}
+
+TEST(DataFiles, AreRememberedBesideTokenCachesAlone) {
+  Experiment experiment;
+  translation_of(experiment).data.cache_dir = "/c";
+  EXPECT_EQ(digest_setting_of(experiment).memory_dir, "/c/hashes");
+  experiment.task.select("text_classification");
+  EXPECT_TRUE(digest_setting_of(experiment).memory_dir.empty());
+  experiment.task.select("masked_lm");
+  EXPECT_EQ(digest_setting_of(experiment).memory_dir.filename(), "hashes");
+}
+
+}  // namespace
+}  // namespace stretto::experiment

@@ -1,0 +1,351 @@
+"""Tests of tools/ci.py, tools/stages.py and tools/changed.py, without a build: python3 ci_test.py"""
+
+import io
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import changed  # noqa: E402
+import ci  # noqa: E402
+import stages  # noqa: E402
+
+
+class InTemporaryFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, path, text, mode=0o644):
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        file.chmod(mode)
+        return file
+
+    def run_of(self, minutes=None, kept=None):
+        self.output = io.StringIO()
+        return stages.Run(self.folder, self.folder / "logs", minutes, kept, self.output)
+
+
+class Includes(InTemporaryFolder):
+    def setUp(self):
+        super().setUp()
+        self.write("src/text/a.h", '#include "base/b.h"\n')
+        self.write("src/text/a.cpp", '#include "text/a.h"\n#include "text/inner.h"\n')
+        self.write("src/text/inner.h", "")
+        self.write("src/text/table.cpp", "// declared in a.h\n")
+        self.write("src/text/other.h", "")
+        self.write("src/text/other.cpp", '#include "text/other.h"\n')
+        self.write("src/base/b.h", "")
+        self.write("src/nn/options.h", "")
+        self.write("src/nn/options.cpp", "")
+        self.write("tests/fuzz/fuzz_a.cpp", '#include "text/a.h"\n#include "nn/options.h"\n#include "near.h"\n')
+        self.write("tests/fuzz/near.h", "")
+
+    def reached(self, **options):
+        return changed.Includes(self.folder).reached("tests/fuzz/fuzz_a.cpp", **options)
+
+    def test_a_header_leads_to_its_source_and_to_what_that_includes(self):
+        for path in ("src/text/a.h", "src/text/a.cpp", "src/text/inner.h", "src/base/b.h", "tests/fuzz/near.h"):
+            self.assertIn(path, self.reached())
+        self.assertNotIn("src/text/other.cpp", self.reached())
+
+    def test_a_source_without_a_header_belongs_to_all_headers_of_its_folder(self):
+        self.assertIn("src/text/table.cpp", self.reached())
+
+    def test_of_rooms_that_are_not_linked_headers_alone_count(self):
+        self.assertIn("src/nn/options.cpp", self.reached())
+        found = self.reached(unlinked={"nn"})
+        self.assertIn("src/nn/options.h", found)
+        self.assertNotIn("src/nn/options.cpp", found)
+
+    def test_the_fuzzers_of_this_tree_reach_the_readers_that_they_are_for(self):
+        includes = changed.Includes(ROOT)
+        reached = includes.reached("tests/fuzz/fuzz_pickle.cpp", unlinked=ci.TORCH_ROOMS)
+        self.assertIn("src/store/pickle_tensors.cpp", reached)
+        self.assertFalse(any(path.startswith("src/text/") for path in reached), reached)
+
+
+class Change(InTemporaryFolder):
+    def git(self, *arguments):
+        subprocess.run(["git", "-C", str(self.folder), "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True,
+                       capture_output=True)
+
+    def commit(self, path, text):
+        self.write(path, text)
+        self.git("add", "-A")
+        self.git("commit", "-qm", "x")
+        return changed.git(self.folder, "rev-parse", "HEAD")
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q")
+        patched = unittest.mock.patch.dict(os.environ, {"STRETTO_CACHE": str(self.folder / "cache"), "STRETTO_CI_BASE": ""})
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.write(".gitignore", "cache\n")
+        self.first = self.commit("src/a/a.h", "")
+        self.commit("main.cpp", '#include "a/a.h"\n')
+        self.second = self.commit("other.cpp", "\n")
+
+    def test_without_a_commit_that_passed_everything_counts_as_changed(self):
+        change = changed.Change(self.folder)
+        self.assertIsNone(change.base)
+        self.assertTrue(change.reaches("other.cpp"))
+        self.assertEqual(change.words(), "everything counts as changed: no commit is known to have passed")
+
+    def test_the_last_commit_that_passed_is_the_base(self):
+        self.write("cache/ci-green", self.second + "\n")
+        self.write("src/a/a.h", "int i;\n")
+        change = changed.Change(self.folder)
+        self.assertEqual(change.files, ["src/a/a.h"])
+        self.assertTrue(change.reaches("main.cpp"))
+        self.assertFalse(change.reaches("other.cpp"))
+        self.assertIn(f"1 files differ from {self.second[:8]} (the last commit that passed here)", change.words())
+
+    def test_a_commit_of_another_history_is_no_base(self):
+        self.write("cache/ci-green", "0123456789012345678901234567890123456789\n")
+        self.assertIsNone(changed.Change(self.folder).base)
+
+    def test_a_named_base_goes_first_and_deleted_and_new_files_count(self):
+        self.write("cache/ci-green", self.second + "\n")
+        (self.folder / "other.cpp").unlink()
+        self.write("new.cpp", "")
+        with unittest.mock.patch.dict(os.environ, {"STRETTO_CI_BASE": self.first}):
+            self.assertEqual(changed.Change(self.folder).files, ["main.cpp", "new.cpp"])
+        self.assertEqual(changed.Change(self.folder).files, ["new.cpp", "other.cpp"])
+
+    def test_a_build_file_reaches_everything(self):
+        self.write("cache/ci-green", self.second + "\n")
+        self.write("cmake/a.cmake", "")
+        change = changed.Change(self.folder)
+        self.assertTrue(change.reaches("other.cpp"))
+        self.assertIn("since cmake/a.cmake differs", change.words())
+
+
+class Stages(InTemporaryFolder):
+    def suite(self, run, output, status, **options):
+        path = self.write("ctest.txt", output)
+        run.suite("tests", ["sh", "-c", f"cat {path}; exit {status}"], **options)
+        return [run.passed, run.failed, run.skipped]
+
+    def test_skipped_tests_are_not_counted_as_passed(self):
+        run = self.run_of()
+        text = ("90% tests passed, 1 tests failed out of 10\n\nThe following tests did not run:\n"
+                "\t  3 - a (Skipped)\n\t 12 - b (Skipped)\n\nThe following tests FAILED:\n\t  4 - c (Failed)\n")
+        self.assertEqual(self.suite(run, text, 8), [7, 1, 2])
+        self.assertEqual(self.suite(run, "100% tests passed, 0 tests failed out of 5\n", 0), [12, 1, 2])
+
+    def test_a_suite_without_totals_or_with_a_bad_end_is_a_failure(self):
+        self.assertEqual(self.suite(self.run_of(), "Segmentation fault\n", 0), [0, 1, 0])
+        self.assertEqual(self.suite(self.run_of(), "100% tests passed, 0 tests failed out of 5\n", 1), [5, 1, 0])
+
+    def test_what_failed_is_said_once_more_at_the_end_before_the_totals(self):
+        run = self.run_of()
+        self.assertFalse(run.check("bad", ["sh", "-c", "echo this is why; exit 3"]))
+        self.assertTrue(run.check("good", ["true"]))
+        self.suite(run, "    Start 1: a\nold words\n1/2 Test #1: a ....   Passed    1.00 sec\n    Start 2: b\nthe reason\n"
+                        "2/2 Test #2: b ....***Failed    2.00 sec\n50% tests passed, 1 tests failed out of 2\n", 8)
+        self.assertEqual(run.conclude(), 1)
+        end = self.output.getvalue().split("== what failed, once more")[1]
+        self.assertIn("== bad: FAILED, left with 3\nthis is why", end)
+        self.assertEqual(end.splitlines()[-1], "2 passed, 2 failed")
+
+    def test_what_ctest_printed_of_a_failed_test_is_repeated(self):
+        text = ("    Start 1: a\nnoise\n1/2 Test #1: a ....***Failed    1.00 sec\nthe reason\nmore\n"
+                "    Start 2: b\n2/2 Test #2: b ....   Passed    2.00 sec\nquiet\n50% tests passed, 1 tests failed out of 2\n")
+        self.assertEqual(stages.failed_tests(text), "1/2 Test #1: a ....***Failed    1.00 sec\nthe reason\nmore")
+
+    def test_when_the_time_is_over_a_stage_is_ended_and_the_rest_is_named(self):
+        run = self.run_of(minutes=0.02)
+        at = time.monotonic()
+        self.assertFalse(run.check("long", ["sh", "-c", "sleep 60 & echo $!; wait"]))
+        self.assertFalse(run.check("after", ["true"]))
+        self.suite(run, "100% tests passed, 0 tests failed out of 5\n", 0)
+        self.assertLess(time.monotonic() - at, 20)
+        self.assertEqual(run.conclude(), 0)
+        self.assertIn("== not run, since 0.02 minutes were over: long (cut off); after; tests", self.output.getvalue())
+        child = pathlib.Path("/proc", next(line for line in self.output.getvalue().splitlines() if line.isdigit()))
+        self.assertTrue(not child.exists() or " Z " in (child / "stat").read_text(encoding="utf-8"))
+
+    def test_without_the_essential_suite_there_is_no_verdict(self):
+        run = self.run_of(minutes=0)
+        self.suite(run, "100% tests passed, 0 tests failed out of 5\n", 0, essential=True)
+        self.assertEqual(run.conclude(), 1)
+        self.assertIn("without it there is no verdict", self.output.getvalue())
+
+    def test_a_suite_that_is_cut_off_counts_what_it_had_done(self):
+        run = self.run_of(minutes=0.02)
+        path = self.write("ctest.txt", "1/3 Test #1: a ....   Passed    1.00 sec\n2/3 Test #2: b ....***Failed    1.00 sec\n")
+        run.suite("tests", ["sh", "-c", f"cat {path}; sleep 60"])
+        self.assertEqual([run.passed, run.failed], [1, 1])
+        run.conclude()
+        self.assertIn("tests (cut off)", self.output.getvalue())
+
+    def test_a_program_that_is_missing_fails_its_check(self):
+        run = self.run_of()
+        self.assertFalse(run.check("gone", ["/nowhere/program"]))
+        self.assertIn("/nowhere/program: No such file or directory", "\n".join(run.failures))
+
+    def test_the_parts_of_a_stage_that_dev_tells_are_in_the_table_of_seconds(self):
+        run = self.run_of()
+        run.check("build", ["echo", "== build of ci: 491 s (total 520 s)"])
+        run.conclude()
+        self.assertRegex(self.output.getvalue(), r"491  … of it build of ci\n")
+
+    def test_input_is_passed_on_and_checks_that_run_at_once_print_one_after_the_other(self):
+        run = self.run_of()
+        self.assertTrue(run.check("cat", ["cat"], input_text="passed on\n", keep_output=True))
+        self.assertIn("== cat\npassed on\n== cat: ok", self.output.getvalue())
+
+
+class Kept(InTemporaryFolder):
+    CTEST = """#!/bin/sh
+for argument in "$@"; do
+  if [ "$argument" = -N ]; then printf '  Test #1: a\\n  Test  #2: b\\n  Test #10: c\\n'; exit 0; fi
+done
+echo "$*" >>called.txt
+cat results.txt
+exit $(cat status.txt)
+"""
+
+    def pass_over(self, tree, results, status):
+        self.write("ctest", self.CTEST, 0o755)
+        self.write("called.txt", "")
+        self.write("results.txt", results)
+        self.write("status.txt", str(status))
+        kept = stages.Kept(self.folder / "state.json", tree)
+        run = self.run_of(kept=kept)
+        run.check("first", ["sh", "-c", "echo first >>called.txt"])
+        run.suite("tests", ["./ctest", "-j", "2"])
+        return run, (self.folder / "called.txt").read_text(encoding="utf-8").splitlines()
+
+    def test_what_passed_is_left_out_when_it_goes_on(self):
+        _, called = self.pass_over("1", "1/3 Test  #1: a ....   Passed    1.00 sec\n2/3 Test #2: b ....***Failed    1.00 sec\n"
+                                        "3/3 Test #10: c ....***Skipped    1.00 sec\n50% tests passed, 1 tests failed out of 3\n", 8)
+        self.assertEqual(called, ["first", "-j 2"])
+        run, called = self.pass_over("1", "1/1 Test #2: b ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
+        self.assertEqual(called, ["-j 2 -I 0,0,0,2"])
+        self.assertEqual([run.passed, run.failed, run.skipped], [3, 0, 1])
+        run, called = self.pass_over("1", "", 1)
+        self.assertEqual(called, [])
+        self.assertEqual([run.passed, run.failed, run.skipped], [3, 0, 1])
+
+    def test_other_files_begin_anew(self):
+        self.pass_over("1", "1/1 Test #1: a ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
+        _, called = self.pass_over("2", "1/1 Test #1: a ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
+        self.assertEqual(called, ["first", "-j 2"])
+
+    def test_a_damaged_note_begins_anew(self):
+        self.write("state.json", '{"tree": "1"')
+        _, called = self.pass_over("1", "1/1 Test #1: a ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
+        self.assertEqual(called, ["first", "-j 2"])
+
+
+class Parts(InTemporaryFolder):
+    """The stages of tools/ci.py, with programs that are made up."""
+
+    def setUp(self):
+        super().setUp()
+        patched = unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder}/bin:{os.environ['PATH']}"})
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def stub(self, name, script):
+        self.write(name, f"#!/bin/sh\n{script}\n", 0o755)
+
+    def change(self, reached=True):
+        change = unittest.mock.Mock(spec=changed.Change)
+        change.reaches.return_value = reached
+        return change
+
+    def cuda(self, nvcc="release 13.0", cache="STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=/nccl.so\n",
+             build=0, **options):
+        """What CI says of CUDA, and which targets it asks for, with an nvcc and a cmake that are made up."""
+        self.stub("bin/nvcc", f"echo '{nvcc}'")
+        self.stub("dev", "")
+        self.stub("build/cuda/nccl_tests", "echo nccl_tests >>targets.txt")
+        self.stub("bin/cmake", f'[ "$1" = --build ] || exit 0\nshift 3; echo "$*" >>targets.txt; exit {build}')
+        self.write("build/cuda/CMakeCache.txt", cache)
+        targets = self.write("targets.txt", "")
+        run = self.run_of()
+        ci.cuda(run, self.change(options.pop("reached", True)), options.pop("full", False))
+        run.conclude()
+        return self.output.getvalue(), targets.read_text(encoding="utf-8").split()
+
+    def test_what_has_cuda_in_it_is_compiled(self):
+        said, targets = self.cuda()
+        self.assertEqual(targets, [*ci.CUDA_TARGETS, *ci.NCCL_TARGETS, "nccl_tests"])
+        self.assertIn("4 passed, 0 failed", said)
+        said, targets = self.cuda(build=1)
+        self.assertIn("2 passed, 1 failed", said)
+
+    def test_a_missing_header_of_nccl_and_a_missing_nvcc_are_said(self):
+        for missing in ("STRETTO_NCCL_INCLUDE:PATH=STRETTO_NCCL_INCLUDE-NOTFOUND\n",
+                        "STRETTO_NCCL_INCLUDE:PATH=/include\nSTRETTO_NCCL_LIBRARY:FILEPATH=STRETTO_NCCL_LIBRARY-NOTFOUND\n"):
+            said, targets = self.cuda(cache=missing)
+            self.assertEqual(targets, ci.CUDA_TARGETS)
+            self.assertIn("nccl.h or libnccl.so.2 is missing", said)
+        said, targets = self.cuda(nvcc="release 12.4")
+        self.assertEqual(targets, [])
+        self.assertIn("there is no nvcc 13", said)
+
+    def test_cuda_is_left_out_with_a_word_where_nothing_of_it_has_changed(self):
+        said, targets = self.cuda(reached=False)
+        self.assertEqual(targets, [])
+        self.assertIn("CUDA build: left out, since nothing that it compiles has changed", said)
+        self.assertEqual(self.cuda(reached=False, full=True)[1][:len(ci.CUDA_TARGETS)], ci.CUDA_TARGETS)
+
+    def fuzz(self, reached, full=False, script="", programs=("a", "b")):
+        for name in programs:
+            self.write(f"tests/fuzz/fuzz_{name}.cpp", "")
+            self.stub(f"build/asan/{name}_fuzz", f'echo "{name} $*" >>{self.folder}/called.txt\n{script}')
+        self.write("tests/fuzz/corpus/b_fuzz/csv/seed", "")
+        self.write("tests/fuzz/corpus/b_fuzz/tsv/seed", "")
+        self.write("called.txt", "")
+        change = self.change()
+        change.reaches.side_effect = lambda source, unlinked: reached == source
+        self.fuzz_run = self.run_of()
+        ci.fuzz(self.fuzz_run, change, full)
+        self.fuzz_run.conclude()
+        called = (self.folder / "called.txt").read_text(encoding="utf-8").splitlines()
+        return sorted(" ".join(line.split()[:2]) for line in called)
+
+    def test_readers_that_a_change_reaches_get_ten_times_the_inputs(self):
+        self.assertEqual(self.fuzz("tests/fuzz/fuzz_a.cpp"), ["a -runs=10000", "b -runs=1000", "b -runs=1000"])
+        self.assertIn("fuzzers with 1,000 inputs instead of 10,000, since nothing they read with has changed: b_fuzz, csv; b_fuzz, tsv",
+                      self.output.getvalue())
+        self.assertEqual(self.fuzz("nothing", full=True), ["a -runs=10000", "b -runs=10000", "b -runs=10000"])
+
+    def test_an_input_that_a_fuzzer_found_is_printed(self):
+        script = 'for a in "$@"; do case "$a" in -artifact_prefix=*) printf x >"${a#-artifact_prefix=}crash-1";; esac; done; exit 77'
+        self.fuzz("nothing", script=script, programs=("a",))
+        self.assertEqual(self.fuzz_run.failed, 1)
+        self.assertIn("a_fuzz-crash-1, packed by gzip and base64:", self.output.getvalue())
+
+    def test_each_fuzzer_of_this_tree_has_a_source(self):
+        for name, _ in ci.fuzzers(ROOT):
+            self.assertTrue((ROOT / ci.fuzz_source(name)).is_file(), name)
+
+    def test_the_hash_of_a_tree_knows_changed_and_new_files_and_leaves_the_index_alone(self):
+        subprocess.run(["git", "init", "-q", str(self.folder)], check=True)
+        self.write("a", "1")
+        first = stages.tree_hash(self.folder)
+        self.write("b", "2")
+        self.assertNotEqual(stages.tree_hash(self.folder), first)
+        (self.folder / "b").unlink()
+        self.assertEqual(stages.tree_hash(self.folder), first)
+        self.assertEqual(changed.git(self.folder, "diff", "--cached", "--name-only"), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
