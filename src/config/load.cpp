@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -258,6 +257,10 @@ class Reader {
       problem(place, what,
               did_you_mean(meant) + " Otherwise set " + name_key + " = \"" + owners.front() + "\"",
               path, meant);
+      return true;
+    }
+    if (const Suggestion near = suggest_other_name(path, schema_); !near.path.empty()) {
+      problem(place, what, key_hint(near), path, {near.path});
       return true;
     }
     problem(place, what,
@@ -560,12 +563,7 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
                   Schema defaults, std::vector<Problem>& problems, const Below& below) {
   auto files = read_toml_file(path, problems);
-  if (!below.toml.empty()) {
-    auto beneath = read_toml_text(below.toml, below.name, path.parent_path(), problems);
-    for (auto& file : beneath) file.number = Order::kTaken;
-    files.insert(files.begin(), std::make_move_iterator(beneath.begin()),
-                 std::make_move_iterator(beneath.end()));
-  }
+  put_beneath(below.toml, below.name, files, problems);
   auto wrong_names = take_shape(files, overrides, schema, defaults);
   if (defaults.settle) defaults.settle();
   Reader reader(schema, defaults, std::move(wrong_names), problems);

@@ -267,4 +267,20 @@ Suggestion suggest_key(const std::string& path, const Schema& schema) {
           .is_guess = is_guess(typed, best->path, name)};
 }
 
+Suggestion suggest_other_name(const std::string& path, const Schema& schema) {
+  const std::string typed = normal(path);
+  const SplitPath parts = split_path(typed);
+  const auto names_a_part = [&](const Key& key) {
+    return std::any_of(schema.switches.begin(), schema.switches.end(),
+                       [&](const Switch& section) { return section.name_key() == key.path; });
+  };
+  for (const auto& key : schema.keys) {
+    if (split_path(key.path).parent != parts.parent || names_a_part(key)) continue;
+    for (const auto& other : key.other_names) {
+      if (other.name == parts.leaf) return {.path = key.path, .note = other.note};
+    }
+  }
+  return {};
+}
+
 }  // namespace stretto::config

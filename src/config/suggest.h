@@ -24,6 +24,10 @@ struct Suggestion {
 /// and spelling is not asked.
 Suggestion suggest_key(const std::string& path, const Schema& schema);
 
+/// The key of the same section that goes by this very name elsewhere, and does not choose its part;
+/// empty = there is none.
+Suggestion suggest_other_name(const std::string& path, const Schema& schema);
+
 /// The same for the name of a section or list of tables; empty = none is near.
 std::string suggest_section(const std::string& path, const Schema& schema);
 

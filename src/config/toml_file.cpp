@@ -1,6 +1,7 @@
 #include "config/toml_file.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -196,6 +197,15 @@ std::vector<TomlFile> read_toml_text(std::string_view text, const std::string& s
   FileReader reader(problems);
   reader.text(text, shown, base);
   return std::move(reader.files);
+}
+
+void put_beneath(std::string_view text, const std::string& shown, std::vector<TomlFile>& files,
+                 std::vector<Problem>& problems) {
+  if (text.empty()) return;
+  auto beneath = read_toml_text(text, shown, {}, problems);
+  for (auto& file : beneath) file.number = Order::kTaken;
+  files.insert(files.begin(), std::make_move_iterator(beneath.begin()),
+               std::make_move_iterator(beneath.end()));
 }
 
 }  // namespace stretto::config

@@ -99,6 +99,13 @@ TEST_F(InitialModel, IsThatOfAConfigurationThatRepeatsIt) {
   EXPECT_EQ(left.config_hash, typed.config_hash);
   EXPECT_EQ(left.resolved_toml, typed.resolved_toml);
   EXPECT_NE(typed.taken, left.taken);
+  EXPECT_NE(typed.taken.find("all have their defaults"), std::string::npos) << typed.taken;
+  // The number of rows alone, which is a default, is not worth a line.
+  std::string all = "[model]\n";
+  for (const auto& [key, value] : model_of_run("run")) {
+    all += key.substr(std::string("model.").size()) + " = " + value + "\n";
+  }
+  EXPECT_EQ(load(text(all), "run").taken, "");
 }
 
 TEST_F(InitialModel, YieldsToKeysThatAreGiven) {
@@ -106,7 +113,7 @@ TEST_F(InitialModel, YieldsToKeysThatAreGiven) {
   const auto loaded = load(text("[model]\ndropout = 0.0\nnum_layers = 3\n"), "run",
                            {"model.adapter.dim=0", "model.norm_epsilon=1e-6"});
   const auto model = model_of(loaded.options);
-  EXPECT_EQ(model.at("model.dropout"), "0");
+  EXPECT_EQ(model.at("model.dropout"), "0.0");
   EXPECT_EQ(model.at("model.adapter.dim"), "0");
   EXPECT_EQ(model.at("model.norm_epsilon"), "1e-6");
   EXPECT_EQ(model.at("model.d_model"), "12");
@@ -272,7 +279,7 @@ TEST_F(InitialModel, OfSeveralHeadsHasItsHeads) {
   EXPECT_EQ(model_of(loaded.options), model_of_run("run"));
   // Its entries are there for the command line.
   const auto weighed = load(heads_text(""), "run", {"model.heads.1.weight=2"});
-  EXPECT_EQ(model_of(weighed.options).at("model.heads.1.weight"), "2");
+  EXPECT_EQ(model_of(weighed.options).at("model.heads.1.weight"), "2.0");
   // A list that is given stands alone.
   const auto own =
       load(heads_text("[[model.heads]]\nname = \"fr\"\n[[model.heads]]\nname = \"de\"\n"), "run");

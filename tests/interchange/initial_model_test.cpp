@@ -115,12 +115,12 @@ TEST(InitialModelFolder, OfAnotherKindOfTaskIsRefused) {
 
 TEST(InitialModelFolder, IsRefusedAsItsImportIs) {
   auto folder = ModelFolder::bert("BertModel");
-  folder.shapes["extra.weight"] = {2, 2};
+  folder.shapes["bert.extra.weight"] = {2, 2};
   folder.write();
   const auto own = own_task("masked_lm");
   const auto error =
       failure(ExitCode::kBadData, [&] { import_initial_model(folder.dir->path(), own); });
-  EXPECT_NE(std::string(error.what()).find("extra.weight"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("bert.extra.weight"), std::string::npos) << error.what();
   EXPECT_NE(error.advice().find("`stretto import`"), std::string::npos) << error.advice();
   folder.config["num_hidden_layers"] = 5000;
   folder.write();
