@@ -403,7 +403,7 @@ TEST(SearchPlan, RefusesPointsOutsideTheSpace) {
   const SearchBench bench;
   expect_in("`optim.lr=5` is not in the space",
             refusal(bench, "points = [\"optim.lr=5\"]\n", kLearningRate));
-  expect_in("perhaps you meant `optim.lr`?",
+  expect_in("did you mean `optim.lr`?",
             refusal(bench, "points = [\"optim.rl=1e-3\"]\n", kLearningRate));
 }
 
