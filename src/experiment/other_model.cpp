@@ -121,12 +121,16 @@ std::string taken_text(const Experiment& options, const config::Origins& origins
                        const OtherModel& other) {
   constexpr size_t kMostListed = 24;
   Experiment own = options;
+  const std::string model = "model.";
+  size_t num_taken = 0;  // of the model
   std::vector<std::string> values;
   const auto schema = experiment_schema(own);
-  const auto changed =
-      changed_keys(options, [&](const std::string& key) { return origins.taken(key); });
-  if (changed.empty()) return "";
-  const std::string model = "model.";
+  const auto changed = changed_keys(options, [&](const std::string& key) {
+    const bool is_taken = origins.taken(key);
+    num_taken += is_taken && key.starts_with(model) ? 1 : 0;
+    return is_taken;
+  });
+  if (num_taken == 0 && changed.empty()) return "";
   for (const auto& key : changed) {
     const std::string shown = key.starts_with(model) ? key.substr(model.size()) : key;
     values.push_back(shown + " = " + config::value_text(schema.find(key)->value));
@@ -136,8 +140,8 @@ std::string taken_text(const Experiment& options, const config::Origins& origins
     values.resize(kMostListed);
     values.push_back("and " + std::to_string(more) + " more");
   }
-  return "keys of [model] that are not given are those of " + other.name + ": " +
-         join(values, ", ");
+  const std::string what = "keys of [model] that are not given are those of " + other.name + ": ";
+  return what + (values.empty() ? "all have their defaults" : join(values, ", "));
 }
 
 }  // namespace stretto::experiment
