@@ -157,7 +157,7 @@ TEST(Space, HasBothBoundsInAGrid) {
   log.count = 4;
   EXPECT_EQ(log.grid(), (Texts{"0.0001", "0.001", "0.01", "0.1"}));
   log.count = 1;
-  EXPECT_EQ(log.grid(), (Texts{"0.0031623"})) << "the middle";
+  EXPECT_EQ(log.grid(), (Texts{"0.00316228"})) << "the middle";
   Parameter whole = interval("model.num_layers", Kind::kInt, 1, 4);
   EXPECT_EQ(whole.grid(), (Texts{"1", "2", "3", "4"}));
   whole.count = 2;

@@ -66,8 +66,9 @@ TEST_F(TrialFolder, KnowsWhatIsDamaged) {
             }));
   expect_in("bad-step_00000008 was moved aside earlier",
             damage([&] { fs::rename(checkpoint_, run() / "checkpoints/bad-step_00000008"); }));
-  expect_in("is of another run", damage([&] {
-              store::write_run_record(run(), {"run-2", {loaded_.config_hash}, "", "", ""});
+  expect_in("step_00000016: is of another run", damage([&] {
+              const store::testing::TinyCheckpoint other(16, "run-2");
+              store::CheckpointStore(run()).save(other.content);
             }));
   expect_in("joint.model: is not that of the checkpoint",
             damage([&] { overwrite(run() / "tokenizer/joint.model", "Pieces"); }));
