@@ -320,7 +320,7 @@ int run_train(const TrainRequest& request) {
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
                        .display = tasks::display_of(experiment),
-                      .notes = task->notes()};
+                       .notes = task->notes()};
   setup.open_initial_run = [&] { return tasks::open_and_tell_initial_run(experiment); };
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };

@@ -26,8 +26,8 @@ using NamedNumbers = std::vector<NamedNumber>;
 struct MetricsEvent {
   int64_t step = 0;
   int64_t epoch = 0;
-  /// "train", "valid", "end"; "data" is a note of the data: of samples that were left out before the
-  /// first update, and of changed files where a run goes on.
+  /// "train", "valid", "end"; "data" is a note of the data: of samples that were left out before
+  /// the first update, and of changed files where a run goes on.
   std::string event;
   /// `seconds` is the time that the whole run has trained so far, all its sessions together.
   std::optional<double> loss, lr, grad_norm, loss_scale, seconds;

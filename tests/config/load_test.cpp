@@ -200,10 +200,11 @@ TEST(ConfigLoad, ReportsAllProblemsAtOnce) {
                                        {"oven.minutes=0", "oven.trais=x", "nonsense"});
   EXPECT_EQ(result.problems.size(), 7u);
   const std::string message = result.message();
-  for (const char* word : {"a.toml:2:1: `oven.heat`", "a.toml:3:1: `oven.mode`",
-                           "a.toml:4:1: unknown key `oven.fn`", "perhaps you meant `oven.fan`",
-                           "a.toml:5:2: unknown section `kitchn`", "`oven.minutes` must be >= 1",
-                           "perhaps you meant `oven.trays`", "is not section.key=value", "\n7 errors"}) {
+  for (const char* word :
+       {"a.toml:2:1: `oven.heat`", "a.toml:3:1: `oven.mode`", "a.toml:4:1: unknown key `oven.fn`",
+        "perhaps you meant `oven.fan`", "a.toml:5:2: unknown section `kitchn`",
+        "`oven.minutes` must be >= 1", "perhaps you meant `oven.trays`", "is not section.key=value",
+        "\n7 errors"}) {
     EXPECT_NE(message.find(word), std::string::npos) << word << "\nin\n" << message;
   }
 }

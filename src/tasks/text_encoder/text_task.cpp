@@ -9,8 +9,8 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "runs/initial_weights.h"
-#include "tasks/open_initial_run.h"
 #include "tasks/left_out.h"
+#include "tasks/open_initial_run.h"
 #include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
