@@ -29,7 +29,9 @@ std::string place(std::string_view bytes, std::string_view where, size_t line, s
 // is copied or freed.
 class Guard : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Guard(Allowance& allowance) : allowance_(allowance) {}
+  Guard(Allowance& allowance, std::string_view where)
+      : allowance_(allowance),
+        what_("the JSON of " + std::string(where.substr(where.rfind('/') + 1))) {}
 
   bool null() override { return value(0); }
   bool boolean(bool) override { return value(0); }
@@ -44,7 +46,7 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return leave(); }
 
   bool key(string_t& name) override {
-    allowance_.take(kMemberBytes + heap_bytes(name), kWhat);
+    allowance_.take(kMemberBytes + heap_bytes(name), what_);
     if (keys_.back().insert(name).second) return true;
     reason_ = "key \"" + printable(name) + "\" stands twice in one object";
     return false;
@@ -64,7 +66,6 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   // What the library allocates for each, by the sizes of its types.
   static constexpr uint64_t kMemberBytes = 96, kObjectBytes = 64, kArrayBytes = 32,
                             kElementBytes = 32, kStringBytes = 48;
-  static constexpr std::string_view kWhat = "its JSON";
 
   static uint64_t heap_bytes(const std::string& text) {
     constexpr uint64_t kInPlace = 15, kOfBlock = 24;
@@ -72,7 +73,7 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   }
   /// A value stands in its object's member, or is one more element of its list.
   bool value(uint64_t num_bytes) {
-    allowance_.take(num_bytes + (!in_list_.empty() && in_list_.back() ? kElementBytes : 0), kWhat);
+    allowance_.take(num_bytes + (!in_list_.empty() && in_list_.back() ? kElementBytes : 0), what_);
     return true;
   }
   bool enter(bool is_list) {
@@ -96,6 +97,7 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   }
 
   Allowance& allowance_;
+  std::string what_;  // an allowance may be that of a folder
   std::vector<std::set<std::string>> keys_;
   std::vector<bool> in_list_;
   size_t offset_ = SIZE_MAX;
@@ -128,7 +130,7 @@ nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t
                 place(bytes, where, first_line, zero) + ": a zero byte is not JSON", kRemedy);
   }
   allowance.add_read(bytes.size());
-  Guard guard(allowance);
+  Guard guard(allowance, where);
   if (!nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &guard)) {
     std::string at(where);
     if (guard.offset() != SIZE_MAX) {
