@@ -60,6 +60,13 @@ def changed_files(root, base):
     return sorted(set(listed))
 
 
+def newest_files(root, days):
+    """Paths that the commits of so many days up to the newest one changed."""
+    newest = int(git(root, "log", "-1", "--format=%ct"))
+    listed = git(root, "log", f"--since={newest - days * 86400}", "--name-only", "--format=") or ""
+    return sorted({line for line in listed.splitlines() if (pathlib.Path(root) / line).is_file()})
+
+
 class Includes:
     """Who includes whom, read from the files once each."""
 

@@ -79,7 +79,6 @@ class Run:
         self.logs.mkdir(parents=True, exist_ok=True)
         self.begin = time.monotonic()
         self.deadline = None if minutes is None else self.begin + 60 * minutes
-        self.minutes = minutes
         self.kept = kept
         self.output = output
         self.lock = threading.Lock()
@@ -147,10 +146,11 @@ class Run:
     def cut_off(self, name, at):
         self.seconds.append((f"{name} (cut off)", time.monotonic() - at))
         self.not_run.append(f"{name} (cut off)")
-        self.say(f"== {name}: cut off after {time.monotonic() - at:.0f} s, since the time is over")
+        self.say(f"== {name}: cut off after {time.monotonic() - at:.0f} s, since its time is over")
 
     def check(self, name, command, keep_output=False, env=None, input_text=None, minutes=None):
-        """One command, one point. `keep_output`: other checks run beside it, so that its output comes at its end."""
+        """One command, one point. `keep_output`: other checks run beside it, so that its output comes at its end. With
+        `minutes` it has no more of them, and is named among what did not run whole."""
         if self.kept and name in self.kept.stages:
             self.passed += 1
             self.seconds.append((name, self.kept.stages[name]["seconds"]))
@@ -166,7 +166,7 @@ class Run:
             status, output = self.execute(name, command, env, input_text, keep_output, minutes)
         except OSError as error:
             status, output = 127, f"{command[0]}: {error.strerror}\n"
-        if status is None and self.is_over():
+        if status is None:
             self.cut_off(name, at)
             return False
         seconds = time.monotonic() - at
@@ -181,10 +181,9 @@ class Run:
             self.note(name, {"seconds": seconds})
             return True
         self.failed += 1
-        why = f"left with {status}" if status is not None else f"not done after {minutes} minutes"
-        self.say(f"== {name}: FAILED, {why}, {seconds:.0f} s")
+        self.say(f"== {name}: FAILED, left with {status}, {seconds:.0f} s")
         tail = "\n".join(line[:500] for line in output.splitlines()[-60:])
-        self.failures.append(f"== {name}: FAILED, {why}\n{tail}")
+        self.failures.append(f"== {name}: FAILED, left with {status}\n{tail}")
         return False
 
     def note(self, name, entry):
@@ -286,7 +285,7 @@ class Run:
             self.say(f"{seconds:8.0f}  {name}")
         self.say(f"{time.monotonic() - self.begin:8.0f}  in all")
         if self.not_run:
-            self.say(f"== not run, since {self.minutes:g} minutes were over: {'; '.join(self.not_run)}")
+            self.say(f"== not run whole, since the time was over: {'; '.join(self.not_run)}")
         if self.skipped:
             self.say(f"== skipped: {self.skipped} tests, which say above what they need")
         self.say(f"{self.passed} passed, {self.failed} failed")

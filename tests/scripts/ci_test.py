@@ -124,6 +124,13 @@ class Change(InTemporaryFolder):
             self.assertEqual(changed.Change(self.folder).files, ["main.cpp", "new.cpp"])
         self.assertEqual(changed.Change(self.folder).files, ["new.cpp", "other.cpp"])
 
+    def test_newest_files_are_those_of_the_last_days_before_the_newest_commit(self):
+        with unittest.mock.patch.dict(os.environ, {"GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z", "GIT_COMMITTER_DATE": "2020-01-01T00:00:00Z"}):
+            self.git("commit", "--amend", "-qm", "x")
+        with unittest.mock.patch.dict(os.environ, {"GIT_COMMITTER_DATE": "2020-01-09T00:00:00Z"}):
+            self.commit("newest.cpp", "")
+        self.assertEqual(changed.newest_files(self.folder, days=2), ["newest.cpp"])
+
     def test_a_build_file_reaches_everything(self):
         self.write("cache/ci-green", self.second + "\n")
         self.write("cmake/a.cmake", "")
@@ -173,9 +180,16 @@ class Stages(InTemporaryFolder):
         self.suite(run, "100% tests passed, 0 tests failed out of 5\n", 0)
         self.assertLess(time.monotonic() - at, 20)
         self.assertEqual(run.conclude(), 0)
-        self.assertIn("== not run, since 0.02 minutes were over: long (cut off); after; tests", self.output.getvalue())
+        self.assertIn("== not run whole, since the time was over: long (cut off); after; tests", self.output.getvalue())
         child = pathlib.Path("/proc", next(line for line in self.output.getvalue().splitlines() if line.isdigit()))
         self.assertTrue(not child.exists() or " Z " in (child / "stat").read_text(encoding="utf-8"))
+
+    def test_a_check_with_minutes_of_its_own_is_cut_off_and_the_others_go_on(self):
+        run = self.run_of()
+        self.assertFalse(run.check("long", ["sleep", "60"], minutes=0.01))
+        self.assertTrue(run.check("after", ["true"]))
+        self.assertEqual(run.conclude(), 0)
+        self.assertIn("== not run whole, since the time was over: long (cut off)\n", self.output.getvalue())
 
     def test_without_the_essential_suite_there_is_no_verdict(self):
         run = self.run_of(minutes=0)
