@@ -4,10 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 
 #include "base/error.h"
 #include "base/stray_files.h"
+#include "store/owner_mark.h"
 #include "tests/base/failure.h"
 
 namespace stretto::runs {
@@ -20,9 +23,22 @@ class RunFolderTest : public ::testing::Test {
   void SetUp() override {
     root_ = fs::temp_directory_path() / ("stretto_run_folder_" + std::to_string(::getpid()));
     fs::remove_all(root_);
+    if (const char* before = std::getenv("STRETTO_STATE")) state_ = before;
+    ::setenv("STRETTO_STATE", (root_ / "state").c_str(), 1);
   }
-  void TearDown() override { fs::remove_all(root_); }
+  void TearDown() override {
+    fs::remove_all(root_);
+    state_.empty() ? ::unsetenv("STRETTO_STATE") : ::setenv("STRETTO_STATE", state_.c_str(), 1);
+  }
+  /// With the mark of this user.
+  void expect_sealed(const std::string& toml, const std::string& run_id) const {
+    const std::string bytes = read_file(root_ / "run" / "config.toml");
+    const std::string mark = store::owner_mark(store::marked_text(toml, run_id));
+    EXPECT_EQ(bytes, store::seal_config(toml, run_id, mark));
+    EXPECT_TRUE(store::unseal_config(bytes).is_own());
+  }
   fs::path root_;
+  std::string state_;
 };
 
 TEST_F(RunFolderTest, KeepsItsIdentityAndConfig) {
@@ -84,7 +100,7 @@ TEST_F(RunFolderTest, RemembersTheHashesOfAllItsConfigurations) {
   const auto again = RunFolder::open(root_ / "run");
   EXPECT_EQ(again.run_id(), id);
   EXPECT_EQ(again.config_hashes(), (Hashes{"hash 1", "hash 2"}));
-  EXPECT_EQ(read_file(root_ / "run" / "config.toml"), store::seal_config("a = 1\n", id));
+  expect_sealed("a = 1\n", id);
 }
 
 TEST_F(RunFolderTest, SealsTheConfigurationOfAnEarlierRelease) {
@@ -94,7 +110,7 @@ TEST_F(RunFolderTest, SealsTheConfigurationOfAnEarlierRelease) {
   auto folder = RunFolder::open_for_training(root_ / "run");
   EXPECT_EQ(folder.stored_config(), "a = 1\n");
   folder.write_config("a = 1\n", "h");
-  EXPECT_EQ(read_file(root_ / "run" / "config.toml"), store::seal_config("a = 1\n", "old"));
+  expect_sealed("a = 1\n", "old");
 }
 
 TEST_F(RunFolderTest, NothingIsWrittenThroughALink) {
