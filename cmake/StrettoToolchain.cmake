@@ -5,10 +5,26 @@ if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # With a precompiled header ccache needs these freedoms, else every file is a miss.
   set(stretto_launcher ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${STRETTO_CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 ${STRETTO_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${stretto_launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${stretto_launcher})
 endif()
+
+# stretto_pch_sum(TARGET FILE…): what TARGET's precompiled header is made of, for the compiler cache. The header itself names the
+# folder of the checkout, so that every file would be a miss in another one. FILE is what changes with its libraries.
+function(stretto_pch_sum target)
+  set(extension gch)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(extension pch)
+  endif()
+  set(made_of "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS}")
+  foreach(file ${ARGN})
+    file(SHA256 ${file} hash)
+    string(APPEND made_of " ${hash}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  endforeach()
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.${extension}.sum "${made_of}\n")
+endfunction()
 
 find_program(STRETTO_MOLD mold)
 if(STRETTO_MOLD AND NOT STRETTO_SANITIZE AND NOT STRETTO_CUDA)
