@@ -690,7 +690,8 @@ TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
   const Program program;
   EXPECT_EQ(offered(program, "stretto tr"), "train\n");
   EXPECT_EQ(offered(program, "stretto train --"),
-            "--help --run --extend --until --seeds --json --quiet --processes --restarts\n");
+            "--help --run --extend --accept-data --until --seeds --json --quiet --processes "
+            "--restarts\n");
   EXPECT_EQ(offered(program, "stretto train my.toml schedule.w"),
             "schedule.warmup_steps= schedule.warmup_ratio= schedule.warmup_init_lr= "
             "schedule.warmup=\n");
