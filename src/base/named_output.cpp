@@ -45,7 +45,7 @@ int own_descriptor_at(const fs::path& path) {
   if (error || folder.filename() != "fd") return -1;
   // Its number here may be another one than getpid() gives, where /proc is of an outer container.
   const std::string own = fs::canonical("/proc/self", error).native();
-  const std::string where = folder.native();
+  const std::string& where = folder.native();
   if (error) return -1;
   if (where != own + "/fd" && !where.starts_with(own + "/task/")) return -1;
   const std::string name = path.filename().native();
