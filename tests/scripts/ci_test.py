@@ -3,10 +3,8 @@
 import io
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import unittest.mock
@@ -14,23 +12,14 @@ import unittest.mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from scripts_test import InTemporaryFolder  # noqa: E402
+
 import changed  # noqa: E402
 import ci  # noqa: E402
 import stages  # noqa: E402
 
 
-class InTemporaryFolder(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def write(self, path, text, mode=0o644):
-        file = self.folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        file.chmod(mode)
-        return file
-
+class WithStages(InTemporaryFolder):
     def run_of(self, minutes=None, kept=None):
         self.output = io.StringIO()
         return stages.Run(self.folder, self.folder / "logs", minutes, kept, self.output)
@@ -139,7 +128,7 @@ class Change(InTemporaryFolder):
         self.assertIn("since cmake/a.cmake differs", change.words())
 
 
-class Stages(InTemporaryFolder):
+class Stages(WithStages):
     def suite(self, run, output, status, **options):
         path = self.write("ctest.txt", output)
         run.suite("tests", ["sh", "-c", f"cat {path}; exit {status}"], **options)
@@ -230,7 +219,7 @@ class Stages(InTemporaryFolder):
         self.assertIn("== cat\npassed on\n== cat: ok", self.output.getvalue())
 
 
-class Kept(InTemporaryFolder):
+class Kept(WithStages):
     CTEST = """#!/bin/sh
 for argument in "$@"; do
   if [ "$argument" = -N ]; then printf '  Test #1: a\\n  Test  #2: b\\n  Test #10: c\\n'; exit 0; fi
@@ -241,7 +230,7 @@ exit $(cat status.txt)
 """
 
     def pass_over(self, tree, results, status):
-        self.write("ctest", self.CTEST, 0o755)
+        self.write("ctest", self.CTEST).chmod(0o755)
         self.write("called.txt", "")
         self.write("results.txt", results)
         self.write("status.txt", str(status))
@@ -273,7 +262,7 @@ exit $(cat status.txt)
         self.assertEqual(called, ["first", "-j 2"])
 
 
-class Parts(InTemporaryFolder):
+class Parts(WithStages):
     """The stages of tools/ci.py, with programs that are made up."""
 
     def setUp(self):
@@ -283,7 +272,7 @@ class Parts(InTemporaryFolder):
         self.addCleanup(patched.stop)
 
     def stub(self, name, script):
-        self.write(name, f"#!/bin/sh\n{script}\n", 0o755)
+        self.write(name, f"#!/bin/sh\n{script}\n").chmod(0o755)
 
     def change(self, reached=True):
         change = unittest.mock.Mock(spec=changed.Change)
