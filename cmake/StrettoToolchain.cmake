@@ -2,10 +2,7 @@
 
 find_program(STRETTO_CCACHE ccache)
 if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # With a precompiled header ccache needs these freedoms, else every file is a miss.
-  set(stretto_launcher ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 ${STRETTO_CCACHE})
+  set(stretto_launcher ${CMAKE_CURRENT_LIST_DIR}/cached_compiler.sh ${CMAKE_SOURCE_DIR} ${STRETTO_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${stretto_launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${stretto_launcher})
 endif()

@@ -199,7 +199,7 @@ def quick(run):
     run.check("layers", [sys.executable, "tools/check_layers.py"])
     run.check("documentation tags and links", [sys.executable, "tools/check_docs.py"])
     run.check("list of planted faults", [sys.executable, "tools/mutate.py", "--check"])
-    run.check("shell scripts", ["shellcheck", "dev", ".ci/run", "examples/slurm/train.sbatch"])
+    run.check("shell scripts", ["shellcheck", "dev", ".ci/run", "cmake/cached_compiler.sh", "examples/slurm/train.sbatch"])
 
 
 def shared_folder(run):
