@@ -8,19 +8,16 @@ if(STRETTO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # stretto_pch_sum(TARGET FILE…): what TARGET's precompiled header is made of, for the compiler cache. The header itself names the
-# folder of the checkout, so that every file would be a miss in another one. FILE is what changes with its libraries.
+# folder of the checkout, so that every file would be a miss in another one. FILE is what changes with its libraries. CMake names
+# a header by the language that was enabled last: beside a gcc for C, that of clang++ ends in .gch.
 function(stretto_pch_sum target)
-  set(extension gch)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(extension pch)
-  endif()
   set(made_of "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS}")
   foreach(file ${ARGN})
     file(SHA256 ${file} hash)
     string(APPEND made_of " ${hash}")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
-  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.${extension}.sum "${made_of}\n")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx${CMAKE_PCH_EXTENSION}.sum "${made_of}\n")
 endfunction()
 
 find_program(STRETTO_MOLD mold)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/data_record.h"
 #include "experiment/run_config.h"
 #include "experiment/same_experiment.h"
 #include "store/checkpoint.h"
@@ -37,6 +38,11 @@ void require_whole_run(const fs::path& directory) {
     if (!is_there(file) || sha256_hex(read_file(file)) != hash) {
       throw Error(ExitCode::kBadData, file.string() + ": is not that of the checkpoint", "");
     }
+  }
+  const auto data = data::read_data_record(directory, record->run_id);
+  if (!data && record->has_data_record) {
+    const fs::path file = directory / data::kDataRecordFile;
+    throw Error(ExitCode::kBadData, file.string() + ": is missing", "");
   }
 }
 

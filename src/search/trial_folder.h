@@ -16,8 +16,9 @@ void require_own_run(const std::filesystem::path& run_directory,
                      const experiment::LoadedExperiment& trial);
 
 /// What is damaged in a run folder so that training cannot go on in it, in words: run.json,
-/// config.toml, all of its checkpoints, or a tokenizer that is not that of the checkpoint. Empty =
-/// nothing, or only a checkpoint of a later release is there. Throws Error(kIo).
+/// config.toml, all of its checkpoints, a tokenizer that is not that of the checkpoint, or
+/// data.json beside a checkpoint. Empty = nothing, or only a checkpoint of a later release is
+/// there. Throws Error(kIo).
 std::string damage_of_run(const std::filesystem::path& run_directory);
 
 /// Removes what training wrote there, but for its logs: it then begins anew.

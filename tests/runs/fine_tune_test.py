@@ -5,6 +5,7 @@
 """
 import json
 import pathlib
+import re
 import shutil
 
 from harness import Lab, check, main
@@ -118,6 +119,13 @@ def model_section(run):
     return "\n".join(lines) + "\n"
 
 
+def listed(said, begin):
+    """The names behind `begin: `."""
+    found = re.findall(rf"  {begin}: (.*)", said)
+    check(len(found) == 1, f"not one line of `{begin}`: {said}")
+    return set(found[0].split(", "))
+
+
 def files_below(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -204,6 +212,22 @@ def seeds_processes_and_a_search_begin_with_it_too(stretto):
         check("\nd_model = 16" in best, best)
 
 
+def a_head_of_two_labels_is_no_head_of_answers(stretto):
+    """Both are two rows, `head.output`: of the same shape, and of another meaning."""
+    with lab_of(stretto, "question_answering") as lab:
+        answers = lab.config
+        lab.config = lab.root / "labels.toml"
+        lab.config.write_text(EXPERIMENT + TASKS["text_classification"])
+        table = (lab.root / "train.tsv").read_text()
+        (lab.root / "train.tsv").write_text(table.replace("LABEL_2", "LABEL_0"))
+        succeeded(lab.train("two", folder_in(lab, "bert")))
+        lab.config = answers
+        said = succeeded(lab.train("answers", f"train.init_from={lab.root}/two"))
+        check(listed(said, "begin anew") == {"head.output.bias", "head.output.weight"}, said)
+        check(listed(said, "left there") == {"head.output.bias", "head.output.weight", "head.pooler.bias",
+                                             "head.pooler.weight"}, said)
+
+
 def what_does_not_fit_is_refused(stretto):
     with lab_of(stretto, "text_classification") as lab:
         folder = folder_in(lab, "bert")
@@ -225,6 +249,6 @@ def what_does_not_fit_is_refused(stretto):
 
 
 if __name__ == "__main__":
-    helpers = {"files_below", "folder_in", "lab_of", "model_section", "succeeded", "weights"}
+    helpers = {"files_below", "folder_in", "lab_of", "listed", "model_section", "succeeded", "weights"}
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})

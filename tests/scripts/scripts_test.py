@@ -1330,6 +1330,32 @@ with open(folder / "trials.jsonl", "w") as file:
 
 
 @unittest.skipUnless(shutil.which("ctest"), "there is no ctest")
+class Toolchain(InTemporaryFolder):
+    """cmake/StrettoToolchain.cmake, in a project of one file."""
+
+    @unittest.skipUnless(all(map(shutil.which, ("cmake", "ninja", "clang++", "gcc"))), "needs cmake, ninja, clang++ and gcc")
+    def test_the_sum_of_a_precompiled_header_stands_beside_it_whatever_compiles_c(self):
+        self.write("a.cpp", "int main() { return 0; }\n")
+        self.write("CMakeLists.txt", f"""cmake_minimum_required(VERSION 3.25)
+project(one LANGUAGES CXX C)
+include([=[{ROOT}/cmake/StrettoToolchain.cmake]=])
+add_executable(one a.cpp)
+target_precompile_headers(one PRIVATE <vector>)
+stretto_pch_sum(one ${{CMAKE_SOURCE_DIR}}/a.cpp)
+""")
+        for c in ("gcc", "clang"):
+            with self.subTest(c=c):
+                if not shutil.which(c):
+                    self.skipTest(f"no {c}")
+                build = self.folder / c
+                made = subprocess.run(["cmake", "-G", "Ninja", "-S", self.folder, "-B", build, f"-DCMAKE_C_COMPILER={c}",
+                                       "-DCMAKE_CXX_COMPILER=clang++"], capture_output=True, text=True)
+                self.assertEqual(made.returncode, 0, made.stderr)
+                sums = [path.relative_to(build).as_posix() for path in build.rglob("*.sum")]
+                headers = re.findall(r"^build (\S+/cmake_pch\.hxx\.[a-z]+):", (build / "build.ninja").read_text(), re.MULTILINE)
+                self.assertEqual(sums, [header + ".sum" for header in headers])
+
+
 class Suites(InTemporaryFolder):
     """tests/suites.cmake: what ctest makes of a program's suites and of what they print."""
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/hash.h"
+#include "data/data_record.h"
 #include "search/search_plan.h"
 #include "store/run_record.h"
 #include "tests/base/failure.h"
@@ -32,7 +33,14 @@ class TrialFolder : public store::testing::CheckpointTest {
     dir_.write("run/tokenizer/joint.model", "pieces");
     dir_.write("run/output.txt", "said");
     dir_.write("run/config.toml", store::seal_config(loaded_.resolved_toml, "run-1"));
-    store::write_run_record(run(), {"run-1", {loaded_.config_hash}, "then", "there", "1"});
+    const std::string text = dir_.write("train.txt", "one\ntwo\n");
+    data::write_data_record(run(), data::record_data("run-1", {{"data.train", text}}, {}));
+    store::write_run_record(run(), {.run_id = "run-1",
+                                    .config_hashes = {loaded_.config_hash},
+                                    .created = "then",
+                                    .host = "there",
+                                    .stretto = "1",
+                                    .has_data_record = true});
   }
 
   fs::path run() const { return dir_ / "run"; }
@@ -74,6 +82,14 @@ TEST_F(TrialFolder, KnowsWhatIsDamaged) {
             damage([&] { overwrite(run() / "tokenizer/joint.model", "Pieces"); }));
   expect_in("joint.model: is not that of the checkpoint",
             damage([&] { fs::remove(run() / "tokenizer/joint.model"); }));
+  expect_in("data.json: is damaged", damage([&] {
+              auto text = bytes_of(run() / "data.json");
+              text.replace(text.find("data.train"), 10, "data.valid");
+              overwrite(run() / "data.json", text);
+            }));
+  expect_in("data.json: belongs to another run",
+            damage([&] { data::write_data_record(run(), {.owner = "run-2", .files = {}}); }));
+  expect_in("data.json: is missing", damage([&] { fs::remove(run() / "data.json"); }));
 }
 
 TEST_F(TrialFolder, IsWholeWhereTrainingCanGoOn) {
@@ -84,6 +100,11 @@ TEST_F(TrialFolder, IsWholeWhereTrainingCanGoOn) {
   const auto second = store::CheckpointStore(run()).save(newer.content);
   overwrite(second / "manifest.json", "{");
   EXPECT_EQ(damage_of_run(run()), "");
+  // A run of an earlier version has no record of its data, and one without a checkpoint makes it.
+  store::write_run_record(run(), {"run-1", {loaded_.config_hash}, "then", "there", "1"});
+  fs::remove(run() / "data.json");
+  EXPECT_EQ(damage_of_run(run()), "");
+  overwrite(run() / "data.json", "{");
   fs::remove_all(run() / "checkpoints");
   EXPECT_EQ(damage_of_run(run()), "");
   EXPECT_FALSE(holds_checkpoints(run()));

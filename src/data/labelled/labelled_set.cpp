@@ -247,6 +247,11 @@ std::optional<Labels> labels_from_json(const std::string& json, const std::strin
   for (const auto& name : list) {
     if (!name.is_string()) refuse("a label is no string");
     names.push_back(name.get<std::string>());
+    if (is_one_line(names.back())) continue;
+    throw Error(ExitCode::kBadData,
+                where + ": label `" + printable(names.back(), 60) + "` has a tab or a line end",
+                "labels are written one a line, so the run cannot be used: train again with labels "
+                "without them");
   }
   if (names.empty()) return std::nullopt;
   try {

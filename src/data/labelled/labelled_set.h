@@ -65,7 +65,8 @@ LabelledSet read_labelled_set(std::span<const std::string> paths, const Labelled
 
 /// `labels.json`: the names in the order of their numbers, as a JSON list; of no labels "[]".
 std::string labels_to_json(const Labels* labels);
-/// Nothing for an empty list. Throws Error(kBadData) for anything else but a list of names.
+/// Nothing for an empty list. Throws Error(kBadData) for anything else but a list of names,
+/// and for a name that is_one_line() refuses: runs of earlier versions may have such labels.
 std::optional<Labels> labels_from_json(const std::string& json, const std::string& where);
 
 }  // namespace stretto::data

@@ -20,14 +20,24 @@ std::vector<std::string> keys_in_order(std::string_view bytes) {
   return keys;
 }
 
+/// A file that its reader wrote: no copy of it need be elsewhere.
+nlohmann::json parse_own_file(std::string_view bytes, std::string_view where,
+                              const std::string& advice) {
+  try {
+    return parse_json(bytes, where, kMaxSquadBytes);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what(), advice);
+  }
+}
+
 /// @param is_kind  whether a value has the type that is wanted, `kind` in words
 template <class Value, class IsKind>
 std::vector<std::pair<std::string, Value>> parse_by_id(std::string_view bytes,
                                                        std::string_view where, const char* kind,
                                                        IsKind is_kind) {
-  const auto json = parse_json(bytes, where, kMaxSquadBytes);
   const std::string advice =
       std::string("one JSON object is expected: {\"ID OF A QUESTION\": ") + kind + ", …}";
+  const auto json = parse_own_file(bytes, where, advice + ", in which each question stands once");
   if (!json.is_object()) {
     throw Error(ExitCode::kBadData,
                 std::string(where) + ": must be an object, is " + json.type_name(), advice);

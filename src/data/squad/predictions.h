@@ -11,7 +11,8 @@ namespace stretto::data {
 /// where an empty text is no answer. In the order of the file.
 ///
 /// @param where  the file, for messages
-/// Throws Error(kBadData) as parse_json() does, and for what is no object of strings.
+/// Throws Error(kBadData) for what parse_json() refuses and for what is no object of strings, with
+/// the form that is expected.
 std::vector<std::pair<std::string, std::string>> parse_predictions(std::string_view bytes,
                                                                    std::string_view where);
 

@@ -190,5 +190,16 @@ TEST(LabelsJson, ComesBackAndRefusesWhatIsNoListOfNames) {
   }
 }
 
+TEST(LabelsJson, RefusesLabelsOfSeveralLinesThatARunMayHaveFromBefore) {
+  for (const auto& [json, shown] :
+       {std::pair{"[\"a\", \"b\\nc\"]", "b\\x0ac"}, std::pair{"[\"b\\tc\", \"a\"]", "b\tc"}}) {
+    const Error error = testing::failure(
+        ExitCode::kBadData, [json = json] { labels_from_json(json, "run/labels.json"); });
+    EXPECT_EQ(std::string(error.what()),
+              std::string("run/labels.json: label `") + shown + "` has a tab or a line end");
+    EXPECT_NE(error.advice().find("train again"), std::string::npos) << error.advice();
+  }
+}
+
 }  // namespace
 }  // namespace stretto::data

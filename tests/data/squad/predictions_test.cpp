@@ -34,5 +34,20 @@ TEST(Predictions, AreRefusedWithFileAndId) {
   EXPECT_THROW(parse_no_answer_probabilities(R"({"a": 1e999})", "n.json"), Error);
 }
 
+TEST(Predictions, ThatAreNoJsonAreAnsweredWithTheirForm) {
+  for (const char* json : {"a: x", R"({"a": "x", "a": "y"})", ""}) {
+    const auto advice =
+        testing::failure(ExitCode::kBadData, [&] { parse_predictions(json, "p.json"); }).advice();
+    EXPECT_EQ(
+        advice,
+        "one JSON object is expected: {\"ID OF A QUESTION\": string, …}, in which each question "
+        "stands once");
+  }
+  const auto advice = testing::failure(ExitCode::kBadData, [] {
+                        parse_no_answer_probabilities("0.5", "n.json");
+                      }).advice();
+  EXPECT_NE(advice.find("{\"ID OF A QUESTION\": number"), std::string::npos) << advice;
+}
+
 }  // namespace
 }  // namespace stretto::data
