@@ -79,7 +79,10 @@ constexpr std::array kCommands{
             "  stretto replay runs/my/forensics/step_00000123.json\n"
             "  stretto replay runs/my/forensics/step_00000123.json --json run.device=cpu",
             &declare_replay},
-    Command{"report", "write report.html of a run anew", "  stretto report runs/my",
+    Command{"report", "write report.html of a run anew, or a page that compares several runs",
+            "  stretto report runs/my\n"
+            "  stretto report runs/a runs/b runs/c          # comparison.html\n"
+            "  stretto report runs/five/seed_* --output seeds.html --json > seeds.json",
             &declare_report},
     Command{"check", "say what is wrong with a configuration, without training",
             "  stretto check my.toml\n"

@@ -71,12 +71,12 @@ std::string band_of(const std::vector<Point>& line, const Scale& scale, const Se
   for (const Point& point : line)
     d += (d.empty() ? "M" : "L") + at({point.x, point.y * series.band}, scale);
   for (size_t i = line.size(); i-- > 0;) d += "L" + at({line[i].x, line[i].y / series.band}, scale);
-  return "<path class=\"band " + std::string(series.css) + "\" d=\"" + d + "Z\"/>";
+  return "<path class=\"band " + series.css + "\" d=\"" + d + "Z\"/>";
 }
 
 std::string render_curve(const Curve& curve, const Scale& scale) {
   const Series& series = *curve.series;
-  const std::string css = series.css;
+  const std::string& css = series.css;
   std::string out;
   const std::vector<Point> line = downsample(curve.line, kMaxPoints);
   if (series.band > 1 && line.size() > 1) out += band_of(line, scale, series);
@@ -103,9 +103,15 @@ std::optional<Point> point_near(const std::vector<Point>& points, double x, doub
   return *after;
 }
 
+/// "step 1,200", "12.4 minutes"
+std::string place_text(const Chart& chart, double x) {
+  if (chart.x_unit.empty()) return "step " + with_thousands(std::llround(x));
+  return (x < 1000 ? fixed(x, 1) : with_thousands(std::llround(x))) + " " + chart.x_unit;
+}
+
 /// Invisible strips over the plot. With the pointer on one, style sheet rules show its line and
 /// dots, and the browser its title.
-std::string render_hover(const std::vector<Curve>& curves, const Scale& scale) {
+std::string render_hover(const Chart& chart, const std::vector<Curve>& curves, const Scale& scale) {
   const Range x = scale.x_range();
   const double width = (x.high - x.low) / kHoverStrips;
   std::string out;
@@ -119,17 +125,16 @@ std::string render_hover(const std::vector<Curve>& curves, const Scale& scale) {
       if (!point) continue;
       if (title.empty()) step = point->x;
       title += "\n" + curve.series->name + " " + value_text(point->y);
-      dots += "<circle class=\"dot " + std::string(curve.series->css) + "\" cx=\"" +
-              number(scale.x(point->x)) + "\" cy=\"" + number(scale.y(point->y)) + "\" r=\"3.4\"/>";
+      dots += "<circle class=\"dot " + curve.series->css + "\" cx=\"" + number(scale.x(point->x)) +
+              "\" cy=\"" + number(scale.y(point->y)) + "\" r=\"3.4\"/>";
     }
     if (title.empty()) continue;
     const double left = scale.x(x.low + strip * width);
     const double right = scale.x(x.low + (strip + 1) * width);
-    out += "<g class=\"hover\"><title>step " + with_thousands(std::llround(step)) +
-           escape_html(title) + "</title><rect x=\"" + number(left) + "\" y=\"" +
-           number(kChartTop) + "\" width=\"" + number(right - left) + "\" height=\"" +
-           number(kChartHeight - kChartTop - kChartBottom) + "\"/><path d=\"M" +
-           number(scale.x(step)) + " " + number(kChartTop) + "V" +
+    out += "<g class=\"hover\"><title>" + escape_html(place_text(chart, step) + title) +
+           "</title><rect x=\"" + number(left) + "\" y=\"" + number(kChartTop) + "\" width=\"" +
+           number(right - left) + "\" height=\"" + number(kChartHeight - kChartTop - kChartBottom) +
+           "\"/><path d=\"M" + number(scale.x(step)) + " " + number(kChartTop) + "V" +
            number(kChartHeight - kChartBottom) + "\"/>" + dots + "</g>";
   }
   return out;
@@ -137,10 +142,10 @@ std::string render_hover(const std::vector<Curve>& curves, const Scale& scale) {
 
 std::string render_heading(const Chart& chart) {
   std::string legend;
-  if (chart.series.size() > 1) {
+  if (chart.legend && chart.series.size() > 1) {
     for (const Series& series : chart.series) {
       if (series.points.empty()) continue;
-      legend += "<span class=\"key\"><i class=\"" + std::string(series.css) + "\"></i>" +
+      legend += "<span class=\"key\"><i class=\"" + series.css + "\"></i>" +
                 escape_html(series.name) + "</span>";
     }
   }
@@ -166,7 +171,7 @@ std::string render_chart(const Chart& chart) {
   const std::string height = number(kChartHeight - kChartBottom - kChartTop + 8);
   out += "<svg x=\"" + x + "\" y=\"" + y + "\" width=\"" + width + "\" height=\"" + height +
          "\" viewBox=\"" + x + " " + y + " " + width + " " + height + "\">" + plot + "</svg>";
-  return out + render_hover(curves, scale) + "</svg></figure>\n";
+  return out + render_hover(chart, curves, scale) + "</svg></figure>\n";
 }
 
 }  // namespace stretto::report

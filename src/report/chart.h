@@ -9,6 +9,7 @@ namespace stretto::report {
 
 enum class LineStyle {
   kRawAndSmooth,  ///< a faint line through all points and a strong, smoothed one
+  kSmooth,        ///< the smoothed one alone: for many curves
   kLine,
   kDots,   ///< a line with a dot at each point: for few points
   kSteps,  ///< a value holds until the next point
@@ -17,7 +18,7 @@ enum class LineStyle {
 /// One curve. Points whose y is not finite (or not positive on a logarithmic axis) are left out.
 struct Series {
   std::string name;          ///< legend and tooltip
-  const char* css = "ink1";  ///< colour class of page_style.h: ink1, ink2, …
+  std::string css = "ink1";  ///< colour class of page_style.h: ink1, ink2, …; and others behind it
   LineStyle style = LineStyle::kLine;
   std::vector<Point> points;  ///< x ascending
   double band = 0;            ///< > 1: the area from y / band to y * band of the line is shaded
@@ -30,6 +31,9 @@ struct Chart {
   bool from_zero = false;  ///< the y axis starts at zero
   std::vector<Series> series;
   double last_step = 0;  ///< the x axis reaches from 0 to here, or to the last point
+  /// What x counts: "tokens", "minutes". Empty = steps, which are whole numbers.
+  std::string x_unit = {};
+  bool legend = true;  ///< false: the page names the curves elsewhere
 };
 
 /// A `<figure>` with an inline SVG of fixed proportions that scales with its column. Each curve has

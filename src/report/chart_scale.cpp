@@ -62,8 +62,9 @@ std::vector<Curve> curves_of(const Chart& chart) {
       if (is_drawable(point.y, chart.logarithmic)) curve.raw.push_back(point);
     }
     if (curve.raw.empty()) continue;
-    curve.line = series.style == LineStyle::kRawAndSmooth ? smoothed(curve.raw, chart.logarithmic)
-                                                          : curve.raw;
+    const bool is_smooth =
+        series.style == LineStyle::kRawAndSmooth || series.style == LineStyle::kSmooth;
+    curve.line = is_smooth ? smoothed(curve.raw, chart.logarithmic) : curve.raw;
     curves.push_back(std::move(curve));
   }
   return curves;
@@ -78,7 +79,9 @@ Scale::Scale(const Chart& chart, const std::vector<Curve>& curves)
   }
   if (x_.low == x_.high) x_.high = x_.low + 1;
   std::vector<double> steps = nice_ticks(x_.low, x_.high, kMostXTicks);
-  std::erase_if(steps, [](double step) { return step != std::floor(step); });  // no step 1.5
+  if (chart.x_unit.empty()) {  // no step 1.5
+    std::erase_if(steps, [](double step) { return step != std::floor(step); });
+  }
   x_ticks_ = with_labels(steps);
 
   y_ = value_range(chart, curves);

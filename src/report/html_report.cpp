@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -10,7 +11,8 @@
 #include "report/curves.h"
 #include "report/heat_map.h"
 #include "report/html_text.h"
-#include "report/page_style.h"
+#include "report/media.h"
+#include "report/page_head.h"
 #include "report/report_charts.h"
 #include "report/utf8.h"
 
@@ -199,11 +201,18 @@ std::string render_sample(const MatrixSample& sample, const Display&) {
 std::string render_samples(const ReportContent& content) {
   const auto& samples = content.samples;
   if (samples.empty()) return "";
+  size_t bytes_left = kMaxAllMedia;
   std::string out = "<section><h2>" + escape_html(content.display.samples, kMaxTitle);
   if (content.samples_step > 0) out += " at step " + with_thousands(content.samples_step);
   out += "</h2>\n";
   for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i) {
-    const auto draw = [&](const auto& sample) { return render_sample(sample, content.display); };
+    const auto draw = [&](const auto& sample) {
+      if constexpr (std::is_same_v<decltype(sample), const MediaSample&>) {
+        return render_media(kept_media(sample, bytes_left));
+      } else {
+        return render_sample(sample, content.display);
+      }
+    };
     out += "<article class=\"sample card\">" + std::visit(draw, samples[i]) + "</article>\n";
   }
   return out + "</section>\n";
@@ -329,27 +338,15 @@ std::string render_tables(const ReportContent& content) {
   return "<div class=\"pair\">" + facts + machine + "</div>\n";
 }
 
-std::string render_head(const ReportContent& content) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-      "style-src 'unsafe-inline'\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light dark\"/>\n<link rel=\"icon\" "
-      "href=\"data:,\"/>\n";
-  if (content.refresh_seconds > 0) {
-    out += "<meta http-equiv=\"refresh\" content=\"" + std::to_string(content.refresh_seconds) +
-           "\"/>\n";
-  }
-  return out + "<title>" + escape_html(content.title, kMaxTitle) + " – Stretto</title>\n<style>" +
-         std::string(page_style()) + "</style>\n</head>\n";
-}
-
 }  // namespace
 
 std::string render_html(const ReportContent& content) {
   const Curves curves(content.events, content.display);
-  return render_head(content) + "<body>\n<main>\n" + render_header(content, curves) +
+  const PageHead head{.title = content.title,
+                      .kind = "Stretto",
+                      .refresh_seconds = content.refresh_seconds,
+                      .plays_sound = has_sound(content.samples)};
+  return page_head(head) + "<body>\n<main>\n" + render_header(content, curves) +
          render_charts(curves, content.display) + render_notes(content.events) +
          render_samples(content) + render_tables(content) + render_validations(content, curves) +
          render_config(content.config_toml) +

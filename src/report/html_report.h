@@ -35,8 +35,9 @@ struct ReportContent {
   int refresh_seconds = 0;  ///< > 0 while training: the page reloads itself
 };
 
-/// One self-contained page: no script from elsewhere, no network, light and dark, escapes all data
-/// (Content-Security-Policy default-src 'none').
+/// One self-contained page: no script, no network, light and dark, escapes all data (page_head.h
+/// has its policy). Samples beyond kMaxSamples are left out, and of sounds and pictures those that
+/// kept_media() leaves out.
 std::string render_html(const ReportContent& content);
 
 /// Writes it atomically. Throws Error(kIo).

@@ -74,6 +74,11 @@ font-family:ui-serif,"Iowan Old Style","Palatino Linotype",Charter,Georgia,"Libe
 .sample mark.ref{box-shadow:inset 0 -2px 0 var(--ink3)}
 .sample mark.out{background:rgba(var(--cell),.16);font-weight:600;color:var(--ink1)}
 .sample>div{min-width:0;max-width:600px}
+.media{padding:0;grid-column:1/-1;gap:12px}
+.media figcaption{display:block;margin:0;font-size:16.5px;overflow-wrap:anywhere}
+.media small{font-size:12px;color:var(--faint)}
+.media audio{width:100%;max-width:560px}
+.media img{max-width:100%;max-height:420px;align-self:flex-start;border-radius:6px}
 .matrix{border-collapse:separate;border-spacing:2px;font-size:13px;display:block;overflow-x:auto}
 .matrix caption{text-align:left;font-weight:600;padding-bottom:10px}
 .matrix th,.matrix td{width:auto;border:0;padding:3px 8px;white-space:nowrap}

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "report/heat_map.h"
+#include "report/media.h"
 #include "report/utf8.h"
 
 namespace stretto::report {
@@ -24,15 +26,12 @@ constexpr double kSteps = 1e6;  // of attention between 0 and 1
 constexpr const char* kRowsKind = "rows";
 constexpr const char* kMarkedTextKind = "answer";
 constexpr const char* kMatrixKind = "matrix";
+constexpr const char* kMediaKind = "media";
 
-std::string cut(const std::string& text, size_t most) {
-  return ellipsis(valid_utf8(text), most);
-}
-
-std::vector<std::string> cut(const std::vector<std::string>& pieces) {
+std::vector<std::string> cut_pieces(const std::vector<std::string>& pieces) {
   std::vector<std::string> kept;
   for (size_t i = 0; i < std::min(pieces.size(), kMostPieces); ++i) {
-    kept.push_back(cut(pieces[i], kLongestPiece));
+    kept.push_back(cut_text(pieces[i], kLongestPiece));
   }
   return kept;
 }
@@ -45,17 +44,17 @@ double in_steps(float weight) {
 OrderedJson json_of(const Rows& rows) {
   auto list = OrderedJson::array();
   for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
-    list.push_back({cut(rows[i].first, kMaxCell), cut(rows[i].second, kMaxCell)});
+    list.push_back({cut_text(rows[i].first, kMaxCell), cut_text(rows[i].second, kMaxCell)});
   }
   return list;
 }
 
 TextPairSample trimmed_one(const TextPairSample& sample) {
-  TextPairSample kept{.input = cut(sample.input, kMaxText),
-                      .output = cut(sample.output, kMaxText),
-                      .reference = cut(sample.reference, kMaxText),
-                      .input_pieces = cut(sample.input_pieces),
-                      .output_pieces = cut(sample.output_pieces)};
+  TextPairSample kept{.input = cut_text(sample.input, kMaxText),
+                      .output = cut_text(sample.output, kMaxText),
+                      .reference = cut_text(sample.reference, kMaxText),
+                      .input_pieces = cut_pieces(sample.input_pieces),
+                      .output_pieces = cut_pieces(sample.output_pieces)};
   for (size_t row = 0; row < std::min(sample.attention.size(), kMostDrawnPieces); ++row) {
     const auto& whole = sample.attention[row];
     kept.attention.emplace_back();
@@ -69,44 +68,50 @@ TextPairSample trimmed_one(const TextPairSample& sample) {
 RowsSample trimmed_one(const RowsSample& sample) {
   RowsSample kept;
   for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
-    kept.rows.emplace_back(cut(sample.rows[i].first, kMaxCell),
-                           cut(sample.rows[i].second, kMaxText));
+    kept.rows.emplace_back(cut_text(sample.rows[i].first, kMaxCell),
+                           cut_text(sample.rows[i].second, kMaxText));
   }
   return kept;
 }
 
 MarkedTextSample trimmed_one(const MarkedTextSample& sample) {
-  MarkedTextSample kept{.request = cut(sample.request, kMaxText),
+  MarkedTextSample kept{.request = cut_text(sample.request, kMaxText),
                         .text = {},
-                        .output = cut(sample.output, kMaxText),
+                        .output = cut_text(sample.output, kMaxText),
                         .references = {},
-                        .note = cut(sample.note, kMaxCell)};
+                        .note = cut_text(sample.note, kMaxCell)};
   size_t left = kMaxText;
   for (size_t i = 0; i < std::min(sample.text.size(), kMaxStretches) && left > 0; ++i) {
     const auto& stretch = sample.text[i];
     kept.text.push_back(stretch);
-    kept.text.back().text = cut(stretch.text, left);
+    kept.text.back().text = cut_text(stretch.text, left);
     left -= std::min(left, count_code_points(kept.text.back().text));
   }
   for (size_t i = 0; i < std::min(sample.references.size(), kMaxReferences); ++i) {
-    kept.references.push_back(cut(sample.references[i], kMaxCell));
+    kept.references.push_back(cut_text(sample.references[i], kMaxCell));
   }
   return kept;
 }
 
 MatrixSample trimmed_one(const MatrixSample& sample) {
-  MatrixSample kept{.title = cut(sample.title, kMaxCell),
-                    .row_title = cut(sample.row_title, kMaxCell),
-                    .column_title = cut(sample.column_title, kMaxCell)};
+  MatrixSample kept{.title = cut_text(sample.title, kMaxCell),
+                    .row_title = cut_text(sample.row_title, kMaxCell),
+                    .column_title = cut_text(sample.column_title, kMaxCell)};
   const size_t columns = std::min(sample.columns.size(), kMaxMatrix);
-  for (size_t i = 0; i < columns; ++i) kept.columns.push_back(cut(sample.columns[i], kMaxCell));
+  for (size_t i = 0; i < columns; ++i)
+    kept.columns.push_back(cut_text(sample.columns[i], kMaxCell));
   const size_t rows = std::min({sample.rows.size(), sample.counts.size(), kMaxMatrix});
   for (size_t i = 0; i < rows; ++i) {
-    kept.rows.push_back(cut(sample.rows[i], kMaxCell));
+    kept.rows.push_back(cut_text(sample.rows[i], kMaxCell));
     kept.counts.push_back(sample.counts[i]);
     kept.counts.back().resize(columns);
   }
   return kept;
+}
+
+MediaSample trimmed_one(const MediaSample& sample) {
+  size_t bytes_left = kMaxMedia;
+  return kept_media(sample, bytes_left);
 }
 
 // The keys of a text pair are those of the first version, which knew no other kind.
@@ -146,6 +151,14 @@ OrderedJson json_of_one(const MatrixSample& sample) {
           {"row_title", sample.row_title}, {"column_title", sample.column_title},
           {"rows", sample.rows},           {"columns", sample.columns},
           {"counts", sample.counts}};
+}
+
+OrderedJson json_of_one(const MediaSample& sample) {
+  return {{"kind", kMediaKind},
+          {"mime", sample.mime},
+          {"words", sample.words},
+          {"note", sample.note},
+          {"bytes", base64(sample.bytes)}};
 }
 
 void require(bool holds, const char* what) {
@@ -224,11 +237,27 @@ MatrixSample matrix_of(const nlohmann::json& json) {
   return sample;
 }
 
+MediaSample media_of(const nlohmann::json& json) {
+  MediaSample sample{.mime = json.at("mime").get<std::string>(),
+                     .bytes = {},
+                     .words = json.at("words").get<std::string>(),
+                     .note = json.at("note").get<std::string>()};
+  const auto& text = json.at("bytes").get_ref<const std::string&>();
+  require(text.size() <= 2 * kMaxMedia, "a sound or picture is too large");
+  auto bytes = bytes_of_base64(text);
+  require(bytes.has_value(), "the bytes of a sound or picture are not base64");
+  sample.bytes = std::move(*bytes);
+  require(sample.bytes.empty() || is_keepable(sample),
+          "a sound or picture is too large, or of another kind");
+  return sample;
+}
+
 Sample sample_of(const nlohmann::json& json) {
   require(json.is_object(), "a sample is no object");
   if (json.contains("kind")) {
     if (json.at("kind") == kMarkedTextKind) return marked_text_of(json);
     if (json.at("kind") == kMatrixKind) return matrix_of(json);
+    if (json.at("kind") == kMediaKind) return media_of(json);
     require(json.at("kind") == kRowsKind, "a sample of another kind");
     return RowsSample{rows_of(json.at("rows"))};
   }
@@ -246,22 +275,35 @@ Sample trimmed(const Sample& sample) {
   return std::visit([](const auto& of_kind) -> Sample { return trimmed_one(of_kind); }, sample);
 }
 
-void write_report_data(const std::filesystem::path& path, const ReportContent& content) {
+std::vector<Sample> trimmed(const std::vector<Sample>& samples) {
+  std::vector<Sample> kept;
+  size_t bytes_left = kMaxAllMedia;
+  for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i) {
+    const auto* media = std::get_if<MediaSample>(&samples[i]);
+    kept.push_back(media != nullptr ? kept_media(*media, bytes_left) : trimmed(samples[i]));
+  }
+  return kept;
+}
+
+std::string report_data_json(const ReportContent& content) {
   auto samples = OrderedJson::array();
-  for (size_t i = 0; i < std::min(content.samples.size(), kMaxSamples); ++i) {
-    samples.push_back(std::visit([](const auto& kind) { return json_of_one(trimmed_one(kind)); },
-                                 content.samples[i]));
+  for (const Sample& sample : trimmed(content.samples)) {
+    samples.push_back(std::visit([](const auto& kind) { return json_of_one(kind); }, sample));
   }
   const OrderedJson json{{"format", kFormat},
                          {"machine", json_of(content.machine)},
                          {"facts", json_of(content.facts)},
                          {"samples_step", content.samples_step},
                          {"samples", std::move(samples)}};
-  write_file_atomic(path, json.dump() + "\n");
+  return json.dump() + "\n";
 }
 
-void read_report_data(const std::filesystem::path& path, ReportContent& content) {
-  const auto json = parse_json(read_file(path, kMostBytes), path.string(), kMostBytes);
+void write_report_data(const std::filesystem::path& path, const ReportContent& content) {
+  write_file_atomic(path, report_data_json(content));
+}
+
+void parse_report_data(std::string_view bytes, const std::string& where, ReportContent& content) {
+  const auto json = parse_json(bytes, where, kMostBytes);
   try {
     require(json.is_object(), "no object");
     require(json.at("format") == kFormat, "another format");
@@ -272,15 +314,19 @@ void read_report_data(const std::filesystem::path& path, ReportContent& content)
     require(samples.is_array() && samples.size() <= kMaxSamples,
             "samples are no list, or too many");
     for (const auto& sample : samples) read.samples.push_back(sample_of(sample));
+    require(media_bytes(read.samples) <= kMaxAllMedia, "sounds and pictures are too large");
     content.machine = std::move(read.machine);
     content.facts = std::move(read.facts);
     content.samples = std::move(read.samples);
     content.samples_step = read.samples_step;
   } catch (const std::exception& error) {
-    throw Error(ExitCode::kBadData,
-                path.string() + ": not what a report is made of: " + error.what(),
+    throw Error(ExitCode::kBadData, where + ": not what a report is made of: " + error.what(),
                 "remove it; training writes it anew");
   }
+}
+
+void read_report_data(const std::filesystem::path& path, ReportContent& content) {
+  parse_report_data(read_file(path, kMostBytes), path.string(), content);
 }
 
 }  // namespace stretto::report

@@ -47,6 +47,16 @@ struct MatrixSample {
   std::vector<std::vector<int64_t>> counts;  ///< [rows][columns], none below 0
 };
 
-using Sample = std::variant<TextPairSample, RowsSample, MarkedTextSample, MatrixSample>;
+/// Something to hear or to see: a file as it would lie on disk (report/media.h has the kinds and
+/// how large they may be).
+struct MediaSample {
+  std::string mime;       ///< "audio/wav", "image/png" or "image/jpeg"
+  std::string bytes;      ///< empty: nothing to play or to draw, and `note` says why
+  std::string words;      ///< what it is: the text that was spoken, a caption
+  std::string note = {};  ///< beside the words: "2.1 s"
+};
+
+using Sample =
+    std::variant<TextPairSample, RowsSample, MarkedTextSample, MatrixSample, MediaSample>;
 
 }  // namespace stretto::report

@@ -59,4 +59,8 @@ std::string ellipsis(std::string_view text, size_t max_code_points) {
   return std::string(text.substr(0, end)) + "…";
 }
 
+std::string cut_text(std::string_view text, size_t max_code_points) {
+  return ellipsis(valid_utf8(text), max_code_points);
+}
+
 }  // namespace stretto::report

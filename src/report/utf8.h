@@ -18,4 +18,7 @@ size_t count_code_points(std::string_view text);
 /// something was left out. "" when `max_code_points` is 0.
 std::string ellipsis(std::string_view text, size_t max_code_points);
 
+/// ellipsis() of valid_utf8(): what a page or a file keeps of a text of others.
+std::string cut_text(std::string_view text, size_t max_code_points);
+
 }  // namespace stretto::report

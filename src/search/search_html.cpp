@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "report/html_text.h"
-#include "report/page_style.h"
+#include "report/page_head.h"
 #include "search/importance.h"
 #include "search/search_charts.h"
 #include "search/search_files.h"
@@ -39,22 +39,6 @@ std::string number(std::optional<double> value, int decimals) {
 
 std::string tile(const std::string& label, const std::string& value, const std::string& remark) {
   return "<div><dt>" + label + "</dt><dd>" + value + "<small>" + remark + "</small></dd></div>";
-}
-
-std::string head(const SearchPage& page) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-      "style-src 'unsafe-inline'\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light dark\"/>\n<link rel=\"icon\" "
-      "href=\"data:,\"/>\n";
-  if (page.refresh_seconds > 0) {
-    out +=
-        "<meta http-equiv=\"refresh\" content=\"" + std::to_string(page.refresh_seconds) + "\"/>\n";
-  }
-  return out + "<title>" + text(page.title) + " – Stretto search</title>\n<style>" +
-         std::string(report::page_style()) + kStyle + "</style>\n</head>\n";
 }
 
 // "of 16", or of a whole grid "of 12 points, 4 refused"
@@ -188,10 +172,14 @@ std::string trials_section(const SearchState& state) {
 }  // namespace
 
 std::string render_search_html(const SearchPage& page) {
-  return head(page) + "<body>\n<main>\n" + header(page) + "<div class=\"charts wide\">" +
-         render_trial_curves(page.state, page.curves) + render_parallel_coordinates(page.state) +
-         "</div>" + best_section(page.state) + importance_section(page.state) +
-         rungs_section(page.state) + trials_section(page.state) +
+  const report::PageHead head{.title = page.title,
+                              .kind = "Stretto search",
+                              .style = kStyle,
+                              .refresh_seconds = page.refresh_seconds};
+  return report::page_head(head) + "<body>\n<main>\n" + header(page) +
+         "<div class=\"charts wide\">" + render_trial_curves(page.state, page.curves) +
+         render_parallel_coordinates(page.state) + "</div>" + best_section(page.state) +
+         importance_section(page.state) + rungs_section(page.state) + trials_section(page.state) +
          "<footer>Written by Stretto into the folder of the search. Everything on this page but "
          "the "
          "reports of trials is in this one file; trials.jsonl has the numbers.</footer>\n</main>\n"

@@ -102,8 +102,7 @@ void RunObserver::take_over_samples() {
 
 void RunObserver::samples(int64_t step, const std::vector<report::Sample>& samples) {
   content_.samples_step = step;
-  content_.samples.clear();
-  for (const auto& sample : samples) content_.samples.push_back(report::trimmed(sample));
+  content_.samples = report::trimmed(samples);
   write_data();
 }
 

@@ -147,7 +147,7 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto infer: --beam: must be a whole number from 1 to 1000, got `0`\n"
        "  `stretto infer --help` shows how it is used\n"},
       {{"report", "a", "b"},
-       "error: stretto report: unexpected `b`\n  `stretto report --help` lists the options\n"},
+       "error: no run folder at a\n  train first: stretto train CONFIG --run a\n"},
       {{"tokenizer", "trian"},
        "error: stretto tokenizer: there is no `trian`; there are train, encode, decode\n"
        "  did you mean `train`?\n"},

@@ -1,11 +1,17 @@
+#include <algorithm>
 #include <iostream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/named_output.h"
 #include "base/stdout.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/run_config.h"
+#include "report/comparison_page.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
 #include "tasks/displays.h"
@@ -15,9 +21,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string status_of(const std::vector<report::MetricsEvent>& events) {
-  if (events.empty()) return "no event yet";
+struct Request {
+  std::vector<std::string> runs;
+  std::string output;
+  bool json = false;
+};
+
+std::string status_of(const fs::path& directory, const std::vector<report::MetricsEvent>& events) {
+  const bool trains = FileLock::is_held(directory / ".lock");
+  if (events.empty()) return trains ? "running, no event yet" : "no event yet";
   const auto& last = events.back();
+  if (trains) return "running, update " + std::to_string(last.step);
   if (last.event != "end") return "stopped at update " + std::to_string(last.step);
   return last.reason ? "finished: " + *last.reason : "finished";
 }
@@ -43,35 +57,184 @@ void add_data(const fs::path& directory, report::ReportContent& content) {
   }
 }
 
-int run_report(const fs::path& directory) {
-  const auto loaded = load_run_config(directory, {});
+std::string title_of(const fs::path& directory, const experiment::Experiment& options) {
+  if (!options.run.name.empty()) return options.run.name;
+  auto path = fs::absolute(directory).lexically_normal();
+  if (path.filename().empty()) path = path.parent_path();  // "runs/my/"
+  return path.filename().string();
+}
+
+// A device, a pipe or a descriptor of this process (/dev/stdout) gets the page and nothing else.
+bool is_file_place(const fs::path& path) {
+  const std::string place = fs::absolute(path).lexically_normal().string();
+  for (const char* descriptors : {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/"}) {
+    if (place.starts_with(descriptors)) return false;
+  }
+  std::error_code ignored;
+  const auto status = fs::status(path, ignored);
+  return !fs::exists(status) || fs::is_regular_file(status);
+}
+
+struct ReadRun {
+  experiment::Experiment options;
+  report::ReportContent content;
+  bool has_metrics = false;  ///< a run that has just begun has none, and no data of a report
+};
+
+ReadRun read_run(const fs::path& directory) {
+  require_run(directory);
+  const std::string toml = experiment::read_run_config(directory);
+  ReadRun run{
+      .options = experiment::load_stored_experiment(toml, (directory / "config.toml").string(), {})
+                     .options,
+      .content = {}};
   const fs::path metrics = directory / "metrics.jsonl";
-  if (!fs::exists(metrics)) {
+  run.has_metrics = fs::exists(metrics);
+  run.content.title = title_of(directory, run.options);
+  run.content.config_toml = toml;
+  run.content.max_steps = run.options.train.max_steps;
+  run.content.display = tasks::display_of(run.options);
+  if (run.has_metrics) {
+    run.content.events = events_of(metrics);
+    add_data(directory, run.content);
+  }
+  run.content.status = status_of(directory, run.content.events);
+  return run;
+}
+
+// Every key, those that name files too: they are shown, and nothing is opened.
+std::vector<std::pair<std::string, std::string>> keys_of(experiment::Experiment options) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const auto& key : experiment::experiment_schema(options).keys) {
+    keys.emplace_back(key.path, config::value_text(key.value));
+  }
+  return keys;
+}
+
+report::ComparedRun compared(const fs::path& directory, ReadRun run) {
+  return {.name = run.content.title,
+          .folder = directory.string(),
+          .task = run.options.task.name(),
+          .status = run.content.status,
+          .machine = std::move(run.content.machine),
+          .events = std::move(run.content.events),
+          .display = run.content.display,
+          .keys = keys_of(run.options)};
+}
+
+void tell_page(const fs::path& page) {
+  if (is_file_place(page)) std::cout << shown_on_stdout(page.string()) << "\n";
+}
+
+// ---- several runs -------------------------------------------------------------------------------
+
+void require_comparable(const Request& request) {
+  if (request.runs.size() > report::kMostComparedRuns) {
+    throw Error(ExitCode::kUsage,
+                counted(static_cast<int64_t>(request.runs.size()), "run") +
+                    " cannot be told apart on one page",
+                "give at most " + std::to_string(report::kMostComparedRuns));
+  }
+  std::vector<fs::path> seen;
+  for (const std::string& run : request.runs) {
+    require_run(run);
+    const fs::path folder = fs::canonical(run);
+    if (std::ranges::count(seen, folder) > 0) {
+      throw Error(ExitCode::kUsage, run + " is given twice", "give each run once");
+    }
+    seen.push_back(folder);
+  }
+}
+
+struct ReadRuns {
+  report::Comparison comparison;
+  std::optional<Error> first_error;
+};
+
+ReadRuns read_runs(const Request& request) {
+  ReadRuns read;
+  std::vector<std::string> titles, folders;
+  for (const std::string& folder : request.runs) {
+    try {
+      read.comparison.runs.push_back(compared(folder, read_run(folder)));
+      titles.push_back(read.comparison.runs.back().name);
+      folders.push_back(folder);
+    } catch (const Error& error) {
+      log::warn(folder + " is left out: " + error.message());
+      read.comparison.left_out.push_back({folder, error.what()});
+      if (!read.first_error) read.first_error = error;
+    }
+  }
+  const auto names = report::distinct_names(titles, folders);
+  for (size_t i = 0; i < names.size(); ++i) read.comparison.runs[i].name = names[i];
+  return read;
+}
+
+// ---- the command --------------------------------------------------------------------------------
+
+void write_page(const fs::path& page, const std::string& html, const std::string& data) {
+  write_named_output(page, html);
+  if (is_file_place(page)) write_named_output(fs::path(page).replace_extension(".json"), data);
+}
+
+int compare(const Request& request) {
+  require_comparable(request);
+  const fs::path page = request.output.empty() ? "comparison.html" : request.output;
+  if (page.extension() == ".json") {
+    throw Error(ExitCode::kUsage,
+                "--output is the page, and " + page.string() + " would be its data",
+                "give a name that ends in .html");
+  }
+  require_output_place(page, "--output");
+  const ReadRuns read = read_runs(request);
+  if (read.comparison.runs.empty()) throw *read.first_error;
+  const std::string data = report::comparison_json(read.comparison);
+  write_page(page, report::render_comparison(read.comparison), data);
+  if (request.json) {
+    std::cout << data;
+  } else {
+    tell_page(page);
+  }
+  return static_cast<int>(read.first_error ? read.first_error->code() : ExitCode::kOk);
+}
+
+int report_one(const Request& request) {
+  const fs::path directory = request.runs.front();
+  ReadRun run = read_run(directory);
+  const auto& content = run.content;
+  if (!run.has_metrics) {
     throw Error(ExitCode::kUsage, directory.string() + " has no metrics.jsonl",
                 "training writes it; there is nothing to show yet");
   }
-  const auto& options = loaded.options;
-  report::ReportContent content{.title = options.run.name.empty()
-                                             ? fs::absolute(directory).lexically_normal().filename()
-                                             : fs::path(options.run.name),
-                                .config_toml = experiment::read_run_config(directory),
-                                .events = events_of(metrics),
-                                .max_steps = options.train.max_steps,
-                                .display = tasks::display_of(options)};
-  add_data(directory, content);
-  content.status = status_of(content.events);
-  const fs::path page = directory / "report.html";
-  report::write_html_report(page, content);
-  std::cout << shown_on_stdout(page.string()) << "\n";
+  if (request.output.empty()) {
+    report::write_html_report(directory / "report.html", content);
+  } else {
+    require_output_place(request.output, "--output");
+    write_named_output(request.output, report::render_html(content));
+  }
+  if (request.json) {
+    report::Comparison comparison;
+    comparison.runs.push_back(compared(directory, std::move(run)));
+    std::cout << report::comparison_json(comparison);
+  } else {
+    tell_page(request.output.empty() ? directory / "report.html" : fs::path(request.output));
+  }
   return 0;
 }
 
 }  // namespace
 
 std::function<int()> declare_report(CLI::App& app) {
-  auto directory = std::make_shared<std::string>();
-  app.add_option("RUN", *directory, "run folder")->required()->type_name("");
-  return [directory] { return run_report(*directory); };
+  auto request = std::make_shared<Request>();
+  app.add_option("RUN", request->runs, "run folder; of several, the curves are drawn in one page")
+      ->required()
+      ->type_name("");
+  app.add_option("--output", request->output,
+                 "the page; default: report.html in the run folder; of several runs "
+                 "comparison.html here, with comparison.json beside it")
+      ->type_name("FILE");
+  app.add_flag("--json", request->json, "print the numbers as one JSON object");
+  return [request] { return request->runs.size() > 1 ? compare(*request) : report_one(*request); };
 }
 
 }  // namespace stretto::cli
