@@ -6,6 +6,10 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text_classification/text_classification_options.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 

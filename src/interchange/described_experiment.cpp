@@ -6,7 +6,10 @@
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
-#include "experiment/text_sections.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_sections.h"
+#include "families/text_classification/text_classification_options.h"
 
 namespace stretto::interchange {
 namespace {

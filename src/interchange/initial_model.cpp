@@ -5,7 +5,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiment/text_sections.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_sections.h"
+#include "families/text_classification/text_classification_options.h"
 #include "interchange/described_experiment.h"
 #include "interchange/import_seq2seq.h"
 #include "interchange/model_config.h"

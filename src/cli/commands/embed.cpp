@@ -8,7 +8,7 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 
 namespace stretto::cli {
 namespace {

@@ -8,7 +8,8 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "distributed/launch.h"
-#include "experiment/heads.h"
+#include "families/translation/heads.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 namespace {

@@ -9,7 +9,8 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "experiment/heads.h"
+#include "families/translation/heads.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include "base/stdout.h"
 #include "cli/command.h"
 #include "cli/run_config.h"
+#include "experiment/family_spec.h"
 #include "experiment/run_config.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
-#include "tasks/displays.h"
 
 namespace stretto::cli {
 namespace {
@@ -57,7 +57,7 @@ int run_report(const fs::path& directory) {
                                 .config_toml = experiment::read_run_config(directory),
                                 .events = events_of(metrics),
                                 .max_steps = options.train.max_steps,
-                                .display = tasks::display_of(options)};
+                                .display = experiment::display_of(options)};
   add_data(directory, content);
   content.status = status_of(content.events);
   const fs::path page = directory / "report.html";
