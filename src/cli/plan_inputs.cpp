@@ -15,7 +15,7 @@
 #include "cli/run_config.h"
 #include "experiment/family_spec.h"
 #include "experiment/scaled_rate.h"
-#include "families/masked_lm/masked_lm_options.h"
+#include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "families/translation/translation_options.h"
 #include "interchange/initial_model.h"
@@ -141,8 +141,9 @@ struct PlannedText {
   int64_t d_model = 0;
 };
 
+// Of a task on encoded texts.
 bool writes_tokens(const Experiment& e) {
-  return e.task.is<experiment::TranslationOptions>() || e.task.is<experiment::MaskedLmOptions>();
+  return experiment::text_rules_of(e).predicts_masked_tokens();
 }
 
 // Of every family that is not planned as one of encoded texts.

@@ -11,6 +11,14 @@
 /// a tasks::Family.
 namespace stretto::experiment {
 
+/// An option of a command that reads the run of any family, where a family has it.
+struct CommandOption {
+  const char* name;  ///< "--beam"
+  /// What it states in the run's configuration: "decode.beam_size", a whole number, or of a flag
+  /// "decode.method=sample". Empty = the family's request has its value.
+  const char* key = "";
+};
+
 /// A family as the rooms without libtorch see it. src/families/NAME/NAME_spec.cpp has that of NAME,
 /// and src/families/registry.cpp a line for each.
 struct FamilySpec {
@@ -21,6 +29,9 @@ struct FamilySpec {
   const TaskRules& (*rules)();
   /// How its numbers are told and drawn, but for Display::best_by.
   report::Display (*display)(const Experiment& experiment);
+  /// Options of `stretto eval` and `stretto infer` that not every family has, and this one has.
+  std::vector<CommandOption> eval_options = {};
+  std::vector<CommandOption> infer_options = {};
 };
 
 /// All families, in the order in which `stretto describe` lists them; the first one is the default

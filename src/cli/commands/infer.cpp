@@ -22,21 +22,6 @@ struct InferArguments {
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
 };
 
-const std::vector<FamilyOption>& infer_family_options() {
-  static const std::vector<FamilyOption> options{
-      {"--head", {kTranslation}},
-      {"--beam", {kTranslation}, "decode.beam_size"},
-      {"--nbest", {kTranslation, kMaskedLm, kAnswers}, "decode.nbest", {kMaskedLm, kAnswers}},
-      {"--sample", {kTranslation}, "decode.method=sample"},
-      {"--scores", {kTranslation, kAnswers, kLabels}},
-      {"--alignments", {kTranslation}},
-      {"--prefix", {kTranslation}},
-      {"--src2", {kTranslation}},
-      {"--stats", {kTranslation}},
-  };
-  return options;
-}
-
 int run_infer(const CLI::App& app, const InferArguments& options) {
   require_one_process("stretto infer",
                       "a text that is to be scored is cut by `stretto eval RUN --processes N`, "
@@ -49,7 +34,7 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
     }
   }
   auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
-  const auto& known = infer_family_options();
+  const auto known = family_options(app, &experiment::FamilySpec::infer_options);
   require_own_options(app, known, loaded.options);
   const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
   if (const auto keys = stated_keys(app, known, loaded.options.task.name()); !keys.empty()) {
@@ -89,8 +74,8 @@ std::function<int()> declare_infer(CLI::App& app) {
       ->type_name("");
   app.add_option(
          "--checkpoint", options->checkpoint,
-         "best, last, a step, a name, a path, or several with commas: an ensemble (a run of "
-         "masked_lm takes one)")
+         "best, last, a step, a name, a path, or several with commas: an ensemble, of tasks "
+         "that have one")
       ->type_name("NAME");
   app.add_option("--head", options->head,
                  "which of several decoders writes (model.heads); needed where there are several")

@@ -12,9 +12,12 @@ FamilySpec text_classification_spec() {
           .also_called = {"classification", "sentence_prediction", "sequence_classification",
                           "text_pair_classification", "regression", "glue"},
           .rules = &text_classification_rules,
-          .display = [](const Experiment& e) {
-            return tasks::text_classification_display(e.task.as<TextClassificationOptions>());
-          }};
+          .display =
+              [](const Experiment& e) {
+                return tasks::text_classification_display(e.task.as<TextClassificationOptions>());
+              },
+          .eval_options = {{"--data"}, {"--predictions"}},
+          .infer_options = {{"--scores"}}};
 }
 
 }  // namespace stretto::experiment
