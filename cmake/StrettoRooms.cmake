@@ -3,9 +3,9 @@
 
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
-set(stretto_unity_rooms base text metrics store interchange search config report distributed launcher data experiment lint plan
+set(stretto_unity_rooms base text metrics store interchange search config report distributed launcher data experiment families lint plan
     seeds kernels nn optim
-    decoding losses models parallel runs train tasks engine)
+    decoding losses models parallel runs train tasks families_engine engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)
     set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
@@ -17,7 +17,7 @@ function(stretto_join_files name)
 endfunction()
 
 # Rooms that no update of a training and no step of a decoding enters.
-set(stretto_cool_rooms config report launcher experiment lint plan seeds)
+set(stretto_cool_rooms config report launcher experiment families lint plan seeds)
 function(stretto_optimise_less name)
   if(name IN_LIST stretto_cool_rooms)
     target_compile_options(room_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
@@ -25,10 +25,17 @@ function(stretto_optimise_less name)
 endfunction()
 
 # stretto_room_files(VARIABLE NAME): the .cpp files of src/NAME and its folders, but for those of
-# libraries of their own.
+# libraries of their own. `families_engine` are those of src/families that need libtorch, `families` the others.
 function(stretto_room_files variable name)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  string(REGEX REPLACE "_engine$" "" folder ${name})
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cpp)
   list(FILTER files EXCLUDE REGEX "/src/(distributed/(mpi|nccl)/|launcher/guard/|models/misfits|train/schedule_end)")
+  set(with_tensors "/src/families/([a-z_]+/engine/|engine_)")
+  if(name STREQUAL "families")
+    list(FILTER files EXCLUDE REGEX ${with_tensors})
+  elseif(name STREQUAL "families_engine")
+    list(FILTER files INCLUDE REGEX ${with_tensors})
+  endif()
   set(${variable} ${files} PARENT_SCOPE)
 endfunction()
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks who includes whom in src/: a file may include its own room or rooms of a lower level.
 
-Rooms on one level are strangers. Rooms in TORCH_FREE, every *_options.h, and what the command line
-takes from families of tasks include no libtorch header, so that the command line starts fast and
-sanitizers and fuzzers build without it. Rooms in ANY_FAMILY do not speak of translation, nor, but for
-data, of other families of tasks. They neither name nor include what is of one kind of models.
+Rooms on one level are strangers. In families, every folder is a family: it may include itself, the
+folder of what the families of text share, and lower rooms, but no other family. What it has in
+engine/ is a room of its own, families/engine. Rooms in TORCH_FREE, and every *_options.h, include no
+libtorch header, so that the command line starts fast and sanitizers and fuzzers build without it.
+Rooms in ANY_FAMILY do not speak of translation, nor, but for data, of other families of tasks: the
+names of these are those of their folders. They neither name nor include what is of one kind of models.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -23,21 +25,23 @@ LEVELS = {
     "parallel": 6, "runs": 6,
     "train": 7,
     "experiment": 8,
-    "interchange": 9, "lint": 9,
-    "tasks": 10, "plan": 10, "search": 10, "seeds": 10,
-    "engine": 11,
-    "cli": 12,
+    "families": 9, "lint": 9,
+    "interchange": 10,
+    "tasks": 11, "plan": 11, "search": 11, "seeds": 11,
+    "families/engine": 12,
+    "engine": 13,
+    "cli": 14,
 }
 TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "store", "report", "data",
-              "experiment", "interchange", "lint", "plan", "search", "seeds", "cli"}
-TORCH_FREE_HEADERS = ("_options.h", "requests.h", "displays.h", "_display.h")  # in any room
+              "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "cli"}
+TORCH_FREE_HEADERS = ("_options.h", "requests.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
 ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data"}  # but data/pairs
 TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
                          r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
                          re.IGNORECASE)
-OTHERS = re.compile(r"(?<![a-z])question\w*|squad\w*|(?:label|answer)s\.json\b|masked[ _]?(?:lm|language|token)\w*|"
-                    r"text_?classification\w*", re.IGNORECASE)  # data has a folder for each
+OTHERS = (r"(?<![a-z])question\w*|squad\w*|(?:label|answer)s\.json\b|"
+          r"masked[ _]?(?:lm|language|token)\w*")  # beside the names of families; data has a folder for each
 KINDS = re.compile(r"seq2seq\w*|(?<!con)text_?(?:model|section)\w*|sinusoid\w*|marian\w*|pegasus\w*", re.IGNORECASE)
 PARTS = re.compile(r"(?<![a-z])(?:en|de)coders?\.", re.IGNORECASE)  # of engine alone: others have such names as examples
 ELSEWHERE = [  # what means something else, or is stored: file, and what its line has
@@ -49,10 +53,38 @@ ELSEWHERE = [  # what means something else, or is stored: file, and what its lin
     ("src/report/report_data.cpp", '"question"'),
     ("src/lint/lint.cpp", "OpenSeq2Seq, whose LARC"),                    # a toolkit
 ]
-OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+)/')
+OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
+SHARED_FOLDER = "text"  # of families: what those of text have in common
+ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
 
 
-def word_of_a_family(name: str, room: str, line: str) -> str:
+def families(root: pathlib.Path) -> list[str]:
+    """The names of all families, which are those of their folders."""
+    return sorted(path.name for path in (root / "src/families").glob("*/") if path.name != SHARED_FOLDER)
+
+
+def words_of_families(names: list[str]) -> re.Pattern:
+    """What only speaks of a family that is none of translation: "text_classification", "TextClassificationOptions" …"""
+    own = [name.replace("_", "_?") + r"\w*" for name in names if name != "translation"]
+    return re.compile("|".join([OTHERS, *own]), re.IGNORECASE)
+
+
+def room_of(path: str) -> str:
+    """The room of a file by its path below src/: "families/engine" of "families/NAME/engine/a.h"."""
+    parts = path.split("/")
+    if parts[0] != "families":
+        return parts[0]
+    with_tensors = parts[2:3] == ["engine"] if len(parts) > 2 else parts[1].startswith(ENGINE_FILES)
+    return "families/engine" if with_tensors else "families"
+
+
+def family_of(path: str) -> str:
+    """The family, or the shared folder, that a file below src/ belongs to; empty of files of no family."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "families" and len(parts) > 2 else ""
+
+
+def word_of_a_family(name: str, room: str, line: str, others: re.Pattern) -> str:
     """What a line of a room that serves any family says of one, or of a kind of models, as "WORD is a word of FAMILY";
     empty when nothing."""
     if room not in ANY_FAMILY or name.startswith("src/data/pairs/"):
@@ -65,18 +97,20 @@ def word_of_a_family(name: str, room: str, line: str) -> str:
         return ""
     if match := TRANSLATION.search(line):
         return f"{match[0]!r} is a word of translation"
-    match = OTHERS.search(line) if room != "data" else None
+    match = others.search(line) if room != "data" else None
     return f"{match[0]!r} is a word of one family of tasks" if match else ""
 
 
 def offences(root: pathlib.Path) -> list[str]:
     found = []
+    others = words_of_families(families(root))
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
     for path in files:
         parts = path.relative_to(root / "src").parts
         if len(parts) == 1:
             continue  # the precompiled header
-        room = parts[0]
+        own = "/".join(parts)
+        room = room_of(own)
         if room not in LEVELS:
             found.append(f"{path.relative_to(root)}:1: room {room} has no level in tools/check_layers.py")
             continue
@@ -85,17 +119,19 @@ def offences(root: pathlib.Path) -> list[str]:
             torch_free = room in TORCH_FREE or path.name.endswith(TORCH_FREE_HEADERS)
             if torch_free and (match := TORCH.match(line)):
                 found.append(f"{place}: {room} does not need libtorch, but includes {match[1]}")
-            if word := word_of_a_family(path.relative_to(root).as_posix(), room, line):
+            if word := word_of_a_family(path.relative_to(root).as_posix(), room, line, others):
                 found.append(f"{place}: {word}, and {room} serves any family of tasks")
             if not (match := OWN.match(line)):
                 continue
-            other = match[1]
+            other = room_of(match[1])
             if other not in LEVELS:
                 if other not in {"torch", "c10"}:
                     found.append(f"{place}: includes unknown room {other}")
             elif other != room and LEVELS[other] >= LEVELS[room]:
                 found.append(f"{place}: {room} (level {LEVELS[room]}) includes {other} "
                              f"(level {LEVELS[other]}); only lower levels are allowed")
+            elif family_of(own) and family_of(match[1]) not in {"", SHARED_FOLDER, family_of(own)}:
+                found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
     return found
 
 

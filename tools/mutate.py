@@ -23,6 +23,7 @@ import argparse
 import collections
 import concurrent.futures
 import dataclasses
+import fnmatch
 import fcntl
 import fnmatch
 import hashlib
@@ -60,9 +61,9 @@ class Problem(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """How the test files of some folders are built and run."""
+    """How the test files of some folders are built and run. A file of several programs' folders is the first one's."""
 
-    folders: tuple
+    folders: tuple      # patterns: "tests/families/*/engine"
     build: str
     run: str            # {file}, {suites}: of a test file
     nothing: str = ""   # printed when a run had no test in it
@@ -70,7 +71,7 @@ class Program:
     ending: str = ""    # of its test files, where another program has files in the same folder
 
     def runs(self, path):
-        return path.endswith(self.ending) and any(path.startswith(folder + "/") for folder in self.folders)
+        return path.endswith(self.ending) and any(fnmatch.fnmatch(path, folder + "/*") for folder in self.folders)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,11 +299,12 @@ class Bench:
 
     def commands(self, tests):
         """(program, command) for each test file of these patterns; files of one program with suites go together."""
-        found = []
+        found, waiting = [], files_of(self.copy, tests)
         for program in self.programs:
-            paths = [path for path in files_of(self.copy, tests) if program.runs(path)]
+            paths = [path for path in waiting if program.runs(path)]
             if not paths:
                 continue
+            waiting = [path for path in waiting if path not in paths]
             if "{suites}" not in program.run:
                 found += [(program, program.run.replace("{file}", shlex.quote(path))) for path in paths]
                 continue

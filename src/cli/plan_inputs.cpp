@@ -13,14 +13,16 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "experiment/family_spec.h"
 #include "experiment/scaled_rate.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_sections.h"
+#include "families/translation/translation_options.h"
 #include "interchange/initial_model.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
 #include "report/metrics_log.h"
 #include "search/search_plan.h"
-#include "tasks/displays.h"
 #include "text/tokenizer.h"
 
 namespace stretto::cli {
@@ -109,7 +111,7 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
     plan.compute_source = "given";
   } else if (!options.run.empty()) {
     const auto run = load_run_config(options.run, {}).options;
-    const Measured measured = measure(options.run, tasks::display_of(run).rate);
+    const Measured measured = measure(options.run, experiment::display_of(run).rate);
     const auto batches = double(run.train.update_freq);
     setup.compute_seconds = measured.seconds / batches;
     if (!given(options.tokens)) setup.tokens = measured.tokens / batches;
@@ -139,8 +141,9 @@ struct PlannedText {
   int64_t d_model = 0;
 };
 
+// Of a task on encoded texts.
 bool writes_tokens(const Experiment& e) {
-  return e.task.is<experiment::TranslationOptions>() || e.task.is<experiment::MaskedLmOptions>();
+  return experiment::text_rules_of(e).predicts_masked_tokens();
 }
 
 // Of every family that is not planned as one of encoded texts.

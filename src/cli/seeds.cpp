@@ -9,13 +9,13 @@
 #include "cli/engine.h"
 #include "distributed/launch.h"
 #include "experiment/data_files.h"
+#include "experiment/family_spec.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
 #include "search/search_plan.h"
 #include "seeds/seed_list.h"
 #include "seeds/seeds_runner.h"
-#include "tasks/displays.h"
 
 namespace stretto::cli {
 namespace {
@@ -85,7 +85,7 @@ int train_seeds(const SeedsRequest& request) {
     setup.best_by = best_by(experiment.options);
     setup.data_files = experiment::data_files_of(experiment.options);
     setup.digests = experiment::digest_setting_of(experiment.options);
-    setup.display = tasks::display_of(experiment.options);
+    setup.display = experiment::display_of(experiment.options);
   }
   setup.command = [&](int64_t seed, const fs::path& run) {
     auto words = request.words(run.string());

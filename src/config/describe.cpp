@@ -421,7 +421,7 @@ std::string sections_of(const Switch& parts, const Alternative& part) {
   return join(names, ", ");
 }
 
-// What another part of the root has, and this one has not: "task.masked_lm.loss".
+// What another part of the root has, and this one has not: "task.NAME.loss".
 void refuse_of_other_parts(const PathInPart& path) {
   const std::string here = path.parts->section + "." + path.part->name;
   for (const auto& other : path.parts->alternatives) {

@@ -15,6 +15,7 @@
 
 #include "config/choice.h"
 #include "config/field.h"
+#include "config/open_choice.h"
 
 namespace stretto::config {
 
@@ -78,7 +79,7 @@ struct Alternative {
   std::shared_ptr<const void> defaults;  ///< what these keys point into
 };
 
-/// A section whose key `name` says which part it is (config/choice.h).
+/// A section whose key `name` says which part it is (config/choice.h, config/open_choice.h).
 struct Switch {
   std::string section;  ///< "model.encoder"
   std::string below;    ///< what the keys of its parts stand below: the section, or "" = the root
@@ -287,6 +288,19 @@ template <class... Alternatives>
 std::vector<Alternative> alternatives(const Choice<Alternatives...>&, const std::string& path) {
   return {alternative<Alternatives>(path)...};
 }
+inline std::vector<Alternative> alternatives(const OpenChoice& parts, const std::string& path) {
+  std::vector<Alternative> found;
+  for (const auto& one : parts.alternatives()) found.push_back(one.alone(path));
+  return found;
+}
+
+template <class... Alternatives>
+void bind_part(Choice<Alternatives...>& parts, const std::string& path, Schema& schema) {
+  parts.visit([&](auto& present) { config::bind(present, path, schema); });
+}
+inline void bind_part(OpenChoice& parts, const std::string& path, Schema& schema) {
+  parts.bind_part(path, schema);
+}
 
 /// A part's section may be one that there is already: its keys join, and its other names.
 inline void add_section(Schema& schema, Section section) {
@@ -308,12 +322,12 @@ void bind_choice(Parts& parts, const Declared& declared, const std::string& path
                          .help = declared.parts_stand_beside
                                      ? "which one; it decides the keys of its sections"
                                      : "which one; it decides the other keys of the section",
-                         .range = one_of(Parts::names()),
+                         .range = one_of(parts.names()),
                          .meta = declared.meta,
                          .value = &parts.name_to_bind(),
                          .other_names = {{"type", ""}, {"arch", ""}, {"kind", ""}, {"class", ""}},
                          .other_values = declared.other_values});
-  parts.visit([&](auto& present) { config::bind(present, below, schema); });
+  bind_part(parts, below, schema);
   schema.switches.push_back({path, below, alternatives(parts, below),
                              [&parts](const std::string& name) { return parts.select(name); }});
 }

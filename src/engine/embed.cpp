@@ -1,4 +1,4 @@
-#include "tasks/text_encoder/embed.h"
+#include "families/text/engine/embed.h"
 
 #include "engine/commands.h"
 #include "engine/session.h"

@@ -6,9 +6,9 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
+#include "families/text/embed_requests.h"
 #include "interchange/import_options.h"
 #include "tasks/requests.h"
-#include "tasks/text_encoder/embed_requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
 /// it opens libstretto_engine.so when a command needs it, since loading libtorch costs a third of a

@@ -17,6 +17,7 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/data_files.h"
+#include "experiment/family_spec.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
@@ -27,7 +28,6 @@
 #include "runs/run_data.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
-#include "tasks/displays.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/registry.h"
 #include "tasks/taken_model.h"
@@ -319,7 +319,7 @@ int run_train(const TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .display = tasks::display_of(experiment),
+                       .display = experiment::display_of(experiment),
                        .notes = task->notes()};
   setup.open_initial_run = [&] { return tasks::open_and_tell_initial_run(experiment); };
   if (experiment.train.init_vocabulary == "match") {

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "config/choice.h"
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "config/field.h"
+#include "config/open_choice.h"
 #include "distributed/dist_options.h"
 #include "experiment/eval_options.h"
-#include "experiment/masked_lm_options.h"
-#include "experiment/question_answering_options.h"
-#include "experiment/text_classification_options.h"
-#include "experiment/translation_options.h"
 #include "optim/optim_options.h"
 #include "report/report_options.h"
 #include "train/run_options.h"
@@ -15,9 +15,19 @@
 
 namespace stretto::experiment {
 
-/// The families of tasks, each with the sections that it reads: `[data]`, `[model]` and the like.
-using TaskChoice = config::Choice<TranslationOptions, MaskedLmOptions, QuestionAnsweringOptions,
-                                  TextClassificationOptions>;
+/// One of the families of tasks, with the sections that it reads: `[data]`, `[model]` and the like.
+/// The families are those of experiment/family_spec.h.
+class TaskChoice : public config::OpenChoice {
+ public:
+  TaskChoice();
+  using OpenChoice::operator=;
+
+  static std::vector<std::string> names();               ///< values of `task.name`
+  static std::vector<config::OtherValue> other_names();  ///< what other toolkits call these
+
+ private:
+  static Alternatives listed();
+};
 
 /// One configuration file: every section with its defaults.
 struct Experiment {
@@ -33,17 +43,11 @@ struct Experiment {
   static auto fields() {
     using config::field;
     using E = Experiment;
+    auto task = field(&E::task, "task", "what is learned").with_parts_beside();
+    task.other_values = TaskChoice::other_names();
     return config::Fields{
         field(&E::run, "run", "what every experiment has").also_called({"common"}),
-        field(&E::task, "task", "what is learned")
-            .value_also_called("translation",
-                               {"mt", "seq2seq", "translation_from_pretrained_bart", "text2text"})
-            .value_also_called("masked_lm", {"mlm", "fill_mask", "masked_language_modeling"})
-            .value_also_called("question_answering", {"qa", "squad", "extractive_qa"})
-            .value_also_called("text_classification",
-                               {"classification", "sentence_prediction", "sequence_classification",
-                                "text_pair_classification", "regression", "glue"})
-            .with_parts_beside(),
+        std::move(task),
         field(&E::optim, "optim", "how weights change"),
         field(&E::schedule, "schedule", "learning rate over updates")
             .also_called({"lr_schedule", "lr_scheduler", "scheduler"}),
@@ -58,14 +62,6 @@ struct Experiment {
     };
   }
 };
-
-/// The sections of translation. Throws std::bad_variant_access for another family.
-inline const TranslationOptions& translation_of(const Experiment& experiment) {
-  return experiment.task.as<TranslationOptions>();
-}
-inline TranslationOptions& translation_of(Experiment& experiment) {
-  return experiment.task.as<TranslationOptions>();
-}
 
 /// Whether processes may share a micro-batch (data::RankBatches::cut). Its parts make the same
 /// update but for rounding, and with batch norm another one.

@@ -2,31 +2,12 @@
 
 #include <algorithm>
 
-#include "experiment/masked_lm_rules.h"
+#include "experiment/family_spec.h"
 #include "experiment/other_model.h"
 #include "experiment/preflight.h"
-#include "experiment/question_answering_rules.h"
-#include "experiment/text_classification_rules.h"
-#include "experiment/translation_rules.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {
-namespace {
-
-struct NamedRules {
-  const char* name;
-  const TaskRules& (*rules)();
-};
-
-constexpr NamedRules kTaskRules[] = {
-    {"translation", &translation_rules},
-    {"masked_lm", &masked_lm_rules},
-    {"question_answering", &question_answering_rules},
-    {"text_classification", &text_classification_rules},
-};
-
-}  // namespace
-
 Preflight TaskRules::look_at_data(const Experiment& /*experiment*/,
                                   const std::vector<config::Problem>& /*known*/,
                                   const PreflightOptions& /*how*/) const {
@@ -47,10 +28,10 @@ std::vector<TakenValue> TaskRules::values_of_other_model(const OtherModel& /*oth
 
 std::vector<std::string> score_names() {
   std::vector<std::string> names;
-  for (const auto& [task, rules] : kTaskRules) {
+  for (const auto& family : families()) {
     Experiment experiment;
-    experiment.task.select(task);
-    for (const auto& score : rules().scores(experiment)) {
+    experiment.task.select(family.options.name);
+    for (const auto& score : family.rules().scores(experiment)) {
       if (std::find(names.begin(), names.end(), score.name) == names.end()) {
         names.push_back(score.name);
       }
@@ -60,10 +41,8 @@ std::vector<std::string> score_names() {
 }
 
 const TaskRules* find_task_rules(const Experiment& experiment) {
-  for (const auto& [name, rules] : kTaskRules) {
-    if (experiment.task.name() == name) return &rules();
-  }
-  return nullptr;
+  const FamilySpec* family = find_family(experiment);
+  return family != nullptr ? &family->rules() : nullptr;
 }
 
 bool takes_tokenizer_of_other_run(const Experiment& experiment) {

@@ -55,9 +55,8 @@ struct ModelDifference {
   std::string key_there;         ///< "model.encoders.1.num_heads"; the same for most
 };
 
-/// What a family of tasks says of a configuration before anything is built. One for each name of
-/// `[task]`, in the table of task_rules.cpp. What only the linter asks is in TaskFacts. No
-/// libtorch.
+/// What a family of tasks says of a configuration before anything is built: part of its FamilySpec.
+/// What only the linter asks is in TaskFacts. No libtorch.
 class TaskRules : public TaskFacts {
  public:
   /// Rules of the family's model, and of what turns its data into ids or numbers. They are told

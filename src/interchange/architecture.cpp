@@ -7,6 +7,12 @@ namespace {
 
 constexpr std::array<const Architecture*, 3> kArchitectures{&kBert, &kRoberta, &kDistilBert};
 
+constexpr std::array<ClassEnding, 5> kClassEndings{{{"Model", Head::kNone},
+                                                    {"ForMaskedLM", Head::kMaskedTokens},
+                                                    {"ForPreTraining", Head::kMaskedTokens},
+                                                    {"ForSequenceClassification", Head::kLabels},
+                                                    {"ForQuestionAnswering", Head::kSpans}}};
+
 NamePair one_name(std::string_view theirs, const char* ours) {
   return {.theirs = {std::string(theirs)}, .ours = ours};
 }
@@ -15,6 +21,10 @@ NamePair one_name(std::string_view theirs, const char* ours) {
 
 std::span<const Architecture* const> architectures() {
   return kArchitectures;
+}
+
+std::span<const ClassEnding> class_endings() {
+  return kClassEndings;
 }
 
 const Architecture* find_architecture(std::string_view model_type) {
@@ -58,9 +68,8 @@ std::vector<NamePair> copies_of(const Architecture& architecture,
 }
 
 std::string class_name(const Architecture& architecture, Head head) {
-  constexpr std::array<const char*, kNumHeads> kEndings{
-      "Model", "ForMaskedLM", "ForSequenceClassification", "ForQuestionAnswering"};
-  return std::string(architecture.class_stem) + kEndings[static_cast<size_t>(head)];
+  const auto* found = std::ranges::find(kClassEndings, head, &ClassEnding::head);
+  return std::string(architecture.class_stem) + std::string(found->ending);
 }
 
 }  // namespace stretto::interchange

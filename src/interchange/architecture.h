@@ -38,7 +38,7 @@ struct ModelDescription {
 /// of config.json.
 struct Architecture {
   std::string_view model_type;        ///< config.json says so
-  std::string_view class_stem;        ///< "Bert" of "BertForMaskedLM"
+  std::string_view class_stem;        ///< "Bert" of "BertModel"
   std::string_view prefix;            ///< of the encoder in models with a head
   std::span<const NameRow> encoder;   ///< with the prefix, as all that follows
   std::span<const NameRow> segments;  ///< of models with segments
@@ -72,7 +72,16 @@ std::vector<NamePair> names_of(const Architecture& architecture,
 std::vector<NamePair> copies_of(const Architecture& architecture,
                                 const ModelDescription& description);
 
-/// "BertForMaskedLM", "BertModel"
+/// The end of a name of a class of `transformers`, and the head that such models have.
+struct ClassEnding {
+  std::string_view ending;  ///< "Model"
+  Head head;
+};
+
+/// All that are read; the first one of each head is the one that is written.
+std::span<const ClassEnding> class_endings();
+
+/// "BertModel", with a head "BertForSequenceClassification"
 std::string class_name(const Architecture& architecture, Head head);
 
 }  // namespace stretto::interchange

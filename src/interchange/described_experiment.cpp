@@ -6,7 +6,10 @@
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/schedule_length.h"
-#include "experiment/text_sections.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_sections.h"
+#include "families/text_classification/text_classification_options.h"
 
 namespace stretto::interchange {
 namespace {
@@ -115,18 +118,20 @@ experiment::LoadedExperiment load_described(const Experiment& described,
   }
 }
 
+Head head_of(const Experiment& experiment) {
+  if (experiment.task.is<MaskedLmOptions>()) return Head::kMaskedTokens;
+  if (experiment.task.is<QuestionAnsweringOptions>()) return Head::kSpans;
+  return experiment.task.is<TextClassificationOptions>() ? Head::kLabels : Head::kNone;
+}
+
 ModelDescription describe(const Experiment& experiment, int64_t num_ids, int64_t pad_id,
                           const std::vector<std::string>& labels) {
   ModelDescription description{.model = *experiment::text_sections(experiment).model,
                                .vocab_size = num_ids,
                                .pad_id = pad_id};
   if (description.model.head == "none") return description;
-  if (experiment.task.is<MaskedLmOptions>()) {
-    description.head = Head::kMaskedTokens;
-  } else if (experiment.task.is<QuestionAnsweringOptions>()) {
-    description.head = Head::kSpans;
-  } else {
-    description.head = Head::kLabels;
+  description.head = head_of(experiment);
+  if (description.head == Head::kLabels) {
     description.label_kind = kind_of_labels(experiment.task.as<TextClassificationOptions>().data);
     description.labels = labels;
     if (description.label_kind == LabelKind::kNumber) description.labels = {"LABEL_0"};

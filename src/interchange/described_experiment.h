@@ -21,8 +21,11 @@ experiment::Experiment described_experiment(const ModelDescription& description,
 experiment::LoadedExperiment load_described(const experiment::Experiment& described,
                                             const std::filesystem::path& folder);
 
+/// The head of the models that an experiment trains; kNone where they are no encoders of texts.
+Head head_of(const experiment::Experiment& experiment);
+
 /// The model of an experiment on encoded texts, for a tokenizer of so many ids.
-/// @param labels  names of text_classification, in their order
+/// @param labels  their names in their order, of a head of labels
 ModelDescription describe(const experiment::Experiment& experiment, int64_t num_ids, int64_t pad_id,
                           const std::vector<std::string>& labels);
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "families/translation/translation_options.h"
 #include "interchange/marian_tokenizer.h"
 #include "interchange/new_folder.h"
 #include "interchange/tensors.h"

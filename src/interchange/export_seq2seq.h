@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "families/translation/translation_options.h"
 #include "interchange/architectures/marian.h"
 #include "store/safetensors.h"
 #include "text/tokenizer.h"

@@ -17,7 +17,7 @@ namespace stretto::interchange {
 
 /// A model of a folder of `transformers`, as a run has it: the result of every reader.
 struct ImportedRun {
-  std::string model_class;                    ///< "BertForMaskedLM"
+  std::string model_class;                    ///< "BertModel"
   experiment::Experiment experiment;          ///< without data
   std::map<std::string, std::string> assets;  ///< files of the run: tokenizers, names of labels
   int64_t num_pieces = 0;                     ///< of the tokenizer

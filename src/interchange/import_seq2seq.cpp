@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "experiment/schedule_length.h"
+#include "families/translation/translation_options.h"
 #include "interchange/config_reader.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/marian_tokenizer.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 #include "interchange/described_experiment.h"
 #include "interchange/import_seq2seq.h"
 #include "interchange/model_config.h"
@@ -25,25 +25,11 @@ std::string config_place(const fs::path& folder) {
   return (folder / "config.json").string();
 }
 
-bool is_head_of(Head head, const Experiment& own) {
-  switch (head) {
-    case Head::kMaskedTokens:
-      return own.task.is<experiment::MaskedLmOptions>();
-    case Head::kLabels:
-      return own.task.is<experiment::TextClassificationOptions>();
-    case Head::kSpans:
-      return own.task.is<experiment::QuestionAnsweringOptions>();
-    case Head::kNone:
-      break;
-  }
-  return false;
-}
-
 // Of a translation model there is nothing but the whole.
 ImportOptions options_for(const fs::path& folder, const Experiment& own) {
   if (is_seq2seq_folder(folder)) return {};
   const auto head = find_head(config_text(folder), config_place(folder));
-  return {.encoder_only = !head || !is_head_of(*head, own)};
+  return {.encoder_only = !head || *head == Head::kNone || *head != head_of(own)};
 }
 
 OtherModel describe_text_model(const fs::path& folder, const Experiment& own) {

@@ -18,16 +18,6 @@ namespace {
 
 constexpr int64_t kMaxLabels = 100'000;
 
-struct HeadName {
-  std::string_view ending;
-  Head head;
-};
-constexpr std::array<HeadName, 5> kHeadNames{{{"Model", Head::kNone},
-                                              {"ForMaskedLM", Head::kMaskedTokens},
-                                              {"ForPreTraining", Head::kMaskedTokens},
-                                              {"ForSequenceClassification", Head::kLabels},
-                                              {"ForQuestionAnswering", Head::kSpans}}};
-
 const Architecture& architecture_of(const ConfigReader& config) {
   const std::string type = config.text("model_type", "");
   if (const Architecture* found = find_architecture(type)) return *found;
@@ -50,7 +40,7 @@ std::string class_of(const ConfigReader& config) {
 Head head_of(const ConfigReader& config, const Architecture& architecture,
              const std::string& model_class) {
   if (model_class.empty()) return Head::kNone;
-  for (const auto& known : kHeadNames) {
+  for (const auto& known : class_endings()) {
     if (model_class == std::string(architecture.class_stem) + std::string(known.ending)) {
       return known.head;
     }
@@ -144,7 +134,7 @@ std::optional<Head> find_head(std::string_view bytes, const std::string& where) 
   const ConfigReader config(parse_json(bytes, where, kMaxSmallTextBytes * 16), where);
   const Architecture& architecture = architecture_of(config);
   const std::string name = class_of(config);
-  for (const auto& known : kHeadNames) {
+  for (const auto& known : class_endings()) {
     if (name == std::string(architecture.class_stem) + std::string(known.ending)) return known.head;
   }
   return std::nullopt;

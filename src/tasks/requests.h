@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "experiment/load_experiment.h"
+#include "families/masked_lm/requests.h"
+#include "families/question_answering/requests.h"
+#include "families/text/requests.h"
+#include "families/text_classification/requests.h"
+#include "families/translation/requests.h"
 #include "models/model_cost.h"
-#include "tasks/masked_lm/requests.h"
-#include "tasks/question_answering/requests.h"
-#include "tasks/text_classification/requests.h"
-#include "tasks/text_encoder/requests.h"
-#include "tasks/translation/requests.h"
 
 /// What the command line asks of a family of tasks: what all of them have, and a member for each
 /// family with what it alone has. No libtorch.

@@ -6,7 +6,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
 #include "experiment/task_rules.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 
 namespace stretto::tasks {
 namespace {

@@ -15,8 +15,8 @@
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
-#include "tests/add_a_task/label_experiment.h"
 #include "tests/add_a_task/label_task.h"
+#include "tests/add_a_task/labelling_options.h"
 
 namespace stretto::tasks {
 namespace {

@@ -11,10 +11,12 @@
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tasks/exported_run.h"
+#include "tasks/registry.h"
 #include "tests/add_a_task/label_display.h"
-#include "tests/add_a_task/label_experiment.h"
 #include "tests/add_a_task/label_rules.h"
+#include "tests/add_a_task/label_spec.h"
 #include "tests/add_a_task/label_task.h"
+#include "tests/add_a_task/labelling_options.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
@@ -35,6 +37,13 @@ class LabelFamilyTest : public ::testing::Test {
     experiment_ = load({});
   }
 
+  /// In the place of a line in families/registry.cpp and one in families/engine_registry.cpp.
+  static void SetUpTestSuite() {
+    if (experiment::TaskChoice().select("labelling")) return;
+    experiment::add_family(experiment::labelling_spec());
+    add_family({"labelling", &label_family});
+  }
+
   static std::string label(int64_t i) { return i % 2 == 0 ? "vowels" : "consonants"; }
   static std::string text(int64_t i) {
     const std::string letters = i % 2 == 0 ? "aeiou" : "bcdfg";
@@ -49,7 +58,7 @@ class LabelFamilyTest : public ::testing::Test {
   }
 
   experiment::LoadedExperiment load(const std::vector<std::string>& overrides) const {
-    return experiment::load_label_experiment(recipe_, overrides);
+    return experiment::load_experiment(recipe_, overrides);
   }
 
   std::unique_ptr<FamilyTask> make_task() const {
@@ -79,7 +88,7 @@ class LabelFamilyTest : public ::testing::Test {
                       .config_hash = experiment_.config_hash,
                       .tokenizer = runs::tokenizer_hashes(task->assets())};
     setup.description.facts = task->facts();
-    setup.description.display = label_display();
+    setup.description.display = experiment::display_of(options);
     setup.until = until;
     EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
     return setup;
@@ -104,6 +113,16 @@ TEST_F(LabelFamilyTest, TheRecipeHasTheSectionsOfTheFamily) {
             std::string::npos);
 }
 
+TEST_F(LabelFamilyTest, TheNameOfTheTaskChoosesTheFamily) {
+  EXPECT_EQ(&family_of(experiment_.options), &family_);
+  EXPECT_EQ(experiment::find_task_rules(experiment_.options), &experiment::label_rules());
+  EXPECT_EQ(experiment::display_of(experiment_.options).loss_unit.count, "lines");
+  const Error error =
+      failure(ExitCode::kUsage, [&] { load({"task.name=language_identification"}); });
+  EXPECT_NE(error.message().find("did you mean \"labelling\"?"), std::string::npos)
+      << error.message();
+}
+
 TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
   const auto expect_problem = [&](const std::string& override_text, const std::string& what) {
     const Error error = failure(ExitCode::kUsage, [&] { load({override_text}); });
@@ -113,7 +132,7 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
   expect_problem("data.train=[]", "there is no text to learn from");
   expect_problem("data.valid=" + (folder_ / "train.tsv").string(), "is a file for training too");
   expect_problem("data.test=/nowhere/test.tsv", "no file /nowhere/test.tsv");
-  expect_problem("data.max_tokens=20",
+  expect_problem("data.label_kind=number",
                  "is a key of text_classification, and task.name is labelling");
   expect_problem("eval.best_metric=bleu", "must be one of accuracy, loss");
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "tests/add_a_task/label_experiment.h"
+#include "tests/add_a_task/labelling_options.h"
 
 namespace stretto::experiment {
 namespace {

@@ -10,7 +10,7 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "nn/watch.h"
-#include "tests/add_a_task/label_experiment.h"
+#include "tests/add_a_task/labelling_options.h"
 
 namespace stretto::tasks {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "experiment/experiment.h"
 
 namespace stretto::experiment {
 
@@ -71,5 +72,13 @@ struct LabellingOptions {
     };
   }
 };
+
+/// Throw std::bad_variant_access for another family.
+inline const LabellingOptions& labelling_of(const Experiment& experiment) {
+  return experiment.task.as<LabellingOptions>();
+}
+inline LabellingOptions& labelling_of(Experiment& experiment) {
+  return experiment.task.as<LabellingOptions>();
+}
 
 }  // namespace stretto::experiment

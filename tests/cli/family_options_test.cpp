@@ -53,6 +53,25 @@ TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   EXPECT_EQ(none.advice(), "leave it out");
 }
 
+TEST(FamilyOptions, AreThoseThatFamiliesHandInInTheOrderOfTheCommand) {
+  CLI::App app;
+  std::string text;
+  for (const char* name : {"RUN", "--scores", "--json", "--nbest", "--beam"}) {
+    app.add_option(name, text);
+  }
+  const auto found = family_options(app, &experiment::FamilySpec::infer_options);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].option, "--scores");
+  EXPECT_EQ(found[0].key, "");
+  EXPECT_EQ(found[1].option, "--nbest");
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(found[1].families, (Names{"translation", "masked_lm", "question_answering"}));
+  EXPECT_EQ(found[1].key, "decode.nbest");
+  EXPECT_EQ(found[1].without_key, (Names{"masked_lm", "question_answering"}));
+  EXPECT_EQ(found[2].option, "--beam");
+  EXPECT_EQ(found[2].families, Names{"translation"});
+}
+
 TEST(FamilyOptions, StateKeysForAllOfTheirFamiliesButThoseThatReadThemOtherwise) {
   const std::vector<FamilyOption> options{
       {"--beam", {"translation", "captions"}, "decode.beam_size"},

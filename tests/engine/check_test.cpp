@@ -8,12 +8,13 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/training_text.h"
+#include "families/translation/engine/translation.h"
+#include "families/translation/training_text.h"
+#include "families/translation/translation_options.h"
 #include "optim/arena.h"
 #include "runs/checkpoint_tensors.h"
 #include "store/checkpoint.h"
 #include "store/run_record.h"
-#include "tasks/translation/translation.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::engine {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
+#include "families/translation/translation_options.h"
 #include "losses/registry.h"
 #include "models/registry.h"
 #include "optim/arena.h"

@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
+#include "families/translation/translation_options.h"
 #include "lint/lint.h"
 #include "tests/lint/mutated_recipes.h"
 

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include "families/translation/translation_options.h"
 #include "tests/base/failure.h"
 #include "tests/distributed/thread_group.h"
 

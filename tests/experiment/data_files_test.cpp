@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "experiment/experiment_schema.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {

@@ -12,6 +12,7 @@
 #include "experiment/rules.h"
 #include "experiment/same_experiment.h"
 #include "experiment/schedule_length.h"
+#include "families/translation/translation_options.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/experiment/recipes.h"

@@ -10,6 +10,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
 #include "experiment/task_rules.h"
+#include "families/text_classification/text_classification_options.h"
 #include "store/safetensors.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"

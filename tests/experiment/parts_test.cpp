@@ -4,6 +4,7 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
+#include "families/translation/translation_options.h"
 #include "models/misfits.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"

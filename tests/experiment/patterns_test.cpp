@@ -8,6 +8,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "experiment/tensor_patterns.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {

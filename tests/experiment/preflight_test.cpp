@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "families/translation/translation_options.h"
 #include "lint/lint.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"

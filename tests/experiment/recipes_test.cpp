@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/rules.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {

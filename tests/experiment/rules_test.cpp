@@ -8,6 +8,7 @@
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "families/translation/translation_options.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {

@@ -6,7 +6,11 @@
 #include <vector>
 
 #include "experiment/task_rules.h"
-#include "experiment/text_size.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_size.h"
+#include "families/text_classification/text_classification_options.h"
+#include "families/translation/translation_options.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {

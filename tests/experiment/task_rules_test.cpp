@@ -8,10 +8,11 @@
 
 #include "experiment/experiment_schema.h"
 #include "experiment/preflight.h"
-#include "experiment/question_data.h"
 #include "experiment/rules.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
+#include "families/question_answering/question_data.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {

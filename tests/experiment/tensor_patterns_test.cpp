@@ -7,6 +7,8 @@
 
 #include "experiment/rules.h"
 #include "experiment/tensor_keys.h"
+#include "families/text_classification/text_classification_options.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {

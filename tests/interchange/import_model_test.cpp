@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "experiment/experiment.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 #include "interchange/export_model.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/tokenizer_folder.h"

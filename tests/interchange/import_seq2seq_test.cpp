@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "families/translation/translation_options.h"
 #include "interchange/export_seq2seq.h"
 #include "interchange/marian_tokenizer.h"
 #include "tests/base/failure.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/marian_folder.h"
 #include "tests/interchange/model_folder.h"

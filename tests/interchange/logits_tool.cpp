@@ -20,14 +20,14 @@
 #include "data/pairs/pair_columns.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
-#include "experiment/text_sections.h"
+#include "families/text/engine/run_model.h"
+#include "families/text/text_sections.h"
+#include "families/translation/engine/load_run.h"
 #include "models/packed.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
 #include "runs/run_folder.h"
 #include "store/safetensors.h"
-#include "tasks/text_encoder/run_model.h"
-#include "tasks/translation/load_run.h"
 
 namespace {
 

@@ -4,7 +4,8 @@
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
+#include "families/text_classification/text_classification_options.h"
 #include "interchange/described_experiment.h"
 #include "interchange/model_config.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/schema.h"
+#include "families/translation/translation_options.h"
 #include "lint/rules.h"
 #include "tests/lint/sound_config.h"
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "families/translation/translation_options.h"
 #include "tests/base/temp_dir.h"
 #include "tests/experiment/recipes.h"
 #include "tests/lint/sound_config.h"

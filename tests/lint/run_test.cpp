@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/paths.h"
+#include "families/translation/translation_options.h"
 #include "lint/rules.h"
 #include "tests/lint/sound_config.h"
 

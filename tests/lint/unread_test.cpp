@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiment/experiment_schema.h"
+#include "families/translation/translation_options.h"
 #include "tests/lint/sound_config.h"
 
 namespace stretto::lint {

@@ -12,7 +12,10 @@
 #include "base/file.h"
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/text_sections.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_sections.h"
+#include "families/translation/translation_options.h"
 #include "models/registry.h"
 #include "models/text_model.h"
 

@@ -7,11 +7,11 @@
 #include <limits>
 
 #include "base/file.h"
+#include "families/masked_lm/masked_lm_display.h"
+#include "families/question_answering/question_answering_display.h"
+#include "families/translation/translation_display.h"
 #include "report/curves.h"
 #include "report/html_text.h"
-#include "tasks/masked_lm/masked_lm_display.h"
-#include "tasks/question_answering/question_answering_display.h"
-#include "tasks/translation/translation_display.h"
 #include "tests/report/markup.h"
 
 namespace stretto::report {

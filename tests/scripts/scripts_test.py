@@ -72,19 +72,45 @@ class Layers(InTemporaryFolder):
             self.assertEqual(self.offences(path, "// source side: BLEU of a sentence\n"), [])
 
     def test_words_of_other_families_stay_out_too_but_for_their_data(self):
+        self.write("src/families/text_classification/a.h", "")
+        self.write("src/families/image_captions/a.h", "")
         lines = ("std::string question;", 'assets.find("labels.json");', "// answers.json of the run", "QuestionAnsweringTask t;",
-                 "// a masked LM", "MaskedLmOptions o;", "e.task.is<TextClassificationOptions>();", "// as SQuAD has it")
+                 "// a masked LM", "MaskedLmOptions o;", "e.task.is<TextClassificationOptions>();", "// as SQuAD has it",
+                 "ImageCaptionsTask task;")
         for line in lines:
             for room in ("train", "runs", "engine", "lint", "report", "parallel", "distributed"):
                 self.assertEqual(len(self.offences(f"src/{room}/a.h", line + "\n")), 1, line)
                 (self.folder / f"src/{room}/a.h").unlink()
             self.assertEqual(self.offences("src/data/squad/a.h", line + "\n"), [])
         self.assertEqual(self.offences("src/train/a.h", "// one label; masks answers.jsonl\n"), [])
+        self.assertEqual(self.offences("src/lint/a.h", "// the text has no captions\n"), [])
+
+    def test_a_family_includes_itself_and_what_those_of_text_share_but_no_other(self):
+        for line in ('#include "families/a/b.h"\n', '#include "families/text/b.h"\n', '#include "experiment/rules.h"\n'):
+            self.assertEqual(self.offences("src/families/a/a.h", line), [])
+            self.assertEqual(self.offences("src/families/a/engine/a.h", line + '#include "tasks/family.h"\n'), [])
+        for path in ("src/families/a/a.h", "src/families/a/engine/a.h", "src/families/text/a.h"):
+            found = self.offences(path, '#include "families/b/b.h"\n')
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("includes b, which is another family", found[0])
+            (self.folder / path).unlink()
+        self.assertEqual(self.offences("src/families/registry.cpp", '#include "families/a/a.h"\n'), [])
+
+    def test_tensors_of_a_family_stand_in_its_folder_engine_alone(self):
+        torch = "#include <torch/torch.h>\n"
+        self.assertEqual(self.offences("src/families/a/engine/a.h", torch), [])
+        self.assertEqual(self.offences("src/families/engine_registry.cpp", '#include "families/a/engine/a.h"\n'), [])
+        self.assertEqual(len(self.offences("src/families/a/a.h", torch)), 1)
+        (self.folder / "src/families/a/a.h").unlink()
+        found = self.offences("src/families/a/a.h", '#include "families/a/engine/a.h"\n')
+        self.assertIn("families (level 9) includes families/engine", found[0])
+        (self.folder / "src/families/a/a.h").unlink()
+        self.assertEqual(len(self.offences("src/experiment/a.h", '#include "families/a/a.h"\n')), 1)
 
     def test_words_of_a_kind_of_models_stay_out_too_and_so_do_its_headers(self):
         lines = ("import_seq2seq(folder);", "models::Seq2SeqOptions o;", "experiment::text_sections(e);", "void import_text_model();",
                  "std::shared_ptr<TextModel> model;", "nn::Sinusoids table;", "// as Marian has it",
-                 '#include "interchange/export_seq2seq.h"', '#include "experiment/text_sections.h"')
+                 '#include "interchange/export_seq2seq.h"', '#include "families/text/text_sections.h"')
         for line in lines:
             for path in ("src/engine/a.h", "src/train/a.h", "src/runs/a.h", "src/data/a.h"):
                 words = [found for found in self.offences(path, line + "\n") if "word of one kind of models" in found]
@@ -100,7 +126,7 @@ class Layers(InTemporaryFolder):
         self.assertEqual(len(self.offences("src/engine/a.h", line)), 1)
         (self.folder / "src/engine/a.h").unlink()
         self.assertEqual(self.offences("src/train/a.h", line), [])
-        self.assertEqual(self.offences("src/engine/a.h", '#include "tasks/text_encoder/embed.h"\n'), [])
+        self.assertEqual(self.offences("src/engine/a.h", '#include "families/text/engine/embed.h"\n'), [])
 
     def test_a_word_may_mean_something_else_in_lines_that_are_listed(self):
         line = 'out += "<text transform=\\"translate(" + x;\n'

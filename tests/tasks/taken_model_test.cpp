@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "families/question_answering/question_answering_options.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::tasks {

@@ -2,13 +2,14 @@
 
 #include "base/error.h"
 #include "base/named_output.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "experiment/text_sections.h"
+#include "families/text/text_sections.h"
 
 namespace stretto::cli {
 namespace {
@@ -23,13 +24,24 @@ struct EmbedArguments {
   int64_t batch_tokens = 0, max_tokens = 0;
 };
 
+// The families whose models encode texts.
+std::string encoding_families() {
+  std::vector<std::string> names;
+  for (const auto& name : experiment::TaskChoice::names()) {
+    experiment::Experiment one;
+    one.task.select(name);
+    if (experiment::find_text_sections(one)) names.push_back(name);
+  }
+  return join(names, ", ");
+}
+
 void require_encoder(const experiment::LoadedExperiment& experiment, const std::string& run) {
   if (experiment::find_text_sections(experiment.options)) return;
-  throw Error(ExitCode::kUsage,
-              run + " is a run of " + experiment.options.task.name() +
-                  ", whose model gives no vectors of whole lines",
-              "name a run of text_classification, question_answering or masked_lm, or a model that "
-              "`stretto import` read");
+  throw Error(
+      ExitCode::kUsage,
+      run + " is a run of " + experiment.options.task.name() +
+          ", whose model gives no vectors of whole lines",
+      "name a run of one of " + encoding_families() + ", or a model that `stretto import` read");
 }
 
 // A pipe or a device, which have names of their own.

@@ -8,7 +8,8 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "distributed/launch.h"
-#include "experiment/heads.h"
+#include "families/translation/heads.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 namespace {
@@ -41,22 +42,6 @@ std::vector<std::string> eval_words(const EvalArguments& options) {
   add("--none-scores", options.none_scores);
   if (options.json) words.push_back("--json");
   return words;
-}
-
-const std::vector<FamilyOption>& eval_family_options() {
-  static const std::vector<FamilyOption> options{
-      {"--head", {kTranslation}},
-      {"--src", {kTranslation}},
-      {"--src2", {kTranslation}},
-      {"--tgt", {kTranslation}},
-      {"--hypotheses", {kTranslation}},
-      {"--per-line", {kTranslation}},
-      {"--data", {kMaskedLm, kAnswers, kLabels}},
-      {"--predictions", {kAnswers, kLabels}},
-      {"--nbest", {kAnswers}},
-      {"--none-scores", {kAnswers}},
-  };
-  return options;
 }
 
 void require_file(const std::string& path, const std::string& advice) {
@@ -114,7 +99,8 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
   require_files(options);
   std::vector<ForeignPath> left_out;
   const engine::EvalRequest request = request_of(options, left_out);
-  require_own_options(app, eval_family_options(), request.experiment.options);
+  require_own_options(app, family_options(app, &experiment::FamilySpec::eval_options),
+                      request.experiment.options);
   if (options.src.empty() && options.data.empty()) {
     const bool translates = request.experiment.options.task.is<experiment::TranslationOptions>();
     require_own_text(left_out, request.experiment, options.run,
@@ -145,8 +131,8 @@ std::function<int()> declare_eval(CLI::App& app) {
   app.add_option("key=value", options->overrides, "for instance decode.beam_size=8")->type_name("");
   app.add_option(
          "--checkpoint", options->checkpoint,
-         "best, last, a step, a name, a path, or several with commas: an ensemble (a run of "
-         "masked_lm takes one); default best")
+         "best, last, a step, a name, a path, or several with commas: an ensemble, of tasks "
+         "that have one; default best")
       ->type_name("NAME");
   app.add_option("--head", options->head,
                  "of several decoders (model.heads) the only one to evaluate; default all")

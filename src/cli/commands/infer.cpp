@@ -9,7 +9,8 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "experiment/heads.h"
+#include "families/translation/heads.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 namespace {
@@ -20,21 +21,6 @@ struct InferArguments {
   int64_t nbest = 0, beam = 0;
   bool sample = false, json = false, scores = false, alignments = false, stats = false;
 };
-
-const std::vector<FamilyOption>& infer_family_options() {
-  static const std::vector<FamilyOption> options{
-      {"--head", {kTranslation}},
-      {"--beam", {kTranslation}, "decode.beam_size"},
-      {"--nbest", {kTranslation, kMaskedLm, kAnswers}, "decode.nbest", {kMaskedLm, kAnswers}},
-      {"--sample", {kTranslation}, "decode.method=sample"},
-      {"--scores", {kTranslation, kAnswers, kLabels}},
-      {"--alignments", {kTranslation}},
-      {"--prefix", {kTranslation}},
-      {"--src2", {kTranslation}},
-      {"--stats", {kTranslation}},
-  };
-  return options;
-}
 
 int run_infer(const CLI::App& app, const InferArguments& options) {
   require_one_process("stretto infer",
@@ -48,7 +34,7 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
     }
   }
   auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
-  const auto& known = infer_family_options();
+  const auto known = family_options(app, &experiment::FamilySpec::infer_options);
   require_own_options(app, known, loaded.options);
   const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
   if (const auto keys = stated_keys(app, known, loaded.options.task.name()); !keys.empty()) {
@@ -88,8 +74,8 @@ std::function<int()> declare_infer(CLI::App& app) {
       ->type_name("");
   app.add_option(
          "--checkpoint", options->checkpoint,
-         "best, last, a step, a name, a path, or several with commas: an ensemble (a run of "
-         "masked_lm takes one)")
+         "best, last, a step, a name, a path, or several with commas: an ensemble, of tasks "
+         "that have one")
       ->type_name("NAME");
   app.add_option("--head", options->head,
                  "which of several decoders writes (model.heads); needed where there are several")

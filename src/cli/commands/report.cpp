@@ -10,11 +10,11 @@
 #include "cli/command.h"
 #include "cli/run_config.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/family_spec.h"
 #include "experiment/run_config.h"
 #include "report/comparison_page.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
-#include "tasks/displays.h"
 
 namespace stretto::cli {
 namespace {
@@ -93,7 +93,7 @@ ReadRun read_run(const fs::path& directory) {
   run.content.title = title_of(directory, run.options);
   run.content.config_toml = toml;
   run.content.max_steps = run.options.train.max_steps;
-  run.content.display = tasks::display_of(run.options);
+  run.content.display = experiment::display_of(run.options);
   if (run.has_metrics) {
     run.content.events = events_of(metrics);
     add_data(directory, run.content);

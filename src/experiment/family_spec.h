@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "config/open_choice.h"
+#include "experiment/experiment.h"
+#include "experiment/task_rules.h"
+#include "report/display.h"
+
+/// What a family of tasks hands in, and nobody else knows of it. No libtorch. What needs tensors is
+/// a tasks::Family.
+namespace stretto::experiment {
+
+/// An option of a command that reads the run of any family, where a family has it.
+struct CommandOption {
+  const char* name;  ///< "--beam"
+  /// What it states in the run's configuration: "decode.beam_size", a whole number, or of a flag
+  /// "decode.method=sample". Empty = the family's request has its value.
+  const char* key = "";
+};
+
+/// A family as the rooms without libtorch see it. src/families/NAME/NAME_spec.cpp has that of NAME,
+/// and src/families/registry.cpp a line for each.
+struct FamilySpec {
+  /// Its name, the value of `task.name`, and its sections: config::open_alternative() of their
+  /// struct.
+  config::OpenAlternative options;
+  std::vector<const char*> also_called;  ///< values of `task.name` in other toolkits
+  const TaskRules& (*rules)();
+  /// How its numbers are told and drawn, but for Display::best_by.
+  report::Display (*display)(const Experiment& experiment);
+  /// Options of `stretto eval` and `stretto infer` that not every family has, and this one has.
+  std::vector<CommandOption> eval_options = {};
+  std::vector<CommandOption> infer_options = {};
+};
+
+/// All families, in the order in which `stretto describe` lists them; the first one is the default
+/// of `task.name`. src/families/registry.cpp has the list.
+const std::vector<FamilySpec>& families();
+
+/// Adds a family that this library does not have, behind the others: a program of its own may bring
+/// one. Call it before the first configuration is read, and before there are threads.
+void add_family(FamilySpec family);
+
+/// The family that `task.name` names; null for another name, which is a problem of its own.
+const FamilySpec* find_family(const Experiment& experiment);
+
+/// How the numbers of an experiment's task are told and drawn. `task.name` must be a family's.
+report::Display display_of(const Experiment& experiment);
+
+}  // namespace stretto::experiment

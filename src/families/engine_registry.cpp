@@ -1,0 +1,30 @@
+#include "families/masked_lm/engine/masked_lm_family.h"
+#include "families/question_answering/engine/question_answering_family.h"
+#include "families/text_classification/engine/text_classification_family.h"
+#include "families/translation/engine/translation_family.h"
+#include "tasks/registry.h"
+
+namespace stretto::tasks {
+namespace {
+
+std::vector<NamedFamily>& listed() {
+  static std::vector<NamedFamily> families{
+      {"translation", &translation_family},
+      {"masked_lm", &masked_lm_family},
+      {"question_answering", &question_answering_family},
+      {"text_classification", &text_classification_family},
+  };
+  return families;
+}
+
+}  // namespace
+
+const std::vector<NamedFamily>& families() {
+  return listed();
+}
+
+void add_family(NamedFamily family) {
+  listed().push_back(family);
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,84 @@
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "distributed/agreement.h"
+#include "families/masked_lm/engine/commands.h"
+#include "families/masked_lm/engine/masked_lm.h"
+#include "families/text/engine/run_model.h"
+#include "tasks/finite_answers.h"
+#include "tasks/left_out.h"
+
+namespace stretto::tasks {
+namespace {
+
+/// The text that is scored.
+struct MaskedSet {
+  std::string name, key;
+  std::vector<std::string> paths;
+};
+
+MaskedSet masked_set_of(const EvalRequest& request) {
+  const auto& data = masked_lm_of(request.experiment.options).data;
+  const auto& given = request.data;
+  if (!given.empty()) return {join(given, ","), "--data", given};
+  if (!data.test.empty()) return {"test", "data.test", data.test};
+  if (!data.valid.empty()) return {"valid", "data.valid", data.valid};
+  throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
+              "give --data FILE");
+}
+
+void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
+                        const std::string& set, bool json) {
+  if (json) {
+    const nlohmann::ordered_json out{{"set", set},
+                                     {"checkpoint", checkpoint},
+                                     {"nll", score.nll},
+                                     {"ppl", std::exp(score.nll)},
+                                     {"accuracy", score.accuracy},
+                                     {"masked_tokens", score.masked_tokens},
+                                     {"tokens", score.tokens}};
+    std::cout << out.dump() << std::endl;
+    return;
+  }
+  std::cout << "nll " << fixed(score.nll, 4) << "  ppl " << fixed(std::exp(score.nll), 2)
+            << " (exp of nll)  accuracy " << fixed(score.accuracy, 4) << "  masked tokens "
+            << with_thousands(score.masked_tokens) << " of " << with_thousands(score.tokens)
+            << std::endl;
+}
+
+}  // namespace
+
+int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context) {
+  const auto& experiment = request.experiment.options;
+  require_head(experiment);  // whatever text there is
+  const MaskedSet set = masked_set_of(request);
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  const auto run = load_masked_lm(experiment, folder, request.checkpoint, context.device);
+  const auto& group = context.group;
+  const std::string checkpoint = run.checkpoint_names(folder);
+  if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set.name + " text");
+  const auto text = open_masked_text(experiment, *run.tokenizer.tokenizer, set.paths, set.key);
+  if (group.is_root()) warn_of_left_out(text.sequences->documents().left_out());
+  distributed::require_agreement(group,
+                                 {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
+                                  {"text", hex64(text.sequences->documents().key()) + " of " +
+                                               counted(text.sequences->size(), "text")}});
+  const auto& eval = masked_lm_of(experiment).eval;
+  const MaskedScore score = score_masked(*run.models.front(), text,
+                                         {.max_tokens = eval.max_tokens,
+                                          .max_samples = eval.max_samples,
+                                          .seed = static_cast<uint64_t>(experiment.run.seed),
+                                          .group = group});
+  if (!std::isfinite(score.nll)) {
+    refuse_not_finite(set.name + " text", "its nll", request.run_directory);
+  }
+  if (group.is_root()) print_masked_score(score, checkpoint, set.name, request.json);
+  return 0;
+}
+
+}  // namespace stretto::tasks

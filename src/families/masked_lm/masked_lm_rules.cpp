@@ -1,0 +1,167 @@
+#include "families/masked_lm/masked_lm_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "config/schema.h"
+#include "data/documents/document_lines.h"
+#include "data/documents/documents_build.h"
+#include "data/documents/documents_count.h"
+#include "data/documents/masked_batches.h"
+#include "data/text_lines.h"
+#include "experiment/preflight.h"
+#include "families/masked_lm/masked_lm_options.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_size.h"
+
+namespace stretto::experiment {
+namespace {
+
+const MaskedLmOptions& masked_sections(const Experiment& experiment) {
+  return experiment.task.as<MaskedLmOptions>();
+}
+
+void check_shares(RuleCheck& c, const data::MaskedTextOptions& data) {
+  const double sum = data.mask_replace + data.mask_random + data.mask_keep;
+  if (std::abs(sum - 1) < 1e-6) return;
+  c.wrong({"data.mask_replace", "data.mask_random", "data.mask_keep"},
+          "the shares of chosen tokens add up to " + config::number_text(sum),
+          "they must add up to 1: 0.8, 0.1 and 0.1 are those of BERT");
+}
+
+// A trained SentencePiece model has no mask token.
+void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer) {
+  if (tokenizer.type != "sentencepiece") return;
+  c.wrong({"tokenizer.type"}, "\"sentencepiece\" has no mask token",
+          "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
+}
+
+/// Reads documents as far as the time allows.
+class DocumentLook {
+ public:
+  DocumentLook(const data::MaskedTextOptions& data, const PreflightOptions& how)
+      : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
+        bad_samples_(data::bad_sample_rule(data)),
+        time_(how) {}
+
+  void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
+            Preflight& found) const {
+    if (files.empty()) return;
+    note_stop(found, stage, key, [&] {
+      bool has_text = false;
+      data::BadSamples bad(bad_samples_);
+      for (const auto& path : files) {
+        data::DocumentLines lines(path, end_, &bad);
+        std::string_view line;
+        for (bool begins = false; lines.next(line, begins);) {
+          has_text = true;
+          if (time_.is_left()) continue;
+          found.unread.push_back(
+              {key, path + " behind line " + with_thousands(lines.line_number())});
+          return;
+        }
+      }
+      if (!has_text) data::throw_no_documents(key, files);
+    });
+  }
+
+ private:
+  data::DocumentEnd end_;
+  data::BadSampleRule bad_samples_;
+  LookTime time_;
+};
+
+class MaskedLmRules final : public TextRules {
+ public:
+  void check_model(RuleCheck& check) const override {
+    TextRules::check_model(check);
+    check_mask_token(check, masked_sections(check.e).tokenizer);
+  }
+
+  void check_data(RuleCheck& check) const override {
+    TextRules::check_data(check);
+    check_shares(check, masked_sections(check.e).data);
+  }
+
+  TextSections sections(const Experiment& experiment) const override {
+    return sections_of(masked_sections(experiment));
+  }
+  bool predicts_masked_tokens() const override { return true; }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    const auto& data = masked_sections(experiment).data;
+    return data::open_lines(data.train, data::bad_sample_rule(data));
+  }
+
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
+    Preflight found;
+    const auto& data = masked_sections(experiment).data;
+    const DocumentLook look(data, how);
+    if (!config::is_unreliable(known, "data.train")) {
+      look.read("data.train", Stage::kTraining, data.train, found);
+    }
+    if (!config::is_unreliable(known, "data.valid")) {
+      look.read("data.valid", Stage::kValidation, data.valid, found);
+    }
+    return found;
+  }
+
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const LookTime& time) const override {
+    const auto& data = masked_sections(experiment).data;
+    auto seen = data::count_document_tokens(
+        data::input_of(data, files, key, /*threads=*/1), tokenizer,
+        data::SequenceRows(tokenizer, data::packing_of(data), data.max_text_tokens),
+        [&time] { return time.is_left(); });
+    return {.counts = {.tokens = seen.rows, .unknown = seen.unknown},
+            .unread = std::move(seen.unread),
+            .samples = seen.sequences};
+  }
+
+  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
+    return {{.name = "nll",
+             .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
+                             "eval_loss"}},
+            {.name = "accuracy",
+             .higher_is_better = true,
+             .also_called = {"acc"},
+             .noise = noise_of_share()}};
+  }
+
+  // Scores are those of masked tokens.
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    FileSizes sizes = TextRules::file_sizes(experiment);
+    const auto& data = masked_sections(experiment).data;
+    const int64_t tokens = tokens_in(plain_bytes(data.valid).value_or(0));
+    const double masked = std::ceil(static_cast<double>(tokens) * data.mask_probability);
+    sizes.validation = static_cast<int64_t>(std::min<double>(masked, kCountedSamples));
+    return sizes;
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {
+        .count = files.validation, .is_guess = true, .unit = "masked token", .key = "data.valid"};
+  }
+
+  std::optional<TiedEmbedding> tied_embedding(const Experiment& experiment) const override {
+    if (!masked_sections(experiment).model.tie_embeddings) return std::nullopt;
+    return TiedEmbedding{.setting = "model.tie_embeddings = true",
+                         .others = "model.tie_embeddings = false"};
+  }
+};
+
+}  // namespace
+
+const TaskRules& masked_lm_rules() {
+  static const MaskedLmRules rules;
+  return rules;
+}
+
+}  // namespace stretto::experiment

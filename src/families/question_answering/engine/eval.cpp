@@ -1,0 +1,126 @@
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/named_output.h"
+#include "base/text.h"
+#include "distributed/agreement.h"
+#include "families/question_answering/engine/answer_finder.h"
+#include "families/question_answering/engine/answer_scores.h"
+#include "families/question_answering/engine/commands.h"
+#include "families/question_answering/engine/loaded_questions.h"
+#include "families/text/engine/run_model.h"
+#include "tasks/finite_answers.h"
+
+namespace stretto::tasks {
+namespace {
+
+struct ChosenQuestions {
+  std::string name;
+  std::vector<std::string> files;
+};
+
+ChosenQuestions choose_questions(const EvalRequest& request) {
+  const auto& data = experiment::questions_of(request.experiment.options).data;
+  const auto& asked = request.data;
+  if (!asked.empty()) return {join(asked, ","), asked};
+  if (!data.test.empty()) return {"test", data.test};
+  if (!data.valid.empty()) return {"valid", data.valid};
+  throw Error(ExitCode::kUsage, "the run's configuration names no questions for test or validation",
+              "give a file of SQuAD: --data FILE");
+}
+
+/// What is told beside the scores.
+struct EvaluatedSet {
+  std::string name, checkpoint;
+  double loss = 0;
+  int64_t windows = 0;
+};
+
+void print_answer_json(const EvaluatedSet& set, const metrics::SquadScore& score,
+                       metrics::SquadVersion version) {
+  nlohmann::ordered_json json{{"set", set.name},
+                              {"checkpoint", set.checkpoint},
+                              {"loss", set.loss},
+                              {"windows", set.windows}};
+  const auto scores = nlohmann::ordered_json::parse(metrics::to_json(score, version));
+  for (const auto& [key, value] : scores.items()) {
+    if (key != "missing" && key != "unknown") json[key] = value;  // there are none
+  }
+  std::cout << json.dump() << std::endl;
+}
+
+void print_answer_text(const EvaluatedSet& set, const metrics::SquadScore& score) {
+  const auto print = [](const std::string& name, const metrics::SquadPart& part) {
+    std::cout << name << "exact match " << fixed(part.exact_match, 2) << "  F1 "
+              << fixed(part.f1, 2) << "  (" << counted(part.total, "question") << ")\n";
+  };
+  print("", score.all);
+  if (score.has_answer) print("with an answer: ", *score.has_answer);
+  if (score.no_answer) print("without an answer: ", *score.no_answer);
+  if (score.best_f1) {
+    std::cout << "best F1 " << fixed(score.best_f1->score, 2)
+              << " with decode.none_threshold = " << shortest(score.best_f1->threshold) << "\n";
+  }
+  std::cout << "loss " << fixed(set.loss, 4) << " over " << counted(set.windows, "window") << "\n";
+  std::cout.flush();
+}
+
+void write_answer_files(const QuestionEvalFiles& files, const data::QuestionWindows& windows,
+                        const FoundAnswers& found) {
+  const auto write = [](const std::string& path, const auto& content) {
+    if (!path.empty()) write_named_output(path, content());
+  };
+  write(files.predictions, [&] { return predictions_json(windows.data(), found); });
+  write(files.nbest, [&] { return nbest_json(windows, found); });
+  write(files.none_scores, [&] { return none_differences_json(windows.data(), found); });
+}
+
+}  // namespace
+
+int evaluate_answers(const EvalRequest& request, const CommandContext& context) {
+  const auto& experiment = request.experiment.options;
+  require_head(experiment);  // whatever text there is
+  const auto& options = experiment::questions_of(experiment);
+  const auto& group = context.group;
+  const auto chosen = choose_questions(request);
+  auto questions = experiment::read_questions(experiment, chosen.files);
+  const auto folder = runs::RunFolder::open(request.run_directory);
+  const auto run = load_question_run(experiment, folder, request.checkpoint, context.device);
+  const std::string checkpoint = run.checkpoint_names(folder);
+  if (group.is_root()) {
+    log::info("checkpoint " + checkpoint + ", " + chosen.name + " questions");
+    warn_of_skipped(questions);
+  }
+  const bool impossible = had_impossible(run.assets) || experiment::has_impossible(questions);
+  const auto version = experiment::squad_version(experiment, impossible);
+  const data::QuestionWindows windows(std::move(questions), *run.tokenizer.tokenizer,
+                                      experiment::window_options(experiment));
+  if (group.is_root()) warn_of_cut(windows.num_cut_questions(), windows.num_cut_tokens());
+  distributed::require_agreement(group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
+                                         questions_fact("questions", windows.data())});
+  const auto found =
+      find_answers(run.models, windows,
+                   {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
+                    .max_tokens = options.eval.max_tokens,
+                    .max_samples = options.eval.max_samples,
+                    .group = group});
+  if (found.overflowed >= 0) {
+    const auto& question = windows.data().questions[static_cast<size_t>(found.overflowed)];
+    refuse_not_finite(chosen.name + ": question " + printable(question.id),
+                      "the answer to it, or to one that is read with it,", request.run_directory);
+  }
+  if (!group.is_root()) return 0;  // all have the same result, one says it
+  const auto score = score_found(experiment, windows.data(), found, version);
+  write_answer_files(request.question_answering, windows, found);
+  const EvaluatedSet set{chosen.name, checkpoint, found.loss(), found.num_labelled};
+  if (request.json) {
+    print_answer_json(set, score, version);
+  } else {
+    print_answer_text(set, score);
+  }
+  return 0;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,153 @@
+#include "families/question_answering/question_data.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/load.h"
+#include "data/byte_stream.h"
+#include "data/squad/question_windows.h"
+#include "data/text_columns.h"
+
+namespace stretto::experiment {
+namespace {
+
+// So many bytes of JSON are read and verified in a third of a second.
+constexpr uintmax_t kQuickBytes = uintmax_t{16} << 20;
+
+bool is_impossible(const data::SquadQuestion& question) {
+  return question.is_impossible;
+}
+
+/// Bytes on disk; 0 of a file that is not there.
+uintmax_t bytes_of(const std::string& path) {
+  std::error_code missing;
+  const auto bytes = std::filesystem::file_size(data::parse_input_path(path).file, missing);
+  return missing ? 0 : bytes;
+}
+
+uintmax_t bytes_of(const std::vector<std::string>& files) {
+  uintmax_t bytes = 0;
+  for (const auto& file : files) bytes += bytes_of(file);
+  return bytes;
+}
+
+void look_at_questions(const Experiment& experiment, Stage stage, const std::string& key,
+                       const std::vector<std::string>& files, const PreflightOptions& how,
+                       Preflight& found) {
+  for (const auto& file : files) {
+    if (bytes_of(file) > 0 || !how.elsewhere) continue;
+    found.unread.push_back({key, file});
+    return;
+  }
+  if (bytes_of(files) > kQuickBytes && !how.full) {
+    found.unread.push_back({key, "the answers of " + join(files, ", ")});
+    return;
+  }
+  note_stop(found, stage, key, [&] { read_questions(experiment, files); });
+}
+
+}  // namespace
+
+data::SquadData read_questions(const Experiment& experiment,
+                               const std::vector<std::string>& files) {
+  const auto& options = questions_of(experiment).data;
+  const bool skip = options.bad_answers == "skip";
+  auto data = data::read_squad(
+      files, {.bad_answers = skip ? data::BadAnswers::kSkip : data::BadAnswers::kRefuse,
+              .require_answers = true,
+              .bad_samples = data::bad_sample_rule(options)});
+  const auto impossible = std::find_if(data.questions.begin(), data.questions.end(), is_impossible);
+  if (options.version != "1" || impossible == data.questions.end()) return data;
+  throw Error(ExitCode::kBadData,
+              join(files, ", ") + ": question " + printable(impossible->id) +
+                  " is marked `is_impossible`, and data.version is \"1\"",
+              "set data.version = \"2\" or \"auto\"");
+}
+
+bool has_impossible(const data::SquadData& questions) {
+  return std::any_of(questions.questions.begin(), questions.questions.end(), is_impossible);
+}
+
+metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impossible) {
+  const auto& version = questions_of(experiment).data.version;
+  const bool second = version == "2" || (version == "auto" && has_impossible);
+  return second ? metrics::SquadVersion::kV2 : metrics::SquadVersion::kV1;
+}
+
+data::WindowOptions window_options(const Experiment& experiment) {
+  const auto& options = questions_of(experiment).data;
+  return {.max_tokens = options.max_text_tokens,
+          .stride = options.stride,
+          .max_question_tokens = options.max_question_tokens};
+}
+
+bool QuestionText::next(std::string& line) {
+  if (!data_) {
+    data_ = data::read_squad(
+        files_, {.bad_answers = data::BadAnswers::kIgnore, .bad_samples = bad_samples_});
+  }
+  const size_t paragraphs = data_->paragraphs.size();
+  const size_t number = next_++;
+  if (number >= paragraphs + data_->questions.size()) return false;
+  line = number < paragraphs ? data_->paragraphs[number].text
+                             : data_->questions[number - paragraphs].text;
+  return true;
+}
+
+TokenCounts count_window_tokens(const data::QuestionWindows& windows,
+                                const text::Tokenizer& tokenizer,
+                                const std::function<void(const data::Batch&)>& visit) {
+  constexpr int64_t kTogether = 256;
+  const int64_t unknown = tokenizer.specials().unk;
+  TokenCounts counts;
+  for (int64_t begin = 0; begin < windows.num_windows(); begin += kTogether) {
+    data::Batch batch = data::empty_window_batch();
+    const int64_t end = std::min(begin + kTogether, windows.num_windows());
+    for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
+    const auto& ids = data::tokens(batch).values;
+    counts.tokens += std::ssize(ids);
+    counts.unknown += std::count(ids.begin(), ids.end(), unknown);
+    if (visit) visit(batch);
+  }
+  return counts;
+}
+
+SeenTokens count_question_tokens(const Experiment& experiment,
+                                 const std::vector<std::string>& files,
+                                 const text::Tokenizer& tokenizer, const LookTime& time) {
+  // Nothing interrupts the cutting into windows: a slow machine takes so much in a millisecond.
+  constexpr int64_t kBytesOfMillisecond = 2000;
+  if (!time.is_endless() &&
+      std::cmp_greater(bytes_of(files), time.left().count() * kBytesOfMillisecond)) {
+    return {.counts = {}, .unread = join(files, ", ")};
+  }
+  const data::QuestionWindows windows(read_questions(experiment, files), tokenizer,
+                                      window_options(experiment));
+  return {.counts = count_window_tokens(windows, tokenizer),
+          .unread = {},
+          .samples = windows.num_windows()};
+}
+
+Preflight question_preflight(const Experiment& experiment,
+                             const std::vector<config::Problem>& known,
+                             const PreflightOptions& how) {
+  Preflight found;
+  const auto& data = questions_of(experiment).data;
+  for (const char* key : {"data.bad_answers", "data.bad_samples", "data.version"}) {
+    if (config::is_unreliable(known, key)) return found;
+  }
+  const auto look = [&](Stage stage, const char* key, const std::vector<std::string>& files) {
+    if (files.empty() || config::is_unreliable(known, key)) return;
+    look_at_questions(experiment, stage, key, files, how, found);
+  };
+  look(Stage::kTraining, "data.train", data.train);
+  look(Stage::kValidation, "data.valid", data.valid);
+  return found;
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/squad/question_windows.h"
+#include "data/squad/squad_file.h"
+#include "data/squad/windows.h"
+#include "experiment/experiment.h"
+#include "experiment/preflight.h"
+#include "families/question_answering/question_answering_options.h"
+#include "families/text/text_rules.h"
+#include "metrics/squad.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+
+/// The sections of question answering. Throws std::bad_variant_access for another family.
+inline const QuestionAnsweringOptions& questions_of(const Experiment& experiment) {
+  return experiment.task.as<QuestionAnsweringOptions>();
+}
+inline QuestionAnsweringOptions& questions_of(Experiment& experiment) {
+  return experiment.task.as<QuestionAnsweringOptions>();
+}
+
+/// Questions for training or for scores, each with answers or marked impossible.
+///
+/// Throws as data::read_squad(), and Error(kBadData) for an impossible question where data.version
+/// is 1.
+data::SquadData read_questions(const Experiment& experiment, const std::vector<std::string>& files);
+
+/// Whether a paragraph of these may not answer its question.
+bool has_impossible(const data::SquadData& questions);
+
+/// The rules by which answers count. @param has_impossible  whether, of data.version = "auto", the
+/// data have a question without an answer
+metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impossible);
+
+/// How paragraphs are cut; the special tokens are those of the tokenizer.
+data::WindowOptions window_options(const Experiment& experiment);
+
+/// Paragraphs and questions for the training of a tokenizer, one a line. Files are read when the
+/// first line is asked for; answers do not count.
+class QuestionText : public text::LineSource {
+ public:
+  QuestionText(std::vector<std::string> files, data::BadSampleRule bad_samples)
+      : files_(std::move(files)), bad_samples_(bad_samples) {}
+  bool next(std::string& line) override;
+
+ private:
+  std::vector<std::string> files_;
+  data::BadSampleRule bad_samples_;
+  std::optional<data::SquadData> data_;
+  size_t next_ = 0;  ///< paragraphs, then questions
+};
+
+/// The tokens of all windows, special ones included, and those of them that are unknown.
+/// @param visit  gets the windows, some hundreds as one batch of data::empty_window_batch()
+TokenCounts count_window_tokens(const data::QuestionWindows& windows,
+                                const text::Tokenizer& tokenizer,
+                                const std::function<void(const data::Batch&)>& visit = {});
+
+/// The same of the windows that files make, and how many these are. Files that question_preflight()
+/// leaves unread are not read here either. Throws as read_questions() and data::QuestionWindows do.
+SeenTokens count_question_tokens(const Experiment& experiment,
+                                 const std::vector<std::string>& files,
+                                 const text::Tokenizer& tokenizer, const LookTime& time);
+
+/// Reads the files of questions within the time that there is: the large ones only with `how.full`.
+Preflight question_preflight(const Experiment& experiment,
+                             const std::vector<config::Problem>& known,
+                             const PreflightOptions& how);
+
+}  // namespace stretto::experiment

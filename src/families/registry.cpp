@@ -1,0 +1,32 @@
+#include <utility>
+
+#include "experiment/family_spec.h"
+#include "families/masked_lm/masked_lm_spec.h"
+#include "families/question_answering/question_answering_spec.h"
+#include "families/text_classification/text_classification_spec.h"
+#include "families/translation/translation_spec.h"
+
+namespace stretto::experiment {
+namespace {
+
+std::vector<FamilySpec>& listed() {
+  static std::vector<FamilySpec> families{
+      translation_spec(),
+      masked_lm_spec(),
+      question_answering_spec(),
+      text_classification_spec(),
+  };
+  return families;
+}
+
+}  // namespace
+
+const std::vector<FamilySpec>& families() {
+  return listed();
+}
+
+void add_family(FamilySpec family) {
+  listed().push_back(std::move(family));
+}
+
+}  // namespace stretto::experiment

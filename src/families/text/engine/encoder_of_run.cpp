@@ -1,0 +1,35 @@
+#include "families/text/engine/encoder_of_run.h"
+
+#include "base/error.h"
+#include "families/text/engine/run_model.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/module_weights.h"
+#include "runs/provenance.h"
+#include "tasks/described_by.h"
+
+namespace stretto::tasks {
+
+EncoderOfRun load_encoder(const experiment::Experiment& experiment, const runs::RunFolder& folder,
+                          const std::string& checkpoint, at::Device device) {
+  const auto assets = folder.read_assets();
+  if (assets.empty()) {
+    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
+                "training never came so far; run `stretto train` first");
+  }
+  EncoderOfRun run;
+  run.tokenizer = load_tokenizer(experiment, assets);
+  const auto opened = runs::open_checkpoint(folder.directory(), checkpoint);
+  const auto described = described_by(opened, folder, experiment);
+  runs::require_same_tokenizer(opened, runs::tokenizer_hashes(run.tokenizer.assets),
+                               folder.directory() / "tokenizer");
+  auto setup = text_model_setup(described, run.tokenizer.tokenizer->size(), {}, device);
+  setup.pad = run.tokenizer.tokenizer->specials().pad;
+  setup.draws_weights = false;
+  setup.model.pooling = "cls";  // the pooler belongs to what is left out
+  run.model = models::make_text_model(setup);
+  runs::load_weights(opened, *run.model, /*left_out=*/"head.*");
+  run.model->eval();
+  return run;
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,61 @@
+#include "families/text/engine/run_tokenizer.h"
+
+#include <utility>
+
+#include "experiment/task_rules.h"
+#include "families/text/text_sections.h"
+#include "runs/provenance.h"
+#include "tasks/open_initial_run.h"
+#include "tasks/taken_tokenizer.h"
+
+namespace stretto::tasks {
+namespace {
+
+text::TokenizerOptions tokenizer_options(const experiment::Experiment& experiment) {
+  return experiment::text_sections(experiment).tokenizer->tokenizer_options();
+}
+
+RunTokenizer one_of_both(text::TokenizerPair pair) {
+  return {std::move(pair.src), std::move(pair.assets)};
+}
+
+// Named, or trained. The text has one side.
+RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
+                           text::LineSource& training_text) {
+  return one_of_both(text::make_tokenizers(tokenizer_options(experiment),
+                                           static_cast<uint64_t>(experiment.run.seed),
+                                           &training_text, nullptr));
+}
+
+}  // namespace
+
+RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
+                             text::LineSource& training_text) {
+  const auto& train = loaded.options.train;
+  if (train.init_from.empty()) return own_tokenizer(loaded.options, training_text);
+  // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
+  const bool match = train.init_vocabulary == "match";
+  return first_tokenizer(
+      loaded, open_initial_run(loaded.options, match ? runs::Reading::kHeads : runs::Reading::kAll),
+      training_text);
+}
+
+RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
+                             const runs::InitialRun& run, text::LineSource& training_text) {
+  if (loaded.options.train.init_vocabulary == "match") {
+    require_pieces(run);
+    return own_tokenizer(loaded.options, training_text);
+  }
+  if (experiment::takes_tokenizer_of_other_run(loaded.options)) {
+    return one_of_both(taken_tokenizers(loaded, run, tokenizer_options(loaded.options)));
+  }
+  auto own = own_tokenizer(loaded.options, training_text);
+  runs::require_tokenizer_of(run, runs::tokenizer_hashes(own.assets));
+  return own;
+}
+
+RunTokenizer load_tokenizer(const experiment::Experiment& experiment, const Assets& assets) {
+  return one_of_both(text::load_tokenizers(tokenizer_options(experiment), assets));
+}
+
+}  // namespace stretto::tasks

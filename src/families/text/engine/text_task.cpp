@@ -1,0 +1,121 @@
+#include "families/text/engine/text_task.h"
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "data/text_columns.h"
+#include "experiment/scaled_rate.h"
+#include "models/packed.h"
+#include "models/registry.h"
+#include "runs/initial_weights.h"
+#include "tasks/left_out.h"
+#include "tasks/open_initial_run.h"
+#include "tasks/taken_model.h"
+#include "tasks/taken_tokenizer.h"
+
+namespace stretto::tasks {
+
+TextTask::TextTask(const experiment::Experiment& experiment, Assets assets, const TextHead& head,
+                   const CommandContext& context)
+    : experiment_(experiment),
+      assets_(std::move(assets)),
+      context_(context),
+      tokenizer_(load_tokenizer(experiment_, assets_)) {
+  require_head(experiment_);
+  model_ = make_run_model(experiment_, *tokenizer_.tokenizer, head, context_.device);
+}
+
+train::TaskWords TextTask::words() const {
+  return {.sample = "text",
+          .samples = "texts",
+          .smaller_batches =
+              "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
+              "batch), or data.max_text_tokens",
+          .odd_samples = {},
+          .calmer_model = sections().model->norm == "pre" ? "" : "model.norm = \"pre\""};
+}
+
+std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batch& batch,
+                                                                int64_t index) const {
+  const auto ids = data::tokens(batch).sequence(index);
+  return {{"text", tokenizer().decode({ids.begin(), ids.end()})}};
+}
+
+bool TextTask::replaces_all_parts() const {
+  if (experiment_.train.init_from.empty()) return false;
+  const TakenModel theirs(open_initial_run(experiment_, runs::Reading::kHeads));
+  return theirs.has_another_head(experiment_);
+}
+
+std::vector<distributed::Fact> TextTask::data_facts() const {
+  std::vector<distributed::Fact> facts;
+  for (const TextFacts& text : text_facts()) {
+    facts.push_back({text.name, hex64(text.hash) + " of " + counted(text.samples, "sample")});
+  }
+  facts.push_back({"micro-batches an epoch", std::to_string(batches_->num_batches())});
+  return facts;
+}
+
+void TextTask::require_known_data(bool warn) const {
+  for (const TextFacts& text : text_facts()) {
+    experiment::require_known(text.name, text.counts, experiment_, warn);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"parameters", with_thousands(models::num_parameters(*model_))},
+      {"vocabulary", with_thousands(tokenizer().size())}};
+  for (const TextFacts& text : text_facts()) {
+    facts.emplace_back(
+        text.name, counted(text.samples, "sample") + ", " + counted(text.counts.tokens, "token"));
+    if (text.cut_samples > 0) {
+      facts.emplace_back(text.name + ", cut", counted(text.cut_samples, "sample") + ", " +
+                                                  counted(text.cut_tokens, "token") +
+                                                  " above data.max_text_tokens");
+    }
+    facts.emplace_back(text.name + ", unknown tokens", percent_text(text.counts.unknown_rate()));
+    if (text.left_out.count > 0) facts.emplace_back(text.name + ", left out", text.left_out.text());
+    for (const auto& [name, value] : text.more) facts.emplace_back(text.name + ", " + name, value);
+  }
+  facts.emplace_back("micro-batches an epoch", with_thousands(batches_->num_batches()));
+  return facts;
+}
+
+std::vector<std::string> TextTask::notes() const {
+  std::vector<std::string> notes;
+  for (const TextFacts& text : text_facts()) add_note_of_left_out(text.name, text.left_out, notes);
+  return notes;
+}
+
+int64_t TextTask::update_bound() const {
+  return std::llround(experiment::ScaledRate(experiment_).batch);
+}
+
+std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun& run) const {
+  require_pieces(run);
+  const auto before = text::load_tokenizers({}, run.tokenizer);
+  const auto rows = matched_rows(tokenizer(), *before.src, "");
+  std::vector<runs::MatchedTable> tables;
+  for (const auto& table : model_->vocabulary_tables()) tables.push_back({table.parameter, rows});
+  for (const auto& tied : model_->tied_names()) tables.push_back({tied.name, rows});
+  return tables;
+}
+
+models::ForwardContext training_context(const train::StepContext& context) {
+  return {.training = true, .dropout_key = context.dropout_key()};
+}
+
+nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model) {
+  const bool has_segments = model.options().num_segments > 0;
+  return models::pack_text(data::tokens(batch), has_segments ? &data::segments(batch) : nullptr,
+                           &batch.sample_ids, model.device());
+}
+
+void append_text(const text::EncodedText& text, data::Batch& batch) {
+  data::tokens(batch).append(text.ids);
+  data::segments(batch).append(text.segments);
+}
+
+}  // namespace stretto::tasks

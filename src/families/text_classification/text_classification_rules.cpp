@@ -1,0 +1,242 @@
+#include "families/text_classification/text_classification_rules.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+#include "base/text.h"
+#include "data/labelled/labelled_file.h"
+#include "data/labelled/labelled_set.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_size.h"
+#include "families/text_classification/text_classification_options.h"
+#include "families/text_classification/text_classification_preflight.h"
+
+namespace stretto::experiment {
+namespace {
+
+const TextClassificationOptions& classification_of(const Experiment& experiment) {
+  return experiment.task.as<TextClassificationOptions>();
+}
+
+// Keys that only classes have.
+void check_regression(RuleCheck& c) {
+  const auto& e = classification_of(c.e);
+  if (!e.data.is_regression()) return;
+  const auto refuse = [&](bool given, const std::string& key, const std::string& what) {
+    if (given) {
+      c.wrong({key, "data.label_kind"}, what + ", and data.label_kind = \"number\" has no classes",
+              "leave it out");
+    }
+  };
+  refuse(e.data.has_several_labels(), "data.label_separator", "a text has several labels");
+  refuse(!e.data.labels.empty(), "data.labels", "labels are listed");
+  refuse(!e.data.label_until.empty(), "data.label_until", "labels are cut");
+  refuse(e.loss.class_weights != "none", "loss.class_weights", "classes have weights");
+  refuse(e.loss.label_smoothing > 0, "loss.label_smoothing", "labels are smoothed");
+}
+
+void check_class_weights(RuleCheck& c) {
+  const auto& [data, tokenizer, model, loss, eval] = classification_of(c.e);
+  const bool listed = loss.class_weights == "list";
+  if (listed && loss.class_weight_list.empty()) {
+    c.wrong({"loss.class_weights", "loss.class_weight_list"}, "no weights are listed",
+            "set loss.class_weight_list, a weight for each label");
+  } else if (!listed && !loss.class_weight_list.empty()) {
+    c.wrong({"loss.class_weight_list", "loss.class_weights"},
+            "stands beside loss.class_weights = \"" + loss.class_weights + "\"",
+            "set loss.class_weights = \"list\"");
+  } else if (listed && !data.labels.empty() &&
+             loss.class_weight_list.size() != data.labels.size()) {
+    c.wrong({"loss.class_weight_list", "data.labels"},
+            counted(static_cast<int64_t>(loss.class_weight_list.size()), "weight") + " for " +
+                counted(static_cast<int64_t>(data.labels.size()), "label"),
+            "give a weight for each label, in the order of data.labels");
+  }
+}
+
+void check_labels(RuleCheck& c) {
+  const auto& e = classification_of(c.e);
+  auto names = e.data.labels;
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    c.wrong({"data.labels"}, "label `" + printable(*twice, 60) + "` occurs twice",
+            "give each label once");
+  } else if (!names.empty() && names.front().empty()) {
+    c.wrong({"data.labels"}, "a label is empty", "give each label a name");
+  }
+  const auto wrapped = std::find_if_not(names.begin(), names.end(), data::is_one_line);
+  if (wrapped != names.end()) {
+    c.wrong({"data.labels"}, "label `" + printable(*wrapped, 60) + "` has a tab or a line end",
+            "labels are written one a line: leave it out of the name");
+  }
+  if (e.loss.label_smoothing > 0 && e.data.has_several_labels()) {
+    c.wrong({"loss.label_smoothing", "data.label_separator"},
+            "smooths one label a text, and a text may have several", "set it to 0");
+  }
+}
+
+void check_columns(RuleCheck& c) {
+  const auto& data = classification_of(c.e).data;
+  const bool first = data.format == "label_first";
+  if (data.text.empty() && !first) {
+    c.wrong({"data.text"}, "no column has the text", "name the column, or give its number from 1");
+  }
+  if (data.label.empty() && !first) {
+    c.wrong({"data.label"}, "no column has the label",
+            "name the column, or give its number from 1");
+  }
+  if (!data.text2.empty() && first) {
+    c.wrong({"data.text2", "data.format"}, "lines of \"label_first\" have one text",
+            "leave it out, or use another format");
+  }
+}
+
+// One byte, since columns are cut at it; a quote and a line end mean something else.
+void check_separator(RuleCheck& c) {
+  const auto& data = classification_of(c.e).data;
+  const std::string& separator = data.separator;
+  if (separator.empty()) return;
+  if (separator.size() != 1 || std::string_view("\"\r\n").find(separator) != std::string::npos ||
+      static_cast<unsigned char>(separator[0]) >= 0x80) {
+    c.wrong({"data.separator"}, "`" + printable(separator, 20) + "` does not stand between fields",
+            "give one ASCII character: \";\", \"|\", \",\" or \"\\t\"");
+  } else if (data.format == "jsonl" || data.format == "label_first") {
+    c.wrong({"data.separator", "data.format"}, "lines of \"" + data.format + "\" have no fields",
+            "leave it out, or use another format");
+  }
+}
+
+int64_t count_rows(const std::vector<std::string>& files, const data::LabelledOptions& data) {
+  const auto columns = data::columns_of(data);
+  int64_t rows = 0;
+  for (const auto& path : files) {
+    data::LabelledReader reader(path, columns);
+    for (data::LabelledRow row; reader.next(row);) {
+      if (++rows == kCountedSamples) return rows;
+    }
+  }
+  return rows;
+}
+
+// Where they are not listed, a part of the training data may lack some.
+int64_t num_labels(const data::LabelledOptions& data) {
+  if (!data.labels.empty()) return std::ssize(data.labels);
+  const auto bytes = plain_bytes(data.train);
+  if (!bytes || *bytes > kFewBytes) return 0;
+  const auto labels = data::find_labels(data);
+  return labels ? labels->size() : 0;
+}
+
+class TextClassificationRules final : public TextRules {
+ public:
+  void check_data(RuleCheck& c) const override {
+    TextRules::check_data(c);
+    check_columns(c);
+    check_separator(c);
+    check_labels(c);
+    check_class_weights(c);
+    check_regression(c);
+  }
+
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
+    return text_classification_preflight(experiment, known, how);
+  }
+
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& /*key*/,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const LookTime& time) const override {
+    return count_labelled_tokens(experiment, files, tokenizer, time);
+  }
+
+  bool reads_pairs(const Experiment& experiment) const override {
+    return !classification_of(experiment).data.text2.empty();
+  }
+
+  bool reads_pooled_rows() const override { return true; }
+
+  TextSections sections(const Experiment& experiment) const override {
+    return sections_of(classification_of(experiment));
+  }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    return data::open_labelled_texts(classification_of(experiment).data);
+  }
+
+  std::vector<ScoreName> scores(const Experiment& experiment) const override {
+    const ScoreName loss{.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}};
+    if (classification_of(experiment).data.is_regression()) {
+      return {{.name = "pearson",
+               .higher_is_better = true,
+               .also_called = {"pearsonr"},
+               .title = "Pearson correlation",
+               .noise = noise_beyond_share()},
+              {.name = "spearman",
+               .higher_is_better = true,
+               .also_called = {"spearmanr"},
+               .title = "Spearman correlation",
+               .noise = noise_beyond_share()},
+              {.name = "mse", .also_called = {"mean_squared_error"}},
+              loss};
+    }
+    std::vector<ScoreName> scores{{.name = "accuracy",
+                                   .higher_is_better = true,
+                                   .also_called = {"acc", "eval_accuracy"},
+                                   .noise = noise_of_share()},
+                                  {.name = "f1",
+                                   .higher_is_better = true,
+                                   .also_called = {"eval_f1"},
+                                   .title = "F1",
+                                   .noise = noise_beyond_share()},
+                                  {.name = "macro_f1",
+                                   .higher_is_better = true,
+                                   .also_called = {"f1_macro"},
+                                   .title = "macro F1",
+                                   .noise = noise_beyond_share()}};
+    if (!classification_of(experiment).data.has_several_labels()) {
+      scores.push_back({.name = "matthews",
+                        .higher_is_better = true,
+                        .also_called = {"mcc", "matthews_correlation"},
+                        .title = "Matthews correlation",
+                        .noise = noise_beyond_share()});
+    }
+    scores.push_back(loss);
+    return scores;
+  }
+
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    FileSizes sizes = TextRules::file_sizes(experiment);
+    const auto& own = classification_of(experiment);
+    sizes.validation = known_count([&] { return count_rows(own.data.valid, own.data); });
+    if (own.loss.label_smoothing > 0) {
+      sizes.classes = known_count([&] { return num_labels(own.data); });
+    }
+    return sizes;
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {.count = files.validation, .unit = "text", .key = "data.valid"};
+  }
+
+  LabelSmoothing label_smoothing(const Experiment& experiment,
+                                 const FileSizes& files) const override {
+    return {.key = "loss.label_smoothing",
+            .share = classification_of(experiment).loss.label_smoothing,
+            .classes = files.classes,
+            .one = "label",
+            .many = "labels"};
+  }
+};
+
+}  // namespace
+
+const TaskRules& text_classification_rules() {
+  static const TextClassificationRules rules;
+  return rules;
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,23 @@
+#include "families/text_classification/text_classification_spec.h"
+
+#include "config/open_part.h"
+#include "families/text_classification/text_classification_display.h"
+#include "families/text_classification/text_classification_options.h"
+#include "families/text_classification/text_classification_rules.h"
+
+namespace stretto::experiment {
+
+FamilySpec text_classification_spec() {
+  return {.options = config::open_alternative<TextClassificationOptions>(),
+          .also_called = {"classification", "sentence_prediction", "sequence_classification",
+                          "text_pair_classification", "regression", "glue"},
+          .rules = &text_classification_rules,
+          .display =
+              [](const Experiment& e) {
+                return tasks::text_classification_display(e.task.as<TextClassificationOptions>());
+              },
+          .eval_options = {{"--data"}, {"--predictions"}},
+          .infer_options = {{"--scores"}}};
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,32 @@
+#include "families/translation/translation_spec.h"
+
+#include "config/open_part.h"
+#include "families/translation/heads.h"
+#include "families/translation/translation_display.h"
+#include "families/translation/translation_options.h"
+#include "families/translation/translation_rules.h"
+
+namespace stretto::experiment {
+
+FamilySpec translation_spec() {
+  return {.options = config::open_alternative<TranslationOptions>(),
+          .also_called = {"mt", "seq2seq", "translation_from_pretrained_bart", "text2text"},
+          .rules = &translation_rules,
+          .display =
+              [](const Experiment& e) {
+                return tasks::translation_display(translation_of(e).loss, head_names(e));
+              },
+          .eval_options =
+              {{"--head"}, {"--src"}, {"--src2"}, {"--tgt"}, {"--hypotheses"}, {"--per-line"}},
+          .infer_options = {{"--head"},
+                            {"--beam", "decode.beam_size"},
+                            {"--nbest", "decode.nbest"},
+                            {"--sample", "decode.method=sample"},
+                            {"--scores"},
+                            {"--alignments"},
+                            {"--prefix"},
+                            {"--src2"},
+                            {"--stats"}}};
+}
+
+}  // namespace stretto::experiment

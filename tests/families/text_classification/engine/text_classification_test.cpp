@@ -1,0 +1,595 @@
+#include "families/text_classification/engine/text_classification.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
+#include "experiment/task_rules.h"
+#include "families/text/engine/text_family.h"
+#include "families/text_classification/engine/text_classification_family.h"
+#include "families/text_classification/text_classification_display.h"
+#include "families/text_classification/text_classification_options.h"
+#include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "store/run_record.h"
+#include "tests/base/failure.h"
+#include "tests/base/standard_output.h"
+#include "tests/base/temp_dir.h"
+#include "tests/tasks/size_in_events.h"
+#include "tests/train/toy_task.h"
+
+namespace stretto::tasks {
+namespace {
+
+using stretto::testing::failure;
+using train::test::events;
+
+/// Sentences of a tiny grammar: what is eaten is food, what is driven is a vehicle.
+class TextClassificationTest : public ::testing::Test {
+ protected:
+  TextClassificationTest() {
+    experiment_.options.task = experiment::TextClassificationOptions{};
+    auto& own = sections();
+    own.data.train = {folder_.write("train.tsv", rows(300, 1))};
+    own.data.valid = {folder_.write("valid.tsv", rows(60, 2))};
+    own.data.max_text_tokens = 24;
+    own.data.max_tokens = 240;
+    own.tokenizer.vocab_size = 60;
+    own.model.preset = "none";
+    own.model.num_layers = 1;
+    own.model.d_model = 16;
+    own.model.num_heads = 2;
+    own.model.ffn_dim = 32;
+    own.model.max_positions = 24;
+    own.model.dropout = own.model.attention_dropout = own.model.head_dropout = 0;
+    own.eval.max_tokens = 100;
+    experiment_.options.report.samples = 3;
+    experiment_.options.eval.best_metric = "accuracy";
+  }
+
+  experiment::TextClassificationOptions& sections() {
+    return experiment_.options.task.as<experiment::TextClassificationOptions>();
+  }
+
+  /// Columns text, text2 (an answer), label (food or vehicle), stars (a number), tags.
+  static std::string rows(int64_t count, uint64_t seed) {
+    const std::vector<std::string> names{"cake", "bread", "car", "bus"},
+        who{"anna", "ben", "the dog"};
+    RandomStream random(seed);
+    std::string text = "text\ttext2\tlabel\tstars\ttags\n";
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t kind = random.below(4), person = random.below(3);
+      const bool is_food = kind < 2;
+      text += who[person] + " likes a " + names[kind] + "\t" + (is_food ? "eat it" : "drive it") +
+              "\t" + (is_food ? "food" : "vehicle") + "\t" + std::to_string(kind + 1) + "\t" +
+              (is_food ? "food" : "vehicle") + (person == 2 ? ",animal" : "") + "\n";
+    }
+    return text;
+  }
+
+  std::unique_ptr<FamilyTask> make_task() {
+    assets_ = family_.first_assets(experiment_);
+    return family_.make_task(experiment_.options, assets_, {});
+  }
+
+  /// What `stretto train` does with a family, for so many updates.
+  train::TrainerSetup train(const std::string& name, int64_t updates) {
+    auto run = runs::RunFolder::open_for_training(folder_ / name);
+    run.write_config("# of the test", "hash");
+    run.write_assets(family_.first_assets(experiment_));
+    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
+    task->require_known_data(/*warn=*/true);
+    auto setup = train::test::toy_setup(run.directory());
+    setup.train.max_steps = updates;
+    setup.train.init_from = experiment_.options.train.init_from;
+    setup.optim.lr = 0.003;
+    setup.eval = {.every = 50, .best_metric = experiment_.options.eval.best_metric};
+    setup.identity = {.run_id = run.run_id(),
+                      .config_hash = "hash",
+                      .tokenizer = runs::tokenizer_hashes(task->assets())};
+    setup.description.display = text_classification_display(sections());
+    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
+    return setup;
+  }
+
+  static std::string output_of(const std::function<int()>& command) {
+    return stretto::testing::standard_output_of([&] { EXPECT_EQ(command(), 0); });
+  }
+
+  nlohmann::json eval(const std::string& run) {
+    return nlohmann::json::parse(output_of([&] {
+      return family_.eval({.experiment = experiment_,
+                           .run_directory = (folder_ / run).string(),
+                           .checkpoint = "last",
+                           .json = true},
+                          {});
+    }));
+  }
+
+  std::vector<std::string> infer(const std::string& run, const std::string& input, bool as_json,
+                                 bool scores = false) {
+    const std::string file = folder_.write("input.txt", input);
+    auto lines = split(output_of([&] {
+                         return family_.infer({.experiment = experiment_,
+                                               .run_directory = (folder_ / run).string(),
+                                               .checkpoints = "last",
+                                               .files = {file},
+                                               .json = as_json,
+                                               .text_classification = {.scores = scores}},
+                                              {});
+                       }),
+                       '\n');
+    if (!lines.empty() && lines.back().empty()) lines.pop_back();
+    return lines;
+  }
+
+  const Family& family_ = text_classification_family();
+  testing::TempDir folder_;
+  experiment::LoadedExperiment experiment_;
+  Assets assets_;
+};
+
+// The loss.
+
+TEST_F(TextClassificationTest, LossIsThatOfEachText) {
+  const auto task = make_task();
+  task->model().to(at::kDouble);
+  auto& model = dynamic_cast<models::TextModel&>(task->model());
+  const data::Batch batch = task->train_batches().load(0, 0);
+  ASSERT_GT(batch.num_sequences(), 5);
+  double slow = 0;
+  int64_t right = 0;
+  for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+    const at::Tensor logits = label_logits(model, data::part(batch, i, i + 1), {});
+    const int64_t label = batch.column<int64_t>(data::kLabelColumn).sequence(i).front();
+    slow -= logits.log_softmax(1)[0][label].item<double>();
+    right += logits.argmax(1).item<int64_t>() == label ? 1 : 0;
+  }
+  const auto sums = task->loss(batch, {});
+  EXPECT_NEAR(sums.losses.at(0).item<double>(), slow, 1e-9 * slow);
+  EXPECT_EQ(sums.statistics.at(0).item<double>(), static_cast<double>(right));
+  EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(batch.num_sequences()));
+  EXPECT_EQ(sums.counts.at(1), batch.num_sequences());
+  EXPECT_EQ(size_in_events(*task, batch, text_classification_display(sections()).loss_unit),
+            task->weights(batch).at(0));
+}
+
+TEST_F(TextClassificationTest, CountsTextsWhereWeightsHaveAMeanOfOne) {
+  auto& loss = sections().loss;
+  const auto unit = [&] { return text_classification_display(sections()).loss_unit; };
+  loss.class_weights = "balanced";
+  EXPECT_EQ(unit().count, "texts");
+  loss.class_weights = "list";
+  EXPECT_EQ(unit().name, "weighted texts");
+  EXPECT_EQ(unit().count, "") << "no event tells the sum of the weights";
+  sections().data.label_separator = ",";
+  EXPECT_EQ(unit().name, "texts") << "with several labels a text counts once";
+}
+
+/// Processes share a micro-batch, and a batch without memory is cut in halves.
+TEST_F(TextClassificationTest, PartsOfABatchAddUpToItForEachKindOfLabels) {
+  for (const std::string kind : {"one", "weighted", "several", "number"}) {
+    sections().data.label = kind == "several" ? "tags" : kind == "number" ? "stars" : "label";
+    sections().data.label_separator = kind == "several" ? "," : "";
+    sections().data.label_kind = kind == "number" ? "number" : "class";
+    sections().loss.class_weights = kind == "weighted" ? "balanced" : "none";
+    const auto task = make_task();
+    task->model().to(at::kDouble);
+    const data::Batch whole = task->train_batches().load(0, 0);
+    const auto expected = task->loss(whole, {});
+    double loss = 0, weight = 0;
+    for (int64_t i = 0; i < 3; ++i) {
+      const data::Batch part = data::even_part(whole, i, 3);
+      loss += task->loss(part, {}).losses.at(0).item<double>();
+      weight += task->weights(part).at(0);
+    }
+    EXPECT_NEAR(loss, expected.losses.at(0).item<double>(), 1e-6 * loss) << kind;
+    EXPECT_NEAR(weight, task->weights(whole).at(0), 1e-9 * weight) << kind;
+  }
+}
+
+TEST_F(TextClassificationTest, BalancedWeightsMakeClassesCountEqually) {
+  data::Batch samples = data::text_batch(1);
+  for (const int64_t label : {0, 0, 0, 1}) {
+    samples.sample_ids.push_back(samples.num_sequences());
+    samples.column<int64_t>(data::kLabelColumn).append(std::vector<int64_t>{label});
+  }
+  const auto labels = data::Labels::given({"a", "b", "never"});
+  auto options = sections();
+  EXPECT_TRUE(class_weights(options, &labels, samples).empty());
+  options.loss.class_weights = "balanced";
+  const auto weights = class_weights(options, &labels, samples);
+  ASSERT_EQ(weights.size(), 3U);
+  EXPECT_NEAR(weights[0], 4.0 / 9, 1e-12);
+  EXPECT_NEAR(weights[1], 4.0 / 3, 1e-12);
+  EXPECT_EQ(weights[2], 1);
+  options.loss.class_weights = "list";
+  options.loss.class_weight_list = {1, 2};
+  const Error error = failure(ExitCode::kUsage, [&] { class_weights(options, &labels, samples); });
+  EXPECT_NE(error.advice().find("a, b, never"), std::string::npos) << error.advice();
+}
+
+// Scores.
+
+TEST_F(TextClassificationTest, ScoresGoTheWayThatTheyAreShown) {
+  for (const bool number : {false, true}) {
+    sections().data.label = number ? "stars" : "label";
+    sections().data.label_kind = number ? "number" : "class";
+    const auto scores = make_task()->validate().scores;
+    for (const auto& name :
+         experiment::find_task_rules(experiment_.options)->scores(experiment_.options)) {
+      const auto* score = train::find_score(scores, name.name);
+      ASSERT_NE(score, nullptr) << name.name;
+      EXPECT_TRUE(std::isfinite(score->value)) << name.name;
+      EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
+      EXPECT_EQ(text_classification_display(sections()).style(name.name).higher_is_better,
+                name.higher_is_better)
+          << name.name;
+    }
+  }
+}
+
+/// Two texts of label 0, three of label 1, and what a model says of them.
+struct KnownPredictions {
+  KnownPredictions() {
+    set.samples = data::text_batch(1);
+    for (const int64_t label : {0, 0, 1, 1, 1}) {
+      set.samples.sample_ids.push_back(set.size());
+      set.samples.column<int64_t>(data::kLabelColumn).append(std::vector<int64_t>{label});
+      set.rows.push_back({.text = "text " + std::to_string(set.rows.size())});
+    }
+    predictions = {.outputs = {0.9, 0.1, 0.2, 0.8, 0.4, 0.6, 0.3, 0.7, 0.6, 0.4},
+                   .losses = {0.1, 1.6, 0.5, 0.35, 0.9},
+                   .loss = 0.7,
+                   .num_outputs = 2};
+  }
+  data::LabelledSet set;
+  LabelPredictions predictions;
+};
+
+TEST_F(TextClassificationTest, ScoresAreThoseWorkedByHand) {
+  const KnownPredictions known;
+  const auto labels = data::Labels::given({"no", "yes"});
+  const LabelOutputs outputs(sections(), &labels, {});
+  const auto scores = label_scores(outputs, known.predictions, known.set);
+  const auto value = [&](const char* name) { return train::find_score(scores, name)->value; };
+  EXPECT_NEAR(value("accuracy"), 3.0 / 5, 1e-12);
+  EXPECT_NEAR(value("f1"), 4.0 / 6, 1e-12);                        // TP 2, FP 1, FN 1
+  EXPECT_NEAR(value("macro_f1"), (4.0 / 6 + 2.0 / 4) / 2, 1e-12);  // of no: TP 1, FP 1, FN 1
+  EXPECT_NEAR(value("matthews"), (2.0 * 1 - 1 * 1) / 6, 1e-12);
+  EXPECT_EQ(value("loss"), 0.7);
+}
+
+TEST_F(TextClassificationTest, SamplesAreTheMatrixAndTheMostWrongTexts) {
+  const KnownPredictions known;
+  const auto labels = data::Labels::given({"no", "yes"});
+  const LabelOutputs outputs(sections(), &labels, {});
+  const auto samples = label_samples(outputs, &labels, known.predictions, known.set, 2);
+  ASSERT_EQ(samples.size(), 3U);
+  const auto& matrix = std::get<report::MatrixSample>(samples[0]);
+  EXPECT_EQ(matrix.rows, labels.names());
+  EXPECT_EQ(matrix.counts, (std::vector<std::vector<int64_t>>{{1, 1}, {1, 2}}));
+  const auto& worst = std::get<report::RowsSample>(samples[1]).rows;
+  EXPECT_EQ(worst[0].second, "text 1");
+  EXPECT_EQ(worst[1].second, "no (0.200)");
+  EXPECT_EQ(worst[2].second, "yes (0.800)");
+  EXPECT_EQ(std::get<report::RowsSample>(samples[2]).rows[0].second, "text 4");
+  EXPECT_TRUE(label_samples(outputs, &labels, known.predictions, known.set, 0).empty());
+}
+
+TEST_F(TextClassificationTest, SeveralModelsPredictTheMeanOfTheirProbabilities) {
+  const auto labels = data::Labels::given({"no", "yes"});
+  const LabelOutputs one(sections(), &labels, {});
+  const at::Tensor a = torch::tensor({{2.0, 0.0}}), b = torch::tensor({{-1.0, 0.5}});
+  const auto mean = one.probabilities(one.mean_logits({a, b}));
+  EXPECT_TRUE(at::allclose(mean.to(at::kFloat), (a.softmax(1) + b.softmax(1)) / 2));
+  EXPECT_TRUE(one.mean_logits({a}).equal(a));
+  auto options = sections();
+  options.data.label_separator = ",";
+  const LabelOutputs several(options, &labels, {});
+  const auto means = several.probabilities(several.mean_logits({a, b}));
+  EXPECT_TRUE(at::allclose(means.to(at::kFloat), (a.sigmoid() + b.sigmoid()) / 2));
+}
+
+// Commands.
+
+TEST_F(TextClassificationTest, ARunLearnsIsEvaluatedAndLabelsLines) {
+  const auto setup = train("run", 150);
+  const auto valid = events(setup, "valid");
+  ASSERT_FALSE(valid.empty());
+  EXPECT_GT(valid.back().number("accuracy"), 0.95);
+  EXPECT_LT(valid.back().number("loss"), 0.3);
+
+  const auto json = eval("run");
+  EXPECT_NEAR(json.at("accuracy").get<double>(), *valid.back().number("accuracy"), 1e-9);
+  EXPECT_NEAR(json.at("loss").get<double>(), *valid.back().number("loss"), 1e-6);
+  for (const char* key : {"f1", "macro_f1", "matthews", "checkpoint", "set", "samples"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+
+  const std::string input = "ben likes a cake\n\xff\nanna likes a bus\n\n";
+  const auto labels = infer("run", input, /*as_json=*/false);
+  EXPECT_EQ(labels, (std::vector<std::string>{"food", "", "vehicle", labels.at(3)}));
+  const auto objects = infer("run", input, /*as_json=*/true);
+  ASSERT_EQ(objects.size(), 4U);
+  const auto first = nlohmann::json::parse(objects[0]);
+  EXPECT_EQ(first.at("label"), "food");
+  EXPECT_NEAR(first.at("probabilities").at("food").get<double>() +
+                  first.at("probabilities").at("vehicle").get<double>(),
+              1, 1e-6);
+  EXPECT_TRUE(nlohmann::json::parse(objects[1]).contains("problem"));
+  const auto scored = infer("run", "ben likes a cake\n", false, /*scores=*/true);
+  EXPECT_TRUE(scored.at(0).starts_with("food\tfood=0.")) << scored.at(0);
+}
+
+TEST_F(TextClassificationTest, PairsAreReadByColumnsAndByTabs) {
+  sections().data.text2 = "text2";
+  train("run", 60);
+  EXPECT_GT(eval("run").at("accuracy").get<double>(), 0.9);
+  const auto labels = infer("run", "ben likes a cake\teat it\nno tab\n", false);
+  EXPECT_EQ(labels, (std::vector<std::string>{"food", ""}));
+}
+
+TEST_F(TextClassificationTest, SeveralLabelsAndNumbersAreLearned) {
+  sections().data.label = "tags";
+  sections().data.label_separator = ",";
+  train("tags", 600);
+  auto json = eval("tags");
+  EXPECT_GT(json.at("accuracy").get<double>(), 0.8);
+  EXPECT_GT(json.at("f1").get<double>(), 0.9);
+  const auto tagged = infer("tags", "the dog likes a cake\n", /*as_json=*/true);
+  EXPECT_TRUE(nlohmann::json::parse(tagged.at(0)).contains("labels"));
+
+  sections().data.label = "stars";
+  sections().data.label_separator.clear();
+  sections().data.label_kind = "number";
+  experiment_.options.eval.best_metric = "pearson";
+  train("stars", 250);
+  json = eval("stars");
+  EXPECT_GT(json.at("pearson").get<double>(), 0.8);
+  EXPECT_GT(json.at("spearman").get<double>(), 0.8);
+  const double stars = std::stod(infer("stars", "ben likes a bus\n", false).at(0));
+  EXPECT_NEAR(stars, 4, 1.2);
+}
+
+TEST_F(TextClassificationTest, ATabIsToldOnceWhereOneTextIsRead) {
+  train("run", 3);
+  const auto told = [&] {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(infer("run", "bread\ncake\teat it\ncar\tdrive it\n", false).size(), 3U);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string warning = told();
+  EXPECT_NE(warning.find("input.txt:2: has a tab"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("data.text2=2"), std::string::npos) << warning;
+  EXPECT_EQ(warning.find("input.txt:3"), std::string::npos) << warning;
+  sections().data.text2 = "text2";
+  EXPECT_EQ(told().find("has a tab"), std::string::npos);
+}
+
+// Columns of another file, and pairs where the run had single texts.
+TEST_F(TextClassificationTest, AFileOfOtherColumnsIsEvaluated) {
+  train("run", 3);
+  sections().data.test = {folder_.write("other.tsv", "a\tb\tgold\nbread\teat it\tfood\n")};
+  sections().data.text = "a";
+  sections().data.text2 = "b";
+  sections().data.label = "gold";
+  EXPECT_EQ(eval("run").at("samples"), 1);
+}
+
+TEST_F(TextClassificationTest, UnknownLabelsAtEvaluationAreErrors) {
+  train("run", 3);
+  sections().data.test = {folder_.write("test.tsv", "text\tlabel\nbread\tfood\ncar\tcar\n")};
+  const Error error = failure(ExitCode::kBadData, [&] { eval("run"); });
+  EXPECT_NE(std::string(error.what()).find("test.tsv:3: unknown label `car`"), std::string::npos)
+      << error.what();
+}
+
+TEST_F(TextClassificationTest, LabelsAreKeptInTheRun) {
+  sections().data.labels = {"vehicle", "food"};
+  make_task();
+  EXPECT_EQ(nlohmann::json::parse(assets_.at(kLabelsAsset)), (nlohmann::json{"vehicle", "food"}));
+  assets_.erase(kLabelsAsset);
+  const Error error =
+      failure(ExitCode::kUsage, [&] { family_.make_task(experiment_.options, assets_, {}); });
+  EXPECT_NE(std::string(error.what()).find("labels.json"), std::string::npos) << error.what();
+}
+
+TEST_F(TextClassificationTest, LabelsInAnotherOrderThanTrainedWithAreRefused) {
+  const auto setup = train("labels", 3);
+  EXPECT_GT(eval("labels")["accuracy"], 0);
+  std::ofstream(folder_ / "labels/tokenizer/labels.json") << R"(["vehicle","food"])";
+  const auto refused = [&](const auto& use) {
+    const Error error = failure(ExitCode::kBadData, use);
+    EXPECT_NE(std::string(error.what()).find("belongs to another labels.json than there is"),
+              std::string::npos)
+        << error.what();
+  };
+  refused([&] { eval("labels"); });
+  refused([&] { infer("labels", "anna likes a cake\n", /*as_json=*/false); });
+  refused([&] {
+    const auto task = make_task();
+    auto longer = setup;
+    longer.train.max_steps = 6;
+    longer.identity.tokenizer =
+        runs::tokenizer_hashes(runs::RunFolder::open(folder_ / "labels").read_assets());
+    train::Trainer(*task, longer).run();
+  });
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  refused([&] { family_.first_assets(experiment_); });
+}
+
+// Weights of a run with another head.
+
+TEST_F(TextClassificationTest, AnotherRunsEncoderIsTakenAndItsHeadBeginsAnew) {
+  train("labels", 60);
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  sections().data.label = "tags";
+  sections().data.label_separator = ",";
+  const auto assets = family_.first_assets(experiment_);
+  EXPECT_EQ(nlohmann::json::parse(assets.at(kLabelsAsset)).size(), 3U);
+  const auto setup = train("tags", 1);
+  EXPECT_FALSE(events(setup, "train").empty());
+
+  experiment::Preflight found;
+  family_.check_weights({.experiment = experiment_, .weights = true}, found);
+  EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
+  sections().model.num_layers = 2;
+  family_.check_weights({.experiment = experiment_, .weights = true}, found);
+  EXPECT_EQ(found.stops.size(), 1U);
+}
+
+TEST_F(TextClassificationTest, WhatShapesHideAndWhatTheyShowIsToldAtOnce) {
+  const auto setup = train("labels", 3);
+  auto other = experiment_.options;
+  other.train.max_steps = 5000;
+  folder_.write("labels/config.toml",
+                store::seal_config(config::to_toml(experiment::experiment_schema(other)),
+                                   setup.identity.run_id));
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  sections().model.num_heads = 4;
+  sections().model.ffn_dim = 64;
+  experiment::Preflight found;
+  family_.check_weights({.experiment = experiment_, .weights = true}, found);
+  ASSERT_EQ(found.stops.size(), 2U);
+  EXPECT_NE(found.stops[0].what.find("model.num_heads: 2 there, 4 here"), std::string::npos)
+      << found.stops[0].what;
+  EXPECT_NE(found.stops[1].what.find("is [32, 16], the model wants [64, 16]"), std::string::npos)
+      << found.stops[1].what;
+}
+
+TEST_F(TextClassificationTest, CheckLooksAtTextWithTheTokenizerThatIsTakenAlong) {
+  train("labels", 3);
+  experiment_.options.train.init_from = (folder_ / "labels").string();
+  const auto look = [&] {
+    experiment::Preflight found;
+    family_.check_weights({.experiment = experiment_, .weights = true, .text = true, .full = true},
+                          found);
+    return found;
+  };
+  EXPECT_TRUE(look().stops.empty()) << look().stops.front().what;
+  sections().data.train = {folder_.write("zh.tsv", "text\tlabel\n我们喜欢\tfood\n")};
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_EQ(found.stops[0].key, "data.train");
+  EXPECT_EQ(found.stops[0].stage, experiment::Stage::kTraining);
+  EXPECT_NE(found.stops[0].what.find("training text: 66.7 % of the tokens are unknown"),
+            std::string::npos)
+      << found.stops[0].what;
+  sections().data.max_unknown = 1;
+  EXPECT_TRUE(look().stops.empty());
+}
+
+TEST_F(TextClassificationTest, NamesOfOutputsAreThoseOfTheRunsLabels) {
+  const auto assets = family_.first_assets(experiment_);
+  const auto& family = dynamic_cast<const TextFamily&>(family_);
+  EXPECT_EQ(family.output_names(assets), (std::vector<std::string>{"food", "vehicle"}));
+  EXPECT_TRUE(family.output_names({}).empty());
+  const auto task = family_.make_task(experiment_.options, assets, {});
+  EXPECT_TRUE(task->assets().contains(kLabelsAsset));
+}
+
+TEST_F(TextClassificationTest, LabelsInAnotherRunsOrderAreTakenOver) {
+  sections().data.labels = {"vehicle", "food"};
+  train("reversed", 3);
+  sections().data.labels.clear();
+  experiment_.options.train.init_from = (folder_ / "reversed").string();
+  EXPECT_EQ(nlohmann::json::parse(family_.first_assets(experiment_).at(kLabelsAsset)),
+            (nlohmann::json{"vehicle", "food"}));
+}
+
+TEST_F(TextClassificationTest, AColumnThatIsHardlyTheLabelIsToldOf) {
+  const auto told = [&](const std::string& text) {
+    sections().data.train = {folder_.write("odd.tsv", "text\tlabel\n" + text)};
+    ::testing::internal::CaptureStderr();
+    family_.first_assets(experiment_);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  std::string alike, apart;
+  for (int i = 0; i < 21; ++i) {
+    alike += "anna likes a cake\tfood\n";
+    apart += "anna likes a cake\tfood" + std::to_string(i / 2) + "\n";
+  }
+  EXPECT_NE(told(alike).find("21 texts with one label only"), std::string::npos);
+  EXPECT_NE(told(apart).find("21 texts with 11 labels"), std::string::npos);
+  EXPECT_EQ(told(apart + alike).find("warning: data.train"), std::string::npos);
+}
+
+TEST_F(TextClassificationTest, AHeaderThatLooksLikeASampleIsToldOfOnceByRankZero) {
+  const std::string all = rows(60, 3);
+  // No field of the first line is called as a column is numbered.
+  const std::string file = folder_.write(
+      "bare.tsv", "anna likes a cake\teat it\tfood\t9\tfood\n" + all.substr(all.find('\n') + 1));
+  sections().data.train = sections().data.valid = {file};
+  sections().data.text = "1";
+  sections().data.label = "3";
+  const std::string said =
+      "warning: " + file + ":1 looks like a sample, not like a header, and is not read; ";
+  const auto told = [&](const std::function<void()>& look) {
+    ::testing::internal::CaptureStderr();
+    look();
+    const std::string err = ::testing::internal::GetCapturedStderr();
+    const size_t first = err.find(said);
+    if (first == std::string::npos) return 0;
+    return err.find(said, first + 1) == std::string::npos ? 1 : 2;
+  };
+  const auto task = make_task();
+  EXPECT_EQ(told([&] { task->require_known_data(/*warn=*/true); }), 1);
+  EXPECT_EQ(told([&] { task->require_known_data(/*warn=*/false); }), 0);
+  train("bare", 1);
+  EXPECT_EQ(told([&] { eval("bare"); }), 1);
+  sections().data.header = false;
+  EXPECT_EQ(told([&] { eval("bare"); }), 0);
+}
+
+TEST_F(TextClassificationTest, AModelWithoutAHeadIsRefused) {
+  sections().model.head = "none";
+  const Error error = failure(ExitCode::kUsage, [&] { make_task(); });
+  EXPECT_NE(std::string(error.what()).find("model.head"), std::string::npos) << error.what();
+}
+
+// What is asked of a model before it is made.
+
+TEST_F(TextClassificationTest, NamesAndCostNeedNoWeights) {
+  const auto names = family_.tensor_names(experiment_.options);
+  const auto has = [&](const std::string& name) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const auto& one) { return one.name == name; });
+  };
+  for (const char* name : {"encoder.embedding.weight", "encoder.layers.0.self_attention.qkv.weight",
+                           "head.output.weight", "head.output.bias"}) {
+    EXPECT_TRUE(has(name)) << name;
+  }
+  const auto cost =
+      family_.model_cost({.experiment = experiment_.options, .text = {.rows = 64, .tokens = 10}});
+  EXPECT_GT(cost.parameters, 64 * 16);
+  EXPECT_GT(cost.training_flops, 0);
+}
+
+// A WordPiece tokenizer gives the second text a segment of its own.
+TEST_F(TextClassificationTest, ASegmentWithoutAVectorIsRefused) {
+  sections().model.num_segments = 1;
+  make_task();  // of one text each
+  sections().data.text2 = "text2";
+  const auto error = failure(ExitCode::kUsage, [&] { make_task(); });
+  EXPECT_EQ(std::string(error.what()).rfind("model.num_segments: ", 0), 0U) << error.what();
+  EXPECT_NE(error.advice().find("model.num_segments = 2"), std::string::npos);
+  for (const int64_t segments : {0, 2}) {
+    sections().model.num_segments = segments;
+    make_task();
+  }
+}
+
+}  // namespace
+}  // namespace stretto::tasks
