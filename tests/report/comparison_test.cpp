@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "families/question_answering/question_answering_display.h"
+#include "families/translation/translation_display.h"
 #include "report/comparison_charts.h"
 #include "report/comparison_page.h"
-#include "tasks/question_answering/question_answering_display.h"
-#include "tasks/translation/translation_display.h"
 #include "tests/report/markup.h"
 
 namespace stretto::report {
