@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
@@ -15,6 +14,7 @@
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "tasks/line_work.h"
 #include "tests/add_a_task/label_task.h"
 #include "tests/add_a_task/labelling_options.h"
 
@@ -41,9 +41,42 @@ LabelRun load_label_run(const experiment::Experiment& experiment, const std::str
   return run;
 }
 
-std::string json_line(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
+/// A line of the input of `stretto infer`.
+struct AnsweredLine : WorkLine {
+  LineLabel found = {};
+};
+
+/// What `stretto infer` does with lines; LineWork does the rest.
+class LineLabels : public LineFamily<AnsweredLine> {
+ public:
+  LineLabels(const LabelRun& run, bool as_json) : run_(run), as_json_(as_json) {}
+
+  void prepare(AnsweredLine& line) const override { line.num_tokens = std::ssize(line.input.text); }
+  int64_t cost(const AnsweredLine& line) const override { return line.num_tokens + 1; }
+
+  void run(std::span<AnsweredLine* const> lines,
+           const std::function<void()>& /*beat*/) const override {
+    data::PackedTokens texts;
+    for (const AnsweredLine* line : lines) add_line(line->input.text, texts);
+    const auto found = best_labels(*run_.model, texts);
+    for (size_t i = 0; i < lines.size(); ++i) lines[i]->found = found[i];
+  }
+
+  bool is_finite(const AnsweredLine& line) const override { return line.found.is_finite; }
+
+  void write(std::span<const AnsweredLine> lines) override {
+    for (const AnsweredLine& line : lines) {
+      const bool is_labelled = line.input.problem.empty();
+      const std::string label =
+          is_labelled ? run_.labels.at(static_cast<size_t>(line.found.number)) : "";
+      std::cout << (as_json_ ? json_line({{"label", label}}) : shown_on_stdout(label) + "\n");
+    }
+  }
+
+ private:
+  const LabelRun& run_;
+  const bool as_json_;
+};
 
 class LabelFamily : public Family {
  public:
@@ -81,14 +114,15 @@ class LabelFamily : public Family {
   int infer(const InferRequest& request, const CommandContext& context) const override {
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoints, context.device);
-    data::TextInput input({});  // stdin
-    for (data::InputLine line; input.next(line);) {
-      if (!line.problem.empty()) log::warn(line.place + ": " + line.problem + "; it has no label");
-      const std::string label = line.problem.empty() ? label_of(line.text, run) : "";
-      std::cout << (request.json ? json_line({{"label", label}}) : label + "\n");
-      if (!input.ready()) flush_stdout();  // somebody may wait for the answer
-    }
-    flush_stdout();
+    constexpr int64_t kBytesTogether = 4096;
+    data::TextInput input(request.files);
+    LineLabels labels(run, request.json);
+    answer_lines(labels, input,
+                 {.files = request.files,
+                  .run = request.run_directory,
+                  .device = context.device,
+                  .batches = {.max_cost = kBytesTogether},
+                  .words = {.answer = "the scores of this line", .problem = "it has no label"}});
     return 0;
   }
 
@@ -125,12 +159,6 @@ class LabelFamily : public Family {
   static constexpr int64_t kAnyLabels = 2;  // no name depends on them
   static std::shared_ptr<LabelModel> described(const experiment::Experiment& experiment) {
     return make_label_model(experiment, Labels(kAnyLabels), at::kMeta);
-  }
-
-  static std::string label_of(const std::string& text, const LabelRun& run) {
-    data::PackedTokens line;
-    add_line(text, line);
-    return run.labels.at(static_cast<size_t>(best_labels(*run.model, line).front()));
   }
 };
 

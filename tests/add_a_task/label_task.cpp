@@ -76,10 +76,15 @@ LabelScore score_lines(const LabelModel& model, const data::Batch& lines) {
   return score;
 }
 
-std::vector<int64_t> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
+std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor best = model.forward(lines).argmax(1).cpu();
-  return {best.const_data_ptr<int64_t>(), best.const_data_ptr<int64_t>() + best.numel()};
+  const at::Tensor logits = model.forward(lines);
+  const at::Tensor best = logits.argmax(1).cpu(), finite = logits.isfinite().all(1).cpu();
+  std::vector<LineLabel> labels;
+  for (int64_t i = 0; i < best.numel(); ++i) {
+    labels.push_back({best.const_data_ptr<int64_t>()[i], finite.const_data_ptr<bool>()[i]});
+  }
+  return labels;
 }
 
 LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& labels,
@@ -142,7 +147,7 @@ std::vector<report::Sample> LabelTask::samples() const {
   std::vector<report::Sample> samples;
   for (size_t i = 0; i < best.size(); ++i) {
     report::RowsSample sample{.rows = show(shown, static_cast<int64_t>(i))};
-    sample.rows.emplace_back("answer", labels_.at(static_cast<size_t>(best[i])));
+    sample.rows.emplace_back("answer", labels_.at(static_cast<size_t>(best[i].number)));
     samples.emplace_back(std::move(sample));
   }
   return samples;

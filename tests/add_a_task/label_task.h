@@ -38,8 +38,12 @@ struct LabelScore {
 };
 LabelScore score_lines(const LabelModel& model, const data::Batch& lines);
 
-/// The number of the best label of each line.
-std::vector<int64_t> best_labels(const LabelModel& model, const data::PackedTokens& lines);
+/// The best label of a line.
+struct LineLabel {
+  int64_t number = 0;
+  bool is_finite = true;  ///< whether the logits of all labels are
+};
+std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTokens& lines);
 
 /// Training as the loop sees it: cross entropy of labels, and how many are right.
 class LabelTask : public FamilyTask {

@@ -132,7 +132,7 @@ std::vector<report::Sample> MaskedLmTask::samples() {
     if (data::masked_rows(batch).num_rows() == 0) continue;
     std::vector<Filler> best;
     for (auto& fillers : fillers_of(text_model(), batch, 1)) {
-      best.push_back(fillers.front());
+      best.push_back(fillers.best.front());
     }
     shown.emplace_back(masked_sample(tokenizer(), batch, 0, best));
   }

@@ -79,24 +79,27 @@ MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
   return score;
 }
 
-std::vector<std::vector<Filler>> best_fillers(const at::Tensor& log_probs, int64_t count) {
+std::vector<MaskFillers> best_fillers(const at::Tensor& log_probs, int64_t count) {
   const auto [values, ids] = log_probs.topk(std::min(count, log_probs.size(1)), 1);
   const at::Tensor probabilities = values.to(at::kDouble).exp().cpu().contiguous();
   const at::Tensor tokens = ids.cpu().contiguous();
-  std::vector<std::vector<Filler>> fillers(static_cast<size_t>(log_probs.size(0)));
+  const at::Tensor finite = log_probs.amin(1).isfinite().cpu().contiguous();  // NaN is a minimum
+  std::vector<MaskFillers> fillers(static_cast<size_t>(log_probs.size(0)));
   const double* probability = probabilities.const_data_ptr<double>();
   const int64_t* id = tokens.const_data_ptr<int64_t>();
+  const bool* is_finite = finite.const_data_ptr<bool>();
   for (auto& of_row : fillers) {
-    for (int64_t k = 0; k < tokens.size(1); ++k) of_row.push_back({*id++, *probability++});
+    of_row.is_finite = *is_finite++;
+    for (int64_t k = 0; k < tokens.size(1); ++k) of_row.best.push_back({*id++, *probability++});
   }
   return fillers;
 }
 
-std::vector<std::vector<Filler>> fillers_of(models::TextModel& model, const data::Batch& batch,
-                                            int64_t count) {
+std::vector<MaskFillers> fillers_of(models::TextModel& model, const data::Batch& batch,
+                                    int64_t count) {
   const at::NoGradGuard no_grad;
   const at::Tensor rows = masked_rows_of(model, batch, {});
-  std::vector<std::vector<Filler>> fillers;
+  std::vector<MaskFillers> fillers;
   for (int64_t begin = 0; begin < rows.size(0); begin += kMasksTogether) {
     const auto block = rows.narrow(0, begin, std::min(kMasksTogether, rows.size(0) - begin));
     for (auto& of_mask : best_fillers(model.masked_tokens().log_probs(block), count)) {

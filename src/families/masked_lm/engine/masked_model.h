@@ -43,12 +43,19 @@ struct Filler {
   int64_t id = 0;
   double probability = 0;
 };
-/// The `count` most probable tokens of each row of log_probs [M, C], from high to low.
-std::vector<std::vector<Filler>> best_fillers(const at::Tensor& log_probs, int64_t count);
+/// The guesses for one masked token.
+struct MaskFillers {
+  std::vector<Filler> best;  ///< from high to low
+  /// Whether the log-probabilities of all tokens are finite. A logit that is too small for its type
+  /// takes its token out of the list, and leaves the probabilities of the others finite.
+  bool is_finite = true;
+};
+/// The `count` most probable tokens of each row of log_probs [M, C].
+std::vector<MaskFillers> best_fillers(const at::Tensor& log_probs, int64_t count);
 
 /// The same of each row of a batch that data::kMaskedRows names, in their order. However many there
 /// are, log-probabilities of 256 rows are in memory at a time.
-std::vector<std::vector<Filler>> fillers_of(models::TextModel& model, const data::Batch& batch,
-                                            int64_t count);
+std::vector<MaskFillers> fillers_of(models::TextModel& model, const data::Batch& batch,
+                                    int64_t count);
 
 }  // namespace stretto::tasks

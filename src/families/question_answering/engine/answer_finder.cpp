@@ -12,6 +12,7 @@
 #include "distributed/numbers.h"
 #include "families/question_answering/engine/span_pass.h"
 #include "families/text/engine/batch_tokens.h"
+#include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
 namespace {
@@ -53,10 +54,7 @@ int64_t end_of_batch(int64_t begin, int64_t end, const AnswerFinding& finding, c
 /// Questions whose windows are about one batch: the same whatever the number of processes.
 std::vector<data::Span> stretches_of(const QuestionWindows& windows, const AnswerFinding& finding) {
   const auto rows_of = [&](int64_t question) {
-    int64_t rows = 0;
-    const auto own = windows.windows_of(static_cast<size_t>(question));
-    for (int64_t i = own.begin; i < own.end; ++i) rows += windows.num_rows(i);
-    return rows;
+    return num_rows_of(windows, static_cast<size_t>(question));
   };
   std::vector<data::Span> stretches;
   const auto count = static_cast<int64_t>(windows.num_questions());
@@ -88,8 +86,12 @@ class StretchScores {
     return std::span(scores_).subspan(static_cast<size_t>(own.begin - first_),
                                       static_cast<size_t>(own.size()));
   }
+  bool is_finite(size_t question) const {
+    const auto own = windows_.windows_of(question);
+    const auto begin = is_finite_.begin() + (own.begin - first_);
+    return std::find(begin, begin + own.size(), false) == begin + own.size();
+  }
   double loss_sum() const { return loss_sum_; }
-  bool is_finite() const { return is_finite_; }
   int64_t num_labelled() const { return num_labelled_; }
 
  private:
@@ -100,14 +102,14 @@ class StretchScores {
     const SpanPass pass = span_pass(models, batch);
     const auto losses = losses_of(pass).to(at::kDouble).cpu();
     const auto scores = pass.scores.to(at::kFloat).cpu().contiguous();
-    const std::span<const float> values(scores.const_data_ptr<float>(),
-                                        static_cast<size_t>(scores.numel()));
-    is_finite_ = is_finite_ && std::all_of(values.begin(), values.end(),
-                                           [](float value) { return std::isfinite(value); });
     int64_t row = 0;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t rows = windows_.num_rows(i);
-      scores_.push_back(window_scores(windows_, i, scores.narrow(0, row, rows)));
+      const at::Tensor own = scores.narrow(0, row, rows);
+      const std::span<const float> values(own.const_data_ptr<float>(),
+                                          static_cast<size_t>(own.numel()));
+      is_finite_.push_back(std::ranges::all_of(values, [](float x) { return std::isfinite(x); }));
+      scores_.push_back(window_scores(windows_, i, own));
       row += rows;
       if (windows_.window(i).label == data::WindowLabel::kUnknown) continue;
       loss_sum_ += losses.const_data_ptr<double>()[i - begin];
@@ -120,8 +122,14 @@ class StretchScores {
   std::vector<data::WindowScores> scores_;
   double loss_sum_ = 0;
   int64_t num_labelled_ = 0;
-  bool is_finite_ = true;
+  std::vector<bool> is_finite_;  ///< of each window
 };
+
+/// The place of the first true among some, from 1; 0 = there is none.
+double number_of_first(const std::vector<bool>& some) {
+  const auto found = std::ranges::find(some, true);
+  return found == some.end() ? 0 : static_cast<double>(found - some.begin() + 1);
+}
 
 nlohmann::json packed(const AnswerChoice& choice) {
   auto candidates = nlohmann::json::array();
@@ -161,6 +169,29 @@ void share_choices(const distributed::ProcessGroup& group, const std::vector<siz
 
 }  // namespace
 
+int64_t num_rows_of(const QuestionWindows& windows, size_t question) {
+  const auto own = windows.windows_of(question);
+  int64_t rows = 0;
+  for (int64_t i = own.begin; i < own.end; ++i) rows += windows.num_rows(i);
+  return rows;
+}
+
+StretchAnswers answer_stretch(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                              const QuestionWindows& windows, data::Span questions,
+                              const AnswerFinding& finding) {
+  const StretchScores scores(models, windows, questions, finding);
+  StretchAnswers found{.choices = {},
+                       .overflowed = {},
+                       .loss_sum = scores.loss_sum(),
+                       .num_labelled = scores.num_labelled()};
+  for (auto q = static_cast<size_t>(questions.begin); q < static_cast<size_t>(questions.end); ++q) {
+    const ByteParagraph paragraph(windows, q);
+    found.choices.push_back(data::choose_answer(scores.of(q), paragraph.tokens(), finding.choice));
+    found.overflowed.push_back(!scores.is_finite(q));
+  }
+  return found;
+}
+
 FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>& models,
                           const QuestionWindows& windows, const AnswerFinding& asked) {
   const at::Device device = models.front()->device();
@@ -172,19 +203,16 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   constexpr size_t kColumns = 3;
   std::vector<double> sums(kColumns * stretches.size());
   std::vector<size_t> mine;
-  SideBySide own_passes(device);
-  SideBySide& passes = finding.passes == nullptr ? own_passes : *finding.passes;
+  SideBySide passes(device);
   passes.run_share(finding.group, std::ssize(stretches), [&](int64_t number) {
     const auto i = static_cast<size_t>(number);
-    const StretchScores scores(models, windows, stretches[i], finding);
-    sums[kColumns * i] = scores.loss_sum();
-    sums[kColumns * i + 1] = static_cast<double>(scores.num_labelled());
-    sums[kColumns * i + 2] = scores.is_finite() ? 0 : 1;
-    for (auto q = static_cast<size_t>(stretches[i].begin);
-         q < static_cast<size_t>(stretches[i].end); ++q) {
-      const ByteParagraph paragraph(windows, q);
-      auto& choice = found.choices[q];
-      choice = data::choose_answer(scores.of(q), paragraph.tokens(), finding.choice);
+    auto answers = answer_stretch(models, windows, stretches[i], finding);
+    sums[kColumns * i] = answers.loss_sum;
+    sums[kColumns * i + 1] = static_cast<double>(answers.num_labelled);
+    sums[kColumns * i + 2] = number_of_first(answers.overflowed);
+    for (size_t k = 0; k < answers.choices.size(); ++k) {
+      auto& choice = found.choices[static_cast<size_t>(stretches[i].begin) + k];
+      choice = std::move(answers.choices[k]);
       if (finding.num_candidates > 0) {
         const auto kept =
             std::min<size_t>(choice.candidates.size(), static_cast<size_t>(finding.num_candidates));
@@ -203,7 +231,7 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
     found.loss_sum += sums[i];
     found.num_labelled += static_cast<int64_t>(sums[i + 1]);
     if (sums[i + 2] != 0 && found.overflowed < 0) {
-      found.overflowed = stretches[i / kColumns].begin;
+      found.overflowed = stretches[i / kColumns].begin + static_cast<int64_t>(sums[i + 2]) - 1;
     }
   }
   return found;

@@ -9,7 +9,6 @@
 #include "data/squad/question_windows.h"
 #include "distributed/process_group.h"
 #include "models/text_model.h"
-#include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
 
@@ -23,13 +22,11 @@ struct AnswerFinding {
   /// Questions are shared out among these processes. Every one gets the whole result, which does
   /// not depend on their number.
   distributed::ProcessGroup group = {};
-  /// Of the models, for several calls while they stay as they are; null = made for this call.
-  SideBySide* passes = nullptr;
 };
 
 struct FoundAnswers {
   std::vector<data::AnswerChoice> choices;  ///< of each question
-  /// A question of whose windows some score is infinite or NaN; -1 = there is none.
+  /// The first question of whose windows some score is infinite or NaN; -1 = there is none.
   int64_t overflowed = -1;
   double loss_sum = 0;       ///< of the windows that have a label
   int64_t num_labelled = 0;  ///< those windows
@@ -37,6 +34,21 @@ struct FoundAnswers {
     return num_labelled > 0 ? loss_sum / static_cast<double>(num_labelled) : 0;
   }
 };
+
+/// The answers to some neighbouring questions, whose windows are read together.
+struct StretchAnswers {
+  std::vector<data::AnswerChoice> choices;  ///< of each question
+  std::vector<bool> overflowed;             ///< of each question: some score is infinite or NaN
+  double loss_sum = 0;                      ///< as in FoundAnswers
+  int64_t num_labelled = 0;
+};
+/// @param finding  with max_tokens; its group does not count
+StretchAnswers answer_stretch(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                              const data::QuestionWindows& windows, data::Span questions,
+                              const AnswerFinding& finding);
+
+/// Rows of all windows of a question: what it costs a model.
+int64_t num_rows_of(const data::QuestionWindows& windows, size_t question);
 
 /// The answers to all questions, each chosen from the scores of all of its windows.
 /// @param models  one, or several whose mean of scores counts

@@ -108,8 +108,8 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
                     .group = group});
   if (found.overflowed >= 0) {
     const auto& question = windows.data().questions[static_cast<size_t>(found.overflowed)];
-    refuse_not_finite(chosen.name + ": question " + printable(question.id),
-                      "the answer to it, or to one that is read with it,", request.run_directory);
+    refuse_not_finite(chosen.name + ": question " + printable(question.id), "the answer to it",
+                      request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
   const auto score = score_found(experiment, windows.data(), found, version);

@@ -1,131 +1,120 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "base/log.h"
-#include "base/stdout.h"
 #include "base/text.h"
 #include "data/squad/question_lines.h"
-#include "data/text_input.h"
 #include "families/question_answering/engine/answer_finder.h"
 #include "families/question_answering/engine/answer_scores.h"
 #include "families/question_answering/engine/commands.h"
 #include "families/question_answering/engine/loaded_questions.h"
-#include "tasks/finite_answers.h"
+#include "families/text/engine/batch_tokens.h"
+#include "tasks/line_work.h"
 
 namespace stretto::tasks {
 namespace {
 
 using data::QuestionWindows;
 
-// Questions that are answered together: enough for a few batches, few enough that output streams.
-constexpr size_t kQuestionsTogether = 256;
-constexpr int64_t kQuestionWarnings = 10;  // that are shown; the rest is counted
+struct AskedLine : WorkLine {
+  std::optional<data::QuestionLine> asked = {};  ///< of a file of SQuAD as it is read
+  size_t question = 0;                           ///< its place among the window's questions
+  data::AnswerChoice choice = {};
+  bool is_finite = true;
+};
+
+/// The questions of a file of SQuAD.
+class SquadSource : public LineSource<AskedLine> {
+ public:
+  explicit SquadSource(const std::string& path)
+      : path_(path),
+        data_(data::read_squad(std::vector<std::string>{path},
+                               {.bad_answers = data::BadAnswers::kIgnore})) {}
+
+  bool next(AskedLine& line) override {
+    if (next_ == data_.questions.size()) return false;
+    const auto& question = data_.questions[next_++];
+    line.input.place = path_ + ": question " + printable(question.id);
+    line.asked = {.id = question.id,
+                  .question = question.text,
+                  .paragraph = data_.paragraphs[question.paragraph].text,
+                  .problem = ""};
+    if (trim(question.text).empty()) line.asked->problem = "no question";
+    return true;
+  }
+  bool ready() override { return true; }
+
+ private:
+  const std::string path_;
+  const data::SquadData data_;
+  size_t next_ = 0;
+};
 
 /// Answers questions and prints.
-class QuestionAnswerer {
+class QuestionAnswerer : public LineFamily<AskedLine> {
  public:
-  QuestionAnswerer(const InferRequest& request, LoadedTextRun run)
-      : request_(request), run_(std::move(run)), passes_(run_.models.front()->device()) {
+  QuestionAnswerer(const InferRequest& request, const LoadedTextRun& run)
+      : request_(request), run_(run) {
     const auto& experiment = request.experiment.options;
     const auto& options = experiment::questions_of(experiment);
     const auto version = experiment::squad_version(experiment, had_impossible(run_.assets));
     finding_ = {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
-                .max_tokens = options.eval.max_tokens,
-                .max_samples = options.eval.max_samples,
-                .passes = &passes_};
+                .max_tokens = batch_tokens(options.eval.max_tokens, run.models.front()->device()),
+                .max_samples = options.eval.max_samples};
     finding_.choice.nbest = std::max(finding_.choice.nbest, num_printed());
   }
 
-  void answer_file(const std::string& path) {
-    const std::vector<std::string> paths{path};
-    auto questions = data::read_squad(paths, {.bad_answers = data::BadAnswers::kIgnore});
-    for (auto& question : questions.questions) question.answers.clear();
-    std::vector<data::QuestionLine> lines;
-    for (const auto& question : questions.questions) {
-      lines.push_back({.id = question.id,
-                       .question = question.text,
-                       .paragraph = questions.paragraphs[question.paragraph].text});
-      const std::string place = path + ": question " + printable(question.id);
-      if (trim(question.text).empty()) {
-        lines.back().problem = "no question";
-        warn_about({.place = place}, "no question");
-      } else {
-        places_.push_back(place);
-      }
-      if (lines.size() == kQuestionsTogether) flush(lines);
-    }
-    flush(lines);
+  CostBatchOptions batches() const {
+    return {.max_cost = finding_.max_tokens, .max_samples = finding_.max_samples};
   }
 
-  void answer_lines(const std::vector<std::string>& paths) {
-    data::TextInput input(paths);
-    std::vector<data::QuestionLine> lines;
-    for (data::InputLine line; input.next(line);) {
-      lines.push_back(data::parse_question_line(line));
-      if (lines.back().problem.empty()) places_.push_back(line.place);
-      warn_about(line, lines.back().problem);
-      if (lines.size() == kQuestionsTogether || !input.ready()) flush(lines);
-    }
-    flush(lines);
+  void prepare(AskedLine& line) const override {
+    if (!line.asked) line.asked = data::parse_question_line(line.input);
+    line.input.problem = line.asked->problem;
   }
 
-  void finish() const {
-    warn_of_cut(cut_questions_, cut_tokens_);
-    if (warnings_ > kQuestionWarnings) {
-      log::warn(with_thousands(warnings_) + " lines in all have no question that can be answered");
+  /// Questions in a row that share a paragraph share its tokens.
+  void arrange(std::span<AskedLine> window) override {
+    data::SquadData questions;
+    for (AskedLine& line : window) {
+      if (!line.input.problem.empty()) continue;
+      line.question = questions.questions.size();
+      data::append_question(*line.asked, questions);
+    }
+    windows_.emplace(std::move(questions), *run_.tokenizer.tokenizer,
+                     experiment::window_options(request_.experiment.options));
+    cut_questions_ += windows_->num_cut_questions();
+    cut_tokens_ += windows_->num_cut_tokens();
+  }
+
+  int64_t cost(const AskedLine& line) const override {
+    return num_rows_of(*windows_, line.question);
+  }
+
+  void run(std::span<AskedLine* const> lines,
+           const std::function<void()>& /*beat*/) const override {
+    const data::Span questions{.begin = static_cast<int64_t>(lines.front()->question),
+                               .end = static_cast<int64_t>(lines.back()->question) + 1};
+    auto found = answer_stretch(run_.models, *windows_, questions, finding_);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      lines[i]->choice = std::move(found.choices[i]);
+      lines[i]->is_finite = !found.overflowed[i];
     }
   }
+
+  bool is_finite(const AskedLine& line) const override { return line.is_finite; }
+
+  void write(std::span<const AskedLine> lines) override {
+    for (const AskedLine& line : lines) {
+      std::cout << (request_.json ? json_of(line) : text_of(line));
+    }
+  }
+
+  void finish() override { warn_of_cut(cut_questions_, cut_tokens_); }
 
  private:
   int64_t num_printed() const { return std::max<int64_t>(1, request_.question_answering.nbest); }
-
-  void warn_about(const data::InputLine& line, const std::string& problem) {
-    if (problem.empty() || ++warnings_ > kQuestionWarnings) return;
-    log::warn(line.place + ": " + problem + "; its answer is empty");
-  }
-
-  void flush(std::vector<data::QuestionLine>& lines) {
-    data::SquadData questions;
-    for (const auto& line : lines) {
-      if (line.problem.empty()) data::append_question(line, questions);
-    }
-    const QuestionWindows windows(std::move(questions), *run_.tokenizer.tokenizer,
-                                  experiment::window_options(request_.experiment.options));
-    cut_questions_ += windows.num_cut_questions();
-    cut_tokens_ += windows.num_cut_tokens();
-    const auto found = find_answers(run_.models, windows, finding_);
-    if (found.overflowed >= 0) {
-      refuse_not_finite(places_[static_cast<size_t>(found.overflowed)],
-                        "the answer to this question, or to one that is read with it,",
-                        request_.run_directory);
-    }
-    places_.clear();
-    size_t next = 0;
-    for (const auto& line : lines) {
-      if (line.problem.empty()) {
-        print(line, windows, next, found.choices[next]);
-        ++next;
-      } else {
-        print_problem(line);
-      }
-    }
-    lines.clear();
-    flush_stdout();
-  }
-
-  void print(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
-             const data::AnswerChoice& choice) const {
-    if (request_.json) {
-      print_json(line, windows, question, choice);
-      return;
-    }
-    const auto answers = answers_in_order(choice);
-    for (size_t i = 0; i < static_cast<size_t>(num_printed()); ++i) {
-      if (i < answers.size()) print_text(*answers[i]);
-      std::cout << "\n";  // empty lines keep a reader who counts in step
-    }
-  }
 
   /// The chosen one first: a threshold may have put no answer before or behind the best one.
   static std::vector<const data::AnswerCandidate*> answers_in_order(
@@ -137,24 +126,41 @@ class QuestionAnswerer {
     return answers;
   }
 
-  void print_text(const data::AnswerCandidate& answer) const {
-    if (request_.question_answering.scores) std::cout << fixed(answer.probability, 4) << "\t";
+  /// As many lines as are printed of each question: empty ones keep a reader who counts in step.
+  std::string text_of(const AskedLine& line) const {
+    const auto answers = answers_in_order(line.choice);
+    std::string text;
+    for (size_t i = 0; i < static_cast<size_t>(num_printed()); ++i) {
+      if (i < answers.size()) text += text_of(*answers[i]);
+      text += "\n";
+    }
+    return text;
+  }
+
+  std::string text_of(const data::AnswerCandidate& answer) const {
+    const bool scores = request_.question_answering.scores;
     std::string text = answer.text;
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-    std::cout << shown_on_stdout(text);
+    return (scores ? fixed(answer.probability, 4) + "\t" : "") + shown_on_stdout(text);
   }
 
-  void print_json(const data::QuestionLine& line, const QuestionWindows& windows, size_t question,
-                  const data::AnswerChoice& choice) const {
+  std::string json_of(const AskedLine& line) const {
+    const auto asked = line.asked.value_or(data::QuestionLine{});
+    if (!line.input.problem.empty()) {
+      return json_line({{"question", asked.question},
+                        {"problem", line.input.problem},
+                        {"answer", ""},
+                        {"answers", nlohmann::ordered_json::array()}});
+    }
     nlohmann::ordered_json json;
-    if (!line.id.empty()) json["id"] = line.id;
-    json["question"] = line.question;
-    json["answer"] = choice.text;
-    const auto answers = answers_in_order(choice);
+    if (!asked.id.empty()) json["id"] = asked.id;
+    json["question"] = asked.question;
+    json["answer"] = line.choice.text;
+    const auto answers = answers_in_order(line.choice);
     auto list = nlohmann::ordered_json::array();
     for (size_t i = 0; i < std::min<size_t>(answers.size(), num_printed()); ++i) {
-      const auto place = characters_of(windows, question, *answers[i]);
+      const auto place = characters_of(*windows_, line.question, *answers[i]);
       nlohmann::ordered_json entry{{"text", answers[i]->text},
                                    {"score", answers[i]->score},
                                    {"probability", answers[i]->probability}};
@@ -165,52 +171,48 @@ class QuestionAnswerer {
       list.push_back(std::move(entry));
     }
     json["answers"] = std::move(list);
-    if (finding_.choice.may_have_none) json["none_score_difference"] = choice.none_score_difference;
-    write(json);
-  }
-
-  void print_problem(const data::QuestionLine& line) const {
-    if (!request_.json) {
-      for (int64_t i = 0; i < num_printed(); ++i) std::cout << "\n";
-      return;
+    if (finding_.choice.may_have_none) {
+      json["none_score_difference"] = line.choice.none_score_difference;
     }
-    write({{"question", line.question},
-           {"problem", line.problem},
-           {"answer", ""},
-           {"answers", nlohmann::ordered_json::array()}});
-  }
-
-  static void write(const nlohmann::ordered_json& json) {
-    std::cout << shown_on_stdout(
-                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-              << "\n";
+    return json_line(json);
   }
 
   const InferRequest& request_;
-  LoadedTextRun run_;
-  SideBySide passes_;
+  const LoadedTextRun& run_;
   AnswerFinding finding_;
-  std::vector<std::string> places_;  ///< of the questions that are answered together
-  int64_t warnings_ = 0, cut_questions_ = 0, cut_tokens_ = 0;
+  std::optional<QuestionWindows> windows_;  ///< of the lines that are answered together
+  int64_t cut_questions_ = 0, cut_tokens_ = 0;
 };
 
 }  // namespace
 
 int infer_answers(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
-  auto run =
+  const auto run =
       load_question_run(request.experiment.options, folder, request.checkpoints, context.device);
-  QuestionAnswerer answerer(request, std::move(run));
+  QuestionAnswerer answerer(request, run);
   auto files = request.files;
   if (files.empty()) files.emplace_back("-");
+  const bool are_lines = std::ranges::none_of(files, &data::names_squad_file);
+  LineWork<AskedLine> work(
+      answerer,
+      {.files = are_lines ? request.files : std::vector<std::string>{},
+       .run = request.run_directory,
+       .device = run.models.front()->device(),
+       .max_lines = 256,
+       .batches = answerer.batches(),
+       .words = {.answer = "the answer to this question", .problem = "its answer is empty"}});
   for (const auto& file : files) {
     if (data::names_squad_file(file)) {
-      answerer.answer_file(file);
+      SquadSource questions(file);
+      work.run(questions);
     } else {
-      answerer.answer_lines({file});
+      data::TextInput input({file});
+      TextSource<AskedLine> questions(input);
+      work.run(questions);
     }
   }
-  answerer.finish();
+  work.finish();
   return 0;
 }
 

@@ -1,34 +1,24 @@
 #include "families/text/engine/embed.h"
 
-#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
+#include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/text.h"
-#include "data/text_input.h"
+#include "families/text/engine/batch_tokens.h"
 #include "families/text/engine/embedder.h"
 #include "families/text/engine/encoder_of_run.h"
-#include "families/text/engine/finite_vectors.h"
 #include "families/text/engine/vector_output.h"
 #include "families/text/text_sections.h"
-#include "report/line_progress.h"
+#include "tasks/line_work.h"
 
 namespace stretto::tasks {
 namespace {
-
-// Lines that are embedded together: enough for batches of similar length, few enough that output
-// streams and memory is bounded.
-constexpr size_t kLinesOfWindow = 4096;
-constexpr size_t kBytesOfWindow = size_t{4} << 20;
-constexpr int64_t kLinesOfTokenizer = 16;  // that a thread takes at a time
-constexpr int64_t kWarningsOfEmbed = 10;
 
 int64_t longest_line_of(const EmbedRequest& request, const models::TextModel& model) {
   const int64_t asked = request.max_tokens > 0
@@ -50,105 +40,69 @@ text::TextBound bound_of(const EmbedRequest& request, int64_t max_tokens) {
   return {.max_tokens = max_tokens, .side = cuts_start ? Side::kStart : Side::kEnd, .pairs = false};
 }
 
-class LineEmbedder {
+struct EmbeddedLine : WorkLine {
+  text::EncodedText text = {};
+  std::span<float> vector = {};  ///< [D], its row among the window's vectors
+};
+
+class LineEmbedder : public LineFamily<EmbeddedLine> {
  public:
-  LineEmbedder(const EmbedRequest& request, EncoderOfRun run)
-      : request_(request),
-        run_(std::move(run)),
-        max_tokens_(longest_line_of(request, *run_.model)),
-        encoder_(*run_.tokenizer.tokenizer, bound_of(request, max_tokens_)),
-        embedder_(run_.model, {.pooling = request.pooling,
-                               .normalize = request.normalize,
-                               .batch_tokens = request.batch_tokens}),
+  LineEmbedder(const EmbedRequest& request, const EncoderOfRun& run, int64_t max_tokens)
+      : encoder_(*run.tokenizer.tokenizer, bound_of(request, max_tokens)),
+        embedder_(run.model, {.pooling = request.pooling, .normalize = request.normalize}),
         output_(request.output.empty() ? make_json_output()
                                        : make_npy_output(request.output, embedder_.width())) {}
 
-  void run(data::TextInput& input) {
-    const auto start = std::chrono::steady_clock::now();
-    start_progress();
-    std::vector<data::InputLine> lines;
-    size_t bytes = 0;
-    for (data::InputLine line; input.next(line);) {
-      bytes += line.text.size();
-      lines.push_back(std::move(line));
-      if (lines.size() == kLinesOfWindow || bytes >= kBytesOfWindow || !input.ready()) {
-        flush(lines);
-        bytes = 0;
-      }
-    }
-    flush(lines);
-    output_->finish();
-    progress_.reset();
-    tell_of_problems();
-    if (request_.stats) {
-      log::info(counted(lines_, "line") + " in " + counted(embedder_.num_batches(), "batch") +
-                ", " + counted(tokens_, "token") + ", " + fixed(seconds_since(start), 2) + " s");
+  void prepare(EmbeddedLine& line) const override {
+    line.text = encoder_.encode(line.input.text);
+    line.num_tokens = std::ssize(line.text.ids) + line.text.num_cut;
+    line.cut_tokens = line.text.num_cut;
+  }
+
+  /// The vector of a line without a token, or with a problem, stays zero.
+  void arrange(std::span<EmbeddedLine> window) override {
+    const int64_t width = embedder_.width();
+    vectors_ = at::zeros({std::ssize(window), width}, at::kFloat);
+    auto* row = vectors_.data_ptr<float>();
+    for (EmbeddedLine& line : window) {
+      num_tokens_ += std::ssize(line.text.ids);
+      line.vector = {row, static_cast<size_t>(width)};
+      row += width;
     }
   }
+
+  int64_t cost(const EmbeddedLine& line) const override { return std::ssize(line.text.ids); }
+
+  void run(std::span<EmbeddedLine* const> lines,
+           const std::function<void()>& /*beat*/) const override {
+    std::vector<text::EncodedText> texts;
+    for (EmbeddedLine* line : lines) texts.push_back(std::move(line->text));
+    const auto vectors = embedder_.embed(texts);
+    const auto* from = vectors.const_data_ptr<float>();
+    for (EmbeddedLine* line : lines) {
+      std::copy_n(from, line->vector.size(), line->vector.begin());
+      from += line->vector.size();
+    }
+  }
+
+  bool is_finite(const EmbeddedLine& line) const override {
+    return std::ranges::all_of(line.vector, [](float value) { return std::isfinite(value); });
+  }
+
+  void write(std::span<const EmbeddedLine> lines) override {
+    output_->write(vectors_.narrow(0, 0, std::ssize(lines)));
+  }
+
+  void finish() override { output_->finish(); }
+
+  std::string counts() const override { return counted(num_tokens_, "token"); }
 
  private:
-  void start_progress() {
-    const bool named = data::TextInput::are_files(request_.files);
-    const auto kind = report::line_progress_kind(named, request_.stats);
-    const bool counts = named && kind != report::LineProgress::Kind::kNone;
-    progress_.emplace(kind, counts ? *data::TextInput::count_lines(request_.files) : -1);
-  }
-
-  void flush(std::vector<data::InputLine>& lines) {
-    if (lines.empty()) return;
-    const auto texts = encoded(lines);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (!lines[i].problem.empty()) warn_about(lines[i]);
-      tokens_ += std::ssize(texts[i].ids);
-      cut_tokens_ += texts[i].num_cut;
-      cut_lines_ += texts[i].num_cut > 0 ? 1 : 0;
-    }
-    const auto vectors = embedder_.embed(texts);
-    require_finite(vectors, lines, request_.run_directory);
-    output_->write(vectors);
-    lines_ += std::ssize(lines);
-    progress_->update(lines_);
-    lines.clear();
-  }
-
-  // A line that cannot be read has no tokens.
-  std::vector<text::EncodedText> encoded(const std::vector<data::InputLine>& lines) const {
-    std::vector<text::EncodedText> texts(lines.size());
-    at::parallel_for(0, std::ssize(lines), kLinesOfTokenizer, [&](int64_t begin, int64_t end) {
-      for (; begin < end; ++begin) {
-        const auto& line = lines[static_cast<size_t>(begin)];
-        if (line.problem.empty()) texts[static_cast<size_t>(begin)] = encoder_.encode(line.text);
-      }
-    });
-    return texts;
-  }
-
-  void warn_about(const data::InputLine& line) {
-    if (++bad_lines_ > kWarningsOfEmbed) return;
-    log::warn(line.place + ": " + line.problem + "; its vector is zero");
-  }
-
-  // What the text lost in all: of many lines only the first are warned of one by one.
-  void tell_of_problems() const {
-    if (bad_lines_ > kWarningsOfEmbed) {
-      log::warn(with_thousands(bad_lines_) + " lines in all could not be read");
-    }
-    if (cut_lines_ == 0) return;
-    const double share = static_cast<double>(cut_tokens_) /
-                         static_cast<double>(std::max<int64_t>(1, tokens_ + cut_tokens_));
-    log::warn(counted(cut_lines_, "line") + (cut_lines_ == 1 ? " was" : " were") + " cut to " +
-              counted(max_tokens_, "token") + " (--max-tokens): " + percent_text(share) +
-              " of all tokens were left out");
-  }
-
-  const EmbedRequest& request_;
-  EncoderOfRun run_;
-  const int64_t max_tokens_;
-  text::TextEncoder encoder_;
-  Embedder embedder_;
-  std::unique_ptr<VectorOutput> output_;
-  std::optional<report::LineProgress> progress_;
-  int64_t lines_ = 0, tokens_ = 0, bad_lines_ = 0, cut_lines_ = 0, cut_tokens_ = 0;
+  const text::TextEncoder encoder_;
+  const Embedder embedder_;
+  const std::unique_ptr<VectorOutput> output_;
+  at::Tensor vectors_;  ///< [lines of the window, D]
+  int64_t num_tokens_ = 0;
 };
 
 }  // namespace
@@ -156,9 +110,25 @@ class LineEmbedder {
 int embed_lines(const EmbedRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
   data::TextInput input(request.files);  // a missing file is told before the model loads
-  LineEmbedder embedder(request, load_encoder(request.experiment.options, folder,
-                                              request.checkpoint, context.device));
-  embedder.run(input);
+  const auto run =
+      load_encoder(request.experiment.options, folder, request.checkpoint, context.device);
+  const int64_t max_tokens = longest_line_of(request, *run.model);
+  LineEmbedder embedder(request, run, max_tokens);
+  const at::Device device = run.model->device();
+  answer_lines(embedder, input,
+               {.files = request.files,
+                .run = request.run_directory,
+                .device = device,
+                .max_lines = 4096,
+                .max_bytes = size_t{4} << 20,
+                .batches = {.order = CostOrder::kLongestFirst,
+                            .max_cost = batch_tokens(request.batch_tokens, device),
+                            .for_all_threads = true},
+                .words = {.answer = "the vector of this line",
+                          .problem = "its vector is zero",
+                          .cut_to = counted(max_tokens, "token") + " (--max-tokens)",
+                          .cut_share = "of all tokens were left out"},
+                .stats = request.stats});
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "families/text_classification/text_classification_options.h"
 #include "metrics/label_counts.h"
 #include "metrics/value_pairs.h"
+#include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
 namespace {
@@ -82,12 +83,12 @@ at::Tensor overflowed_rows(const std::vector<at::Tensor>& logits) {
 }
 
 /// What a batch has of a set's table.
-void fill_rows(const at::Tensor& outputs, const models::LabelLosses& losses,
-               const at::Tensor& overflowed, const data::Batch& batch, std::vector<double>& table) {
-  const auto values = outputs.to(at::kCPU, at::kDouble).contiguous();
+void fill_rows(const BatchPredictions& predicted, const models::LabelLosses& losses,
+               const data::Batch& batch, std::vector<double>& table) {
+  const auto values = predicted.probabilities.to(at::kCPU, at::kDouble).contiguous();
   const auto each = losses.each.to(at::kCPU, at::kDouble).contiguous();
   const auto weight = losses.weight.to(at::kCPU, at::kDouble).contiguous();
-  const auto bad = overflowed.to(at::kCPU).contiguous();
+  const auto bad = predicted.overflowed.to(at::kCPU).contiguous();
   const int64_t width = values.size(1), row_width = width + kColumnsBehind;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     double* row = table.data() + batch.sample_ids[static_cast<size_t>(i)] * row_width;
@@ -223,6 +224,16 @@ at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,
   return model.labels().logits(model.pooled(pack_texts(batch, model), context));
 }
 
+BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                               const LabelOutputs& outputs, const data::Batch& batch) {
+  std::vector<at::Tensor> logits;
+  for (const auto& model : models) logits.push_back(label_logits(*model, batch, {}));
+  const at::Tensor mean = outputs.mean_logits(logits);
+  return {.mean_logits = mean,
+          .probabilities = outputs.probabilities(mean),
+          .overflowed = overflowed_rows(logits)};
+}
+
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
                                 const LabelOutputs& outputs, const data::LabelledSet& set,
                                 const PredictOptions& options) {
@@ -234,15 +245,11 @@ LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextMo
       data::Shuffle::kNo, /*seed=*/0);
   const int64_t width = outputs.num_outputs();
   std::vector<double> table(static_cast<size_t>(set.size() * (width + kColumnsBehind)));
-  SideBySide own_passes(device);
-  SideBySide& passes = options.passes == nullptr ? own_passes : *options.passes;
+  SideBySide passes(device);
   passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
     const data::Batch batch = batches->load(0, i);
-    std::vector<at::Tensor> logits;
-    for (const auto& model : models) logits.push_back(label_logits(*model, batch, {}));
-    const at::Tensor mean = outputs.mean_logits(logits);
-    fill_rows(outputs.probabilities(mean), outputs.losses(mean, batch), overflowed_rows(logits),
-              batch, table);
+    const auto predicted = predict_batch(models, outputs, batch);
+    fill_rows(predicted, outputs.losses(predicted.mean_logits, batch), batch, table);
   });
   distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
   LabelPredictions found{.outputs = {}, .losses = {}, .overflowed = {}, .num_outputs = width};

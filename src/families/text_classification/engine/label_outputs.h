@@ -13,7 +13,6 @@
 #include "families/text_classification/text_classification_options.h"
 #include "models/heads/label.h"
 #include "models/text_model.h"
-#include "tasks/side_by_side.h"
 #include "train/task.h"
 
 /// Shape letters: B samples of a batch, N samples of a set, L labels; of a value L = 1.
@@ -84,9 +83,17 @@ struct PredictOptions {
   /// Batches are shared out; every process gets the whole result, which does not depend on their
   /// number.
   distributed::ProcessGroup group = {};
-  /// Of the models, for several calls while they stay as they are; null = made for this call.
-  SideBySide* passes = nullptr;
 };
+
+/// What models predict of a batch.
+struct BatchPredictions {
+  at::Tensor mean_logits;    ///< [B, L]: the logits of the models together
+  at::Tensor probabilities;  ///< [B, L], or values [B, 1]
+  at::Tensor overflowed;     ///< fp64 [B]: 1 where some logit of some model is infinite or NaN
+};
+/// @param models  one, or several whose probabilities are averaged
+BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextModel>>& models,
+                               const LabelOutputs& outputs, const data::Batch& batch);
 
 /// @param models  one, or several whose probabilities are averaged
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,

@@ -1,21 +1,14 @@
 #include <ATen/Parallel.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "base/stdout.h"
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
-#include "data/text_input.h"
 #include "families/translation/engine/commands.h"
 #include "families/translation/engine/load_run.h"
 #include "families/translation/engine/second_source.h"
@@ -23,66 +16,28 @@
 #include "families/translation/engine/translator.h"
 #include "families/translation/heads.h"
 #include "families/translation/translation_options.h"
-#include "report/line_progress.h"
-#include "report/terminal.h"
-#include "tasks/finite_answers.h"
+#include "tasks/line_work.h"
 
 namespace stretto::tasks {
 namespace {
 
-// Lines that are translated together: enough to fill batches of similar length for each thread, few
-// enough that output streams.
-constexpr int64_t kLinesPerThread = 256, kMostLines = 4096;
-constexpr size_t kBufferBytes = size_t{1} << 20;
+/// Positions in the source and in the target.
+using Alignment = std::vector<std::pair<int64_t, int64_t>>;
 
-// Of the lines that cannot be translated as they are; the rest is counted.
-constexpr int64_t kWarningsShown = 10;
-
-/// One line on its way through the model.
-struct Line {
-  data::InputLine input;
-  std::string prefix;
-  std::vector<int64_t> src;
-  int64_t cut_tokens = 0;  ///< behind data.max_src_tokens, which the model does not see
+struct TranslatedLine : WorkLine {
+  std::string prefix = {};
+  TranslationRequest request = {};  ///< without source ids where there is nothing to translate
+  std::vector<decoding::Hypothesis> found = {};
+  std::vector<Alignment> alignments = {};  ///< of each hypothesis, where they are asked for
 };
 
-bool is_file(int descriptor) {
-  struct stat about {};
-  return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
-}
-
-/// A prompt for whoever types at a terminal and reads stderr there.
-class Prompt {
+/// Lines of the input with what stands in the line of the same number in `--src2` and `--prefix`.
+class TranslationSource : public LineSource<TranslatedLine> {
  public:
-  explicit Prompt(data::TextInput& input)
-      : input_(input), possible_(::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
-
-  /// Before the next line is read.
-  void show() {
-    if (!possible_ || !input_.waits_for_a_person()) return;
-    if (!shown_) log::info("type a line to translate and press Enter; Ctrl-D ends");
-    shown_ = true;
-    report::write_stderr("> ");
-  }
-  /// When there was none.
-  void leave() const {
-    if (shown_) report::write_stderr("\n");
-  }
-
- private:
-  data::TextInput& input_;
-  const bool possible_;
-  bool shown_ = false;
-};
-
-/// Translates line by line and prints.
-class LineTranslator {
- public:
-  LineTranslator(const InferRequest& request, LoadedRun run)
-      : request_(request),
-        run_(std::move(run)),
-        translator_(run_.models, translation_of(request.experiment.options).decode),
-        two_sources_(models::has_two_encoders(translation_of(request.experiment.options).model)) {
+  TranslationSource(data::TextInput& input, const InferRequest& request)
+      : input_(input),
+        has_two_sources_(
+            models::has_two_encoders(translation_of(request.experiment.options).model)) {
     const auto& asked = request.translation;
     if (!asked.prefix_file.empty()) {
       prefixes_.emplace(prefix_file(asked.prefix_file), request.files);
@@ -92,204 +47,181 @@ class LineTranslator {
     }
   }
 
-  void run(data::TextInput& input) {
-    const auto start = std::chrono::steady_clock::now();
-    start_progress();
-    Prompt prompt(input);
-    const auto together =
-        static_cast<size_t>(std::min(kLinesPerThread * at::get_num_threads(), kMostLines));
-    std::vector<Line> lines;
-    Line line;
-    size_t bytes = 0;
-    const auto next = [&] {
-      prompt.show();
-      return input.next(line.input);
-    };
-    while (next()) {
-      if (!read_second_source(line)) {
-        flush(lines);
-        second_sources_->throw_too_few(first_ + 1, input);
-      }
-      if (!read_prefix(line)) {
-        flush(lines);
-        prefixes_->throw_too_few(first_ + 1, input);
-      }
-      bytes += line.input.text.size();
-      lines.push_back(line);
-      if (lines.size() == together || bytes >= kBufferBytes || !input.ready()) {
-        flush(lines);
-        bytes = 0;
-      }
+  bool next(TranslatedLine& line) override {
+    if (!input_.next(line.input)) {
+      if (second_sources_) second_sources_->require_end(num_lines_);
+      if (prefixes_) prefixes_->require_end(num_lines_);
+      return false;
     }
-    flush(lines);
-    progress_.reset();
-    prompt.leave();
-    if (second_sources_) second_sources_->require_end(first_);
-    if (prefixes_) prefixes_->require_end(first_);
-    if (warnings_ > kWarningsShown) {
-      log::warn(with_thousands(warnings_) + " lines in all could not be translated as they are");
-    }
-    tell_of_cuts();
-    if (request_.translation.stats) {
-      const double seconds = seconds_since(start);
-      log::info(counted(first_, "line") + " in " + counted(translator_.num_batches(), "batch") +
-                ", " + counted(target_tokens_, "target token") + ", " + fixed(seconds, 2) + " s");
-    }
+    ++num_lines_;
+    if (has_two_sources_) read_second_source(line.input);
+    if (prefixes_) read_prefix(line);
+    return true;
   }
+  bool ready() override { return input_.ready(); }
+  bool waits_for_a_person() override { return input_.waits_for_a_person(); }
 
  private:
-  void start_progress() {
-    const bool named = data::TextInput::are_files(request_.files);
-    const bool from_file = named || (request_.files.empty() && is_file(STDIN_FILENO));
-    const auto kind = report::line_progress_kind(from_file, request_.translation.stats);
-    const bool counts = named && kind != report::LineProgress::Kind::kNone;
-    progress_.emplace(kind, counts ? *data::TextInput::count_lines(request_.files) : -1);
-  }
-
-  // The line's text becomes "FIRST<TAB>SECOND". @return false when there is no second source for it
-  bool read_second_source(Line& line) {
-    if (!two_sources_) return true;
+  // The line's text becomes "FIRST<TAB>SECOND".
+  void read_second_source(data::InputLine& line) {
     data::InputLine second;
-    if (second_sources_ && !second_sources_->next(second)) return false;
-    if (!line.input.problem.empty()) return true;
+    if (second_sources_ && !second_sources_->next(second)) {
+      second_sources_->throw_too_few(num_lines_, input_);
+    }
+    if (!line.problem.empty()) return;
     JoinedLine joined;
     if (!second_sources_) {
-      joined = joined_line(line.input.text);
+      joined = joined_line(line.text);
     } else if (second.problem.empty()) {
-      joined = joined_line(line.input.text, second.text);
+      joined = joined_line(line.text, second.text);
     } else {
       joined.problem = "its second source, " + second.place + ": " + second.problem;
     }
-    line.input.text = std::move(joined.text);
-    line.input.problem = std::move(joined.problem);
-    return true;
+    line.text = std::move(joined.text);
+    line.problem = std::move(joined.problem);
   }
 
-  // @return false when there is no prefix for the line
-  bool read_prefix(Line& line) {
-    if (!prefixes_) return true;
+  void read_prefix(TranslatedLine& line) {
     data::InputLine prefix;
-    if (!prefixes_->next(prefix)) return false;
+    if (!prefixes_->next(prefix)) prefixes_->throw_too_few(num_lines_, input_);
     line.prefix = prefix.text;
     if (!prefix.problem.empty() && line.input.problem.empty()) {
       line.input.problem = "its prefix, " + prefix.place + ": " + prefix.problem;
     }
-    return true;
   }
 
-  void warn_about(const Line& line, const std::string& what) {
-    if (++warnings_ <= kWarningsShown) log::warn(line.input.place + ": " + what);
+  data::TextInput& input_;
+  const bool has_two_sources_;
+  std::optional<SideLines> prefixes_, second_sources_;
+  int64_t num_lines_ = 0;  ///< read so far
+};
+
+/// Translates line by line and prints.
+class LineTranslator : public LineFamily<TranslatedLine> {
+ public:
+  LineTranslator(const InferRequest& request, const LoadedRun& run)
+      : request_(request),
+        options_(translation_of(request.experiment.options)),
+        run_(run),
+        translator_(run_.models, options_.decode),
+        has_two_sources_(models::has_two_encoders(options_.model)) {}
+
+  CostBatchOptions batches() const { return translator_.batches(); }
+
+  void prepare(TranslatedLine& line) const override {
+    auto& src = line.request.src;
+    if (has_two_sources_) {
+      data::encode_sources(*run_.tokenizers.src, line.input.text, src);
+    } else {
+      run_.tokenizers.src->encode(line.input.text, src);
+    }
+    if (src.empty()) return;
+    shorten(line);
+    src.push_back(run_.tokenizers.src->specials().eos);
+    if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, line.request.prefix);
+    line.request.sentence_id = line.number;
   }
 
-  void flush(std::vector<Line>& lines) {
-    std::vector<TranslationRequest> requests;
-    std::vector<size_t> places;  // of the lines that hold something
+  int64_t cost(const TranslatedLine& line) const override { return translator_.cost(line.request); }
+
+  void run(std::span<TranslatedLine* const> lines,
+           const std::function<void()>& beat) const override {
+    std::vector<const TranslationRequest*> requests;
+    for (const TranslatedLine* line : lines) requests.push_back(&line->request);
+    auto found = translator_.search(requests, beat);
     for (size_t i = 0; i < lines.size(); ++i) {
-      auto& line = lines[i];
-      line.src.clear();
-      line.cut_tokens = 0;
-      if (!line.input.problem.empty()) {
-        warn_about(line, line.input.problem + "; its translation is empty");
-        continue;
+      lines[i]->found = std::move(found[i]);
+      if (request_.translation.alignments) align(*lines[i]);
+    }
+  }
+
+  /// What was chosen had finite log-probabilities. Without a rule that may forbid every token there
+  /// is no hypothesis where the model gave all tokens the probability 0.
+  bool is_finite(const TranslatedLine& line) const override {
+    const bool may_forbid_all = options_.decode.no_repeat_ngram > 0 || !line.request.prefix.empty();
+    if (line.found.empty()) return may_forbid_all;
+    return std::ranges::all_of(line.found, [](const decoding::Hypothesis& one) {
+      return std::isfinite(one.score) && std::isfinite(one.log_prob) &&
+             std::ranges::all_of(one.token_log_probs, [](float x) { return std::isfinite(x); });
+    });
+  }
+
+  void write(std::span<const TranslatedLine> lines) override {
+    for (const TranslatedLine& line : lines) {
+      for (const auto& hypothesis : line.found) {
+        target_tokens_ += std::ssize(hypothesis.ids) + 1;
       }
-      encode(line);
-      if (line.src.empty()) continue;
-      shorten(line);
-      line.src.push_back(run_.tokenizers.src->specials().eos);
-      TranslationRequest request{
-          .src = line.src, .prefix = {}, .sentence_id = first_ + static_cast<int64_t>(i)};
-      if (!line.prefix.empty()) run_.tokenizers.tgt->encode(line.prefix, request.prefix);
-      requests.push_back(std::move(request));
-      places.push_back(i);
-    }
-    const int64_t before = translator_.num_sentences();
-    const auto results = translator_.translate(
-        requests, {}, [&] { progress_->update(first_ + translator_.num_sentences() - before); });
-    size_t next = 0;
-    for (size_t i = 0; i < lines.size(); ++i) {
-      const bool translated = next < places.size() && places[next] == i;
-      if (translated) require_finite(lines[i], results[next]);
-      print(lines[i], translated ? results[next] : std::vector<decoding::Hypothesis>{});
-      next += translated ? 1 : 0;
-    }
-    flush_stdout();
-    first_ += static_cast<int64_t>(lines.size());
-    progress_->update(first_);
-    lines.clear();
-  }
-
-  void require_finite(const Line& line, const std::vector<decoding::Hypothesis>& found) const {
-    for (const auto& hypothesis : found) {
-      if (std::isfinite(hypothesis.score)) continue;
-      refuse_not_finite(line.input.place, "the translation of this line", request_.run_directory);
+      std::cout << (request_.json ? json_of(line) : text_of(line));
     }
   }
 
-  void encode(Line& line) const {
-    if (two_sources_) {
-      data::encode_sources(*run_.tokenizers.src, line.input.text, line.src);
+  std::string counts() const override { return counted(target_tokens_, "target token"); }
+
+ private:
+  void shorten(TranslatedLine& line) const {
+    auto& src = line.request.src;
+    const auto longest = static_cast<size_t>(options_.data.max_src_tokens) - 1;
+    line.num_tokens = std::ssize(src);
+    if (src.size() <= longest) return;
+    line.cut_tokens = line.num_tokens - static_cast<int64_t>(longest);
+    line.note = counted(line.num_tokens, "token") + ", cut to " + std::to_string(longest) +
+                " (data.max_src_tokens)";
+    if (has_two_sources_) {
+      data::cut_sources(src, static_cast<int64_t>(longest), run_.tokenizers.src->specials().eos);
     } else {
-      run_.tokenizers.src->encode(line.input.text, line.src);
+      src.resize(longest);
     }
   }
 
-  // What the text lost in all: of many lines only the first are warned of one by one.
-  void tell_of_cuts() const {
-    if (cut_.lines == 0) return;
-    const double share = static_cast<double>(cut_.tokens) / static_cast<double>(src_tokens_);
-    log::warn(counted(cut_.lines, "line") + (cut_.lines == 1 ? " was" : " were") +
-              " cut to data.max_src_tokens: " + percent_text(share) +
-              " of all source tokens were not translated");
-  }
-
-  void shorten(Line& line) {
-    const auto longest =
-        static_cast<size_t>(translation_of(request_.experiment.options).data.max_src_tokens) - 1;
-    src_tokens_ += static_cast<int64_t>(line.src.size());
-    if (line.src.size() <= longest) return;
-    line.cut_tokens = static_cast<int64_t>(line.src.size() - longest);
-    cut_.lines += 1;
-    cut_.tokens += line.cut_tokens;
-    warn_about(line, counted(static_cast<int64_t>(line.src.size()), "token") + ", cut to " +
-                         std::to_string(longest) + " (data.max_src_tokens)");
-    if (two_sources_) {
-      data::cut_sources(line.src, static_cast<int64_t>(longest),
-                        run_.tokenizers.src->specials().eos);
-    } else {
-      line.src.resize(longest);
+  // For each target piece the source piece it looks at most: mean cross-attention of one layer.
+  void align(TranslatedLine& line) const {
+    for (const auto& hypothesis : line.found) {
+      std::vector<int64_t> target = hypothesis.ids;
+      target.push_back(run_.tokenizers.tgt->specials().eos);
+      data::Batch batch = data::pair_batch({0});
+      data::source(batch).append(line.request.src);
+      data::target(batch).append(target);
+      const auto map =
+          run_.models.front()->alignments(batch, options_.decode.alignment_layer).front();
+      const auto best = map.argmax(1).cpu();
+      auto& pairs = line.alignments.emplace_back();
+      for (int64_t i = 0; i < std::ssize(hypothesis.ids); ++i) {
+        pairs.emplace_back(best[i].item<int64_t>(), i);
+      }
     }
   }
 
   // `decode.nbest` lines for each line of input, empty ones where there are no more hypotheses: a
   // reader who counts never falls out of step.
-  void print(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
-    for (const auto& hypothesis : hypotheses) {
-      target_tokens_ += static_cast<int64_t>(hypothesis.ids.size()) + 1;
+  std::string text_of(const TranslatedLine& line) const {
+    std::string text;
+    for (size_t i = 0; i < static_cast<size_t>(options_.decode.nbest); ++i) {
+      if (i < line.found.size()) text += hypothesis_text(line, i);
+      text += "\n";
     }
-    if (request_.json) {
-      print_json(line, hypotheses);
-      return;
-    }
-    const auto nbest =
-        static_cast<size_t>(translation_of(request_.experiment.options).decode.nbest);
-    for (size_t i = 0; i < nbest; ++i) {
-      if (i < hypotheses.size()) print_text(line, hypotheses[i]);
-      std::cout << "\n";
-    }
+    return text;
   }
 
-  void print_text(const Line& line, const decoding::Hypothesis& hypothesis) {
-    if (request_.translation.scores) std::cout << fixed(hypothesis.score, 4) << "\t";
-    std::cout << shown_on_stdout(run_.tokenizers.tgt->decode(hypothesis.ids));
-    if (request_.translation.alignments) std::cout << "\t" << alignment_text(line, hypothesis);
+  std::string hypothesis_text(const TranslatedLine& line, size_t number) const {
+    const auto& hypothesis = line.found[number];
+    std::string text;
+    if (request_.translation.scores) text += fixed(hypothesis.score, 4) + "\t";
+    text += shown_on_stdout(run_.tokenizers.tgt->decode(hypothesis.ids));
+    if (!request_.translation.alignments) return text;
+    std::vector<std::string> parts;
+    for (const auto& [source, target] : line.alignments[number]) {
+      parts.push_back(std::to_string(source) + "-" + std::to_string(target));
+    }
+    return text + "\t" + join(parts, " ");
   }
 
-  void print_json(const Line& line, const std::vector<decoding::Hypothesis>& hypotheses) {
+  std::string json_of(const TranslatedLine& line) const {
     nlohmann::ordered_json json{{"source", line.input.text}};
     if (!line.input.problem.empty()) json["problem"] = line.input.problem;
     if (line.cut_tokens > 0) json["cut_tokens"] = line.cut_tokens;
     auto list = nlohmann::ordered_json::array();
-    for (const auto& hypothesis : hypotheses) {
+    for (size_t i = 0; i < line.found.size(); ++i) {
+      const auto& hypothesis = line.found[i];
       nlohmann::ordered_json entry{{"text", run_.tokenizers.tgt->decode(hypothesis.ids)},
                                    {"score", hypothesis.score},
                                    {"log_prob", hypothesis.log_prob},
@@ -297,53 +229,19 @@ class LineTranslator {
       auto names = nlohmann::ordered_json::array();
       for (const int64_t id : hypothesis.ids) names.push_back(run_.tokenizers.tgt->piece(id));
       entry["pieces"] = names;
-      if (request_.translation.alignments) entry["alignment"] = alignment(line, hypothesis);
+      if (request_.translation.alignments) entry["alignment"] = line.alignments[i];
       list.push_back(entry);
     }
     json["hypotheses"] = list;
-    std::cout << shown_on_stdout(
-                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-              << "\n";
-  }
-
-  // For each target piece the source piece it looks at most: mean cross-attention of one layer.
-  std::vector<std::pair<int64_t, int64_t>> alignment(const Line& line,
-                                                     const decoding::Hypothesis& hypothesis) {
-    std::vector<int64_t> target = hypothesis.ids;
-    target.push_back(run_.tokenizers.tgt->specials().eos);
-    data::Batch batch = data::pair_batch({0});
-    data::source(batch).append(line.src);
-    data::target(batch).append(target);
-    const auto map = run_.models.front()->alignments(
-        batch, translation_of(request_.experiment.options).decode.alignment_layer);
-    const auto best = map.front().argmax(1).cpu();
-    std::vector<std::pair<int64_t, int64_t>> pairs;
-    for (int64_t i = 0; i < static_cast<int64_t>(hypothesis.ids.size()); ++i) {
-      pairs.emplace_back(best[i].item<int64_t>(), i);
-    }
-    return pairs;
-  }
-
-  std::string alignment_text(const Line& line, const decoding::Hypothesis& hypothesis) {
-    std::vector<std::string> parts;
-    for (const auto& [source, target] : alignment(line, hypothesis)) {
-      parts.push_back(std::to_string(source) + "-" + std::to_string(target));
-    }
-    return join(parts, " ");
+    return json_line(json);
   }
 
   const InferRequest& request_;
-  LoadedRun run_;
-  Translator translator_;
-  const bool two_sources_;
-  std::optional<SideLines> prefixes_, second_sources_;
-  std::optional<report::LineProgress> progress_;
-  int64_t first_ = 0;  // lines already done
-  int64_t warnings_ = 0;
-  int64_t target_tokens_ = 0, src_tokens_ = 0;
-  struct {
-    int64_t lines = 0, tokens = 0;
-  } cut_;
+  const experiment::TranslationOptions& options_;
+  const LoadedRun& run_;
+  const Translator translator_;
+  const bool has_two_sources_;
+  int64_t target_tokens_ = 0;
 };
 
 }  // namespace
@@ -357,8 +255,24 @@ int translate_lines(const InferRequest& request, const CommandContext& context) 
   LoadedRun run =
       load_translation_run(request.experiment.options, folder, request.checkpoints, context.device);
   run.models = models_of_head(run, head);
-  LineTranslator translator(request, std::move(run));
-  translator.run(input);
+  TranslationSource lines(input, request);
+  LineTranslator translator(request, run);
+  constexpr int64_t kLinesOfThread = 256, kMostLines = 4096;
+  LineWork<TranslatedLine> work(translator,
+                                {.files = request.files,
+                                 .run = request.run_directory,
+                                 .device = context.device,
+                                 .max_lines = static_cast<size_t>(
+                                     std::min(kLinesOfThread * at::get_num_threads(), kMostLines)),
+                                 .max_bytes = size_t{1} << 20,
+                                 .batches = translator.batches(),
+                                 .words = {.answer = "the translation of this line",
+                                           .problem = "its translation is empty",
+                                           .cut_to = "data.max_src_tokens",
+                                           .cut_share = "of all source tokens were not translated"},
+                                 .stats = request.translation.stats});
+  work.run(lines);
+  work.finish();
   return 0;
 }
 

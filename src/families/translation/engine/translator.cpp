@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "families/translation/engine/ensemble_loss.h"
 
@@ -41,42 +40,33 @@ Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models
   }
 }
 
-// Numbers of the requests of each search, longest sources first.
-std::vector<std::vector<size_t>> Translator::cut_into_batches(
-    const std::vector<TranslationRequest>& requests, const data::RankBatches& share) const {
-  std::vector<size_t> order(requests.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  // The memory that the search needs shows at once, and searches side by side end together.
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return requests[a].src.size() > requests[b].src.size();
-  });
-  const auto budget = static_cast<size_t>(std::max<int64_t>(1, options_.max_tokens));
-  std::vector<std::vector<size_t>> batches;
-  int64_t number = 0;
-  for (size_t begin = 0; begin < order.size(); ++number) {
-    size_t end = begin, tokens = 0;
-    for (; end < order.size(); ++end) {
-      tokens += requests[order[end]].src.size() * static_cast<size_t>(options_.beam_size);
-      if (end > begin && tokens > budget) break;
-    }
-    const std::span<const size_t> batch = std::span(order).subspan(begin, end - begin);
-    if (number % share.size == share.rank) batches.emplace_back(batch.begin(), batch.end());
-    begin = end;
-  }
-  return batches;
+int64_t Translator::cost(const TranslationRequest& request) const {
+  return std::ssize(request.src) * options_.beam_size;
+}
+
+CostBatchOptions Translator::batches() const {
+  return {.order = CostOrder::kLongestFirst, .max_cost = std::max<int64_t>(1, options_.max_tokens)};
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
     const std::vector<TranslationRequest>& requests, const data::RankBatches& share,
     const std::function<void()>& before_step) {
-  const auto batches = cut_into_batches(requests, share);
+  std::vector<int64_t> costs;
+  for (const auto& request : requests) costs.push_back(cost(request));
+  std::vector<std::vector<size_t>> own;
+  const auto all = cost_batches(costs, batches());
+  for (auto i = static_cast<size_t>(share.rank); i < all.size(); i += share.size) {
+    own.push_back(all[i]);
+  }
   std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
   const auto step = [&] {
     if (before_step) before_step();
   };
-  searches_.run(std::ssize(batches), [&](int64_t number) {
-    const auto& batch = batches[static_cast<size_t>(number)];
-    auto found = search_batch(requests, batch, [&] { searches_.exclusively(step); });
+  searches_.run(std::ssize(own), [&](int64_t number) {
+    const auto& batch = own[static_cast<size_t>(number)];
+    std::vector<const TranslationRequest*> members;
+    for (const size_t i : batch) members.push_back(&requests[i]);
+    auto found = search(members, [&] { searches_.exclusively(step); });
     for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
     searches_.exclusively([&] {
       ++num_batches_;
@@ -86,8 +76,8 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
   return results;
 }
 
-std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
-    const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
+std::vector<std::vector<decoding::Hypothesis>> Translator::search(
+    std::span<const TranslationRequest* const> requests,
     const std::function<void()>& before_step) const {
   data::PackedTokens src;
   const text::SpecialIds specials = models_.front()->target_specials();
@@ -98,12 +88,11 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search_batch(
                               .pad = specials.pad,
                               .bos = specials.bos,
                               .eos = specials.eos};
-  for (const size_t number : numbers) {
-    const auto& request = requests[number];
-    src.append(request.src);
-    input.src_lengths.push_back(static_cast<int64_t>(request.src.size()));
-    input.sentence_ids.push_back(request.sentence_id);
-    input.prefixes.push_back(request.prefix);
+  for (const TranslationRequest* request : requests) {
+    src.append(request->src);
+    input.src_lengths.push_back(std::ssize(request->src));
+    input.sentence_ids.push_back(request->sentence_id);
+    input.prefixes.push_back(request->prefix);
   }
   const auto model = start_together(models_, src, options_.beam_size);
   Accompanied accompanied(*model, before_step);

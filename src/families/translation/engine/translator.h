@@ -10,6 +10,7 @@
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
 #include "models/seq2seq_model.h"
+#include "tasks/cost_batches.h"
 #include "tasks/side_by_side.h"
 
 namespace stretto::tasks {
@@ -41,18 +42,21 @@ class Translator {
       const std::vector<TranslationRequest>& requests, const data::RankBatches& share = {},
       const std::function<void()>& before_step = {});
 
-  /// Searched so far, of all calls.
+  /// One search for all of some requests: results in their order, from any thread. The caller sees
+  /// to it that no gradient is asked for, and to weights that are laid out (tasks/side_by_side.h).
+  std::vector<std::vector<decoding::Hypothesis>> search(
+      std::span<const TranslationRequest* const> requests,
+      const std::function<void()>& before_step) const;
+  /// What a request costs a search: its source tokens times lanes, the unit of `decode.max_tokens`.
+  int64_t cost(const TranslationRequest& request) const;
+  /// How translate() cuts requests into searches.
+  CostBatchOptions batches() const;
+
+  /// Searched so far, of all calls of translate().
   int64_t num_batches() const { return num_batches_; }
   int64_t num_sentences() const { return num_sentences_; }
 
  private:
-  std::vector<std::vector<size_t>> cut_into_batches(const std::vector<TranslationRequest>& requests,
-                                                    const data::RankBatches& share) const;
-  /// Some requests, by their numbers, in one search.
-  std::vector<std::vector<decoding::Hypothesis>> search_batch(
-      const std::vector<TranslationRequest>& requests, std::span<const size_t> numbers,
-      const std::function<void()>& before_step) const;
-
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
   SideBySide searches_;

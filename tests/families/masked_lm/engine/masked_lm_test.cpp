@@ -216,7 +216,7 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
     const auto fillers = fillers_of(model, one, 1);
     const auto& labels = data::masked_labels(one).values;
     for (size_t k = 0; k < labels.size(); ++k) {
-      right += fillers[k].front().id == labels[k] ? 1 : 0;
+      right += fillers[k].best.front().id == labels[k] ? 1 : 0;
       ++tokens;
     }
   }
@@ -248,11 +248,21 @@ TEST_F(MaskedLmTest, FillersAreTheMostProbableTokens) {
   const at::Tensor log_probs = torch::tensor({{0.2, 0.5, 0.3}, {0.6, 0.1, 0.3}}).log();
   const auto fillers = best_fillers(log_probs, 2);
   ASSERT_EQ(fillers.size(), 2U);
-  EXPECT_EQ(fillers[0][0].id, 1);
-  EXPECT_EQ(fillers[0][1].id, 2);
-  EXPECT_EQ(fillers[1][0].id, 0);
-  EXPECT_NEAR(fillers[1][1].probability, 0.3, 1e-6);
-  EXPECT_EQ(best_fillers(log_probs, 10)[0].size(), 3U);
+  EXPECT_EQ(fillers[0].best[0].id, 1);
+  EXPECT_EQ(fillers[0].best[1].id, 2);
+  EXPECT_EQ(fillers[1].best[0].id, 0);
+  EXPECT_NEAR(fillers[1].best[1].probability, 0.3, 1e-6);
+  EXPECT_EQ(best_fillers(log_probs, 10)[0].best.size(), 3U);
+}
+
+TEST_F(MaskedLmTest, FillersTellOfLogProbabilitiesThatAreNotFinite) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const auto fillers = best_fillers(
+      torch::tensor({{-0.5F, -1.0F, -2.0F}, {-0.1F, -3.0F, -inf}, {NAN, NAN, NAN}}), 2);
+  EXPECT_TRUE(fillers[0].is_finite);
+  EXPECT_FALSE(fillers[1].is_finite) << "the token is not among the best";
+  EXPECT_GT(fillers[1].best[1].probability, 0);
+  EXPECT_FALSE(fillers[2].is_finite);
 }
 
 // Of many masks the log-probabilities are made in blocks.
@@ -264,7 +274,7 @@ TEST_F(MaskedLmTest, FillersOfManyMasksAreThoseOfFew) {
   auto& model = dynamic_cast<models::TextModel&>(task->model());
   model.eval();
   std::vector<data::Batch> parts;
-  std::vector<std::vector<Filler>> one_by_one;
+  std::vector<MaskFillers> one_by_one;
   for (int64_t i = 0; one_by_one.size() <= 600; i = (i + 1) % text.sequences->size()) {
     parts.push_back(data::masked_eval_sample(text, i, parts.size()));
     for (const auto& filler : fillers_of(model, parts.back(), 2)) one_by_one.push_back(filler);
@@ -272,7 +282,8 @@ TEST_F(MaskedLmTest, FillersOfManyMasksAreThoseOfFew) {
   const auto together = fillers_of(model, data::concatenate(parts), 2);
   ASSERT_EQ(together.size(), one_by_one.size());
   for (size_t i = 0; i < together.size(); ++i) {
-    EXPECT_NEAR(together[i].front().probability, one_by_one[i].front().probability, 1e-5) << i;
+    EXPECT_NEAR(together[i].best.front().probability, one_by_one[i].best.front().probability, 1e-5)
+        << i;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "data/squad/code_points.h"
@@ -78,6 +79,35 @@ TEST(AnswerFinder, NamesAQuestionWhoseScoresAreNotFinite) {
   model->named_parameters()["head.output.weight"].fill_(3e38F);
   const auto windows = testing::small_windows();
   EXPECT_EQ(find_answers({model}, *windows, {}).overflowed, 0);
+}
+
+std::vector<int64_t> ids_of(const data::QuestionWindows& windows, size_t question) {
+  data::Batch batch = data::empty_window_batch();
+  const auto own = windows.windows_of(question);
+  for (int64_t i = own.begin; i < own.end; ++i) windows.append(i, batch);
+  return data::tokens(batch).values;
+}
+
+// A token of its windows that the questions before have not.
+TEST(AnswerFinder, DoesNotNameAQuestionThatIsReadWithIt) {
+  const auto windows = testing::small_windows();
+  std::vector<int64_t> seen = ids_of(*windows, 0);
+  size_t question = 0;
+  int64_t own_id = -1;
+  while (own_id < 0 && ++question < windows->num_questions()) {
+    for (const int64_t id : ids_of(*windows, question)) {
+      if (std::ranges::find(seen, id) == seen.end()) own_id = id;
+      seen.push_back(id);
+    }
+  }
+  ASSERT_GE(own_id, 0) << "the test is stale: all questions have the same tokens";
+  const auto model = testing::span_model();
+  const torch::NoGradGuard no_grad;
+  model->named_parameters()["encoder.embedding.weight"][own_id].fill_(INFINITY);
+  for (const int64_t max_tokens : {1, 60, 10000}) {
+    EXPECT_EQ(find_answers({model}, *windows, {.max_tokens = max_tokens}).overflowed,
+              static_cast<int64_t>(question));
+  }
 }
 
 TEST(AnswerFinder, KeepsAsManyCandidatesAsItIsAskedFor) {
