@@ -158,7 +158,7 @@ class TextClassificationRules final : public TextRules {
   bool reads_pooled_rows() const override { return true; }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    return data::open_labelled_texts(sections(experiment).data);
+    return data::open_labelled_lines(sections(experiment).data);
   }
 
   std::vector<ScoreName> scores(const Experiment& experiment) const override {
