@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 namespace stretto {
@@ -208,6 +209,14 @@ std::string shortest(double value) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
+    uint64_t eight = 0;
+    if (text.size() >= sizeof eight) {
+      std::memcpy(&eight, text.data(), sizeof eight);
+      if ((eight & 0x8080808080808080u) == 0) {  // ASCII, as most text is
+        text.remove_prefix(sizeof eight);
+        continue;
+      }
+    }
     const size_t length = utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);

@@ -224,14 +224,18 @@ std::unique_ptr<ByteStream> open_bytes(const std::string& path) {
   const InputPath input = parse_input_path(path);
   auto file = open_plain(input.file);  // says what is wrong with the file itself
   if (!input.member.empty()) return open_zip_member(input.file, input.member);
-  const std::string extension = input.file.extension().string();
-  if (extension == ".gz") return make_gunzip(std::move(file), path);
-  if (extension == ".zst") return make_unzstd(std::move(file), path);
+  return unpacked(std::move(file), path);
+}
+
+std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> stored, const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension == ".gz") return make_gunzip(std::move(stored), path);
+  if (extension == ".zst") return make_unzstd(std::move(stored), path);
   if (extension == ".zip") {
     throw Error(ExitCode::kUsage, path + ": which member of the archive?",
                 "write FILE.zip:MEMBER; `unzip -l` lists the members");
   }
-  return file;
+  return stored;
 }
 
 std::string read_whole(ByteStream& bytes, const std::string& name, size_t max_bytes) {

@@ -35,6 +35,10 @@ std::unique_ptr<ByteStream> open_bytes(const std::string& path);
 /// The bytes of a regular file as they are. Throws as open_bytes() does.
 std::unique_ptr<ByteStream> open_plain(const std::filesystem::path& path);
 
+/// What the bytes of a file mean by its ending: decompressed, or as they are. Throws as
+/// open_bytes().
+std::unique_ptr<ByteStream> unpacked(std::unique_ptr<ByteStream> stored, const std::string& path);
+
 /// Decompression of another stream; `name` stands in messages. Throws as open_bytes() does.
 std::unique_ptr<ByteStream> make_gunzip(std::unique_ptr<ByteStream> compressed, std::string name);
 std::unique_ptr<ByteStream> make_unzstd(std::unique_ptr<ByteStream> compressed, std::string name);

@@ -122,6 +122,15 @@ void FileWriter::finish() {
   if (retried([&] { return ::fsync(file_.get()); }) != 0) {
     throw_io_error("cannot write", path_, errno);
   }
+  end();
+}
+
+void FileWriter::close() {
+  flush();
+  end();
+}
+
+void FileWriter::end() {
   const int closed = ::close(file_.release());
   if (closed != 0 && errno != EINTR) throw_io_error("cannot write", path_, errno);
 }

@@ -54,11 +54,13 @@ class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);  ///< which must not exist
   void append(const void* data, size_t size);
-  void finish();                                           ///< writes what is left, fsync, close
+  void finish();  ///< writes what is left, fsync, close
+  void close();   ///< the same without fsync, for what is verified before it is used
   std::vector<uint64_t> sums() { return sums_.finish(); }  ///< of the blocks, once, at the end
 
  private:
   void flush();
+  void end();
   std::filesystem::path path_;
   std::string buffer_;
   BlockSums sums_;

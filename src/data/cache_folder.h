@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "base/error.h"
+
 namespace stretto::data {
 
 /// The folder of the cache, made where there is none: `chosen`, data.cache_dir, or the user's own
@@ -18,6 +20,19 @@ void make_cache_directory(const std::filesystem::path& path);
 
 /// Takes the rights of others away from a folder of this user; one that is not there is no error.
 void make_private(const std::filesystem::path& folder);
+
+/// Does what saves work later and is no need: writes what a cache remembers.
+/// @return why the system refuses it; empty: it is done. Other errors pass
+template <class Work>
+std::string refusal_of(const Work& work) {
+  try {
+    work();
+    return "";
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kIo) throw;
+    return error.what();
+  }
+}
 
 /// Builds a folder of the cache beside its place and renames it, so that a build that is killed
 /// leaves nothing that is used; what killed builds of this folder left is removed. The caller holds

@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "data/byte_stream.h"
+#include "data/cache_folder.h"
 #include "data/on_threads.h"
+#include "data/start_memory.h"
 
 namespace stretto::data {
 namespace {
@@ -72,12 +74,18 @@ std::filesystem::path memory_of(const std::string& absolute,
   return memory_dir / hex64(xxh3_64(absolute));
 }
 
+/// What is known of a file's bytes without reading them.
+std::optional<uint64_t> known_hash(const std::filesystem::path& path, const FileStamp& stamp,
+                                   const std::filesystem::path& memory_dir) {
+  const std::string absolute = absolute_path(path);
+  if (const auto known = StartMemory::find(absolute, stamp)) return known->stored_hash;
+  if (memory_dir.empty()) return std::nullopt;
+  return remembered_hash(memory_of(absolute, memory_dir), stamp_text(stamp), absolute);
+}
+
 uint64_t content_hash(const std::filesystem::path& path, const std::filesystem::path& memory_dir) {
   const FileStamp stamp = file_stamp(path);
-  if (memory_dir.empty()) return hash_bytes(path);
-  const std::string absolute = absolute_path(path);
-  const auto known = remembered_hash(memory_of(absolute, memory_dir), stamp_text(stamp), absolute);
-  if (known) return *known;
+  if (const auto known = known_hash(path, stamp, memory_dir)) return *known;
   const uint64_t hash = hash_bytes(path);
   remember_hash(path, stamp, hash, memory_dir);
   return hash;
@@ -97,10 +105,13 @@ bool is_settled(const std::filesystem::path& path, const FileStamp& stamp) {
 
 void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
                    const std::filesystem::path& memory_dir) {
+  StartMemory::put(absolute_path(path), stamp, {.stored_hash = hash, .blocks = {}});
   if (memory_dir.empty() || !is_settled(path, stamp)) return;
   const std::string absolute = absolute_path(path);
-  write_file_atomic(memory_of(absolute, memory_dir),
-                    memory_text(stamp_text(stamp), hex64(hash), absolute));
+  refusal_of([&] {
+    write_file_atomic(memory_of(absolute, memory_dir),
+                      memory_text(stamp_text(stamp), hex64(hash), absolute));
+  });
 }
 
 FileStamp file_stamp(const std::filesystem::path& path) {
@@ -114,6 +125,11 @@ FileStamp file_stamp(const std::filesystem::path& path) {
                       static_cast<uint64_t>(info.st_mtim.tv_nsec),
           .inode = info.st_ino,
           .device = info.st_dev};
+}
+
+std::optional<uint64_t> find_content_hash(const std::filesystem::path& path,
+                                          const std::filesystem::path& memory_dir) {
+  return known_hash(path, file_stamp(path), memory_dir);
 }
 
 std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,13 @@ bool is_settled(const std::filesystem::path& path, const FileStamp& stamp);
 std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& files,
                                      const std::filesystem::path& memory_dir, int64_t threads);
 
-/// Remembers a hash that somebody has made of a file's bytes, where that may be.
+/// The same of one file where it is known without reading it: remembered there, or by this process
+/// (data/start_memory.h). Throws as file_stamp().
+std::optional<uint64_t> find_content_hash(const std::filesystem::path& path,
+                                          const std::filesystem::path& memory_dir);
+
+/// Remembers a hash that somebody has made of a file's bytes, where that may be; this process does
+/// so at any rate.
 /// @param stamp  from before it was read
 void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
                    const std::filesystem::path& memory_dir);

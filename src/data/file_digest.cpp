@@ -15,6 +15,7 @@
 #include "data/cache_folder.h"
 #include "data/content_hash.h"
 #include "data/on_threads.h"
+#include "data/start_memory.h"
 
 namespace stretto::data {
 namespace {
@@ -173,14 +174,47 @@ std::string wrapping_of(const std::string& path) {
   return extension == ".gz" || extension == ".zst" ? extension : "";
 }
 
-FileDigest read_digest(const std::string& path) {
-  const auto bytes = open_bytes(path);
+/// Hashes what is read through it.
+class HashedBytes final : public ByteStream {
+ public:
+  HashedBytes(std::unique_ptr<ByteStream> bytes, std::shared_ptr<Xxh3Stream> hash)
+      : bytes_(std::move(bytes)), hash_(std::move(hash)) {}
+  size_t read(char* buffer, size_t capacity) override {
+    const size_t got = bytes_->read(buffer, capacity);
+    hash_->update(buffer, got);
+    return got;
+  }
+
+ private:
+  std::unique_ptr<ByteStream> bytes_;
+  std::shared_ptr<Xxh3Stream> hash_;
+};
+
+FileDigest digest_of_stream(ByteStream& bytes) {
   DigestBuilder builder;
   std::vector<char> buffer(kDigestReadBytes);
-  while (const size_t got = bytes->read(buffer.data(), buffer.size())) {
+  while (const size_t got = bytes.read(buffer.data(), buffer.size())) {
     builder.update(buffer.data(), got);
   }
   return builder.finish();
+}
+
+/// Reads a file once; an archive twice, whose other members are part of its hash.
+FileDigest read_digest(const std::string& path, const fs::path& memory_dir) {
+  const InputPath input = parse_input_path(path);
+  const std::string wrapping = wrapping_of(path);
+  if (!wrapping.empty() && input.member.empty()) {
+    const auto stored = std::make_shared<Xxh3Stream>();
+    const auto bytes =
+        unpacked(std::make_unique<HashedBytes>(open_plain(input.file), stored), path);
+    FileDigest digest = digest_of_stream(*bytes);
+    digest.stored_hash = stored->digest();
+    return digest;
+  }
+  FileDigest digest = digest_of_stream(*open_bytes(path));
+  digest.stored_hash =
+      wrapping.empty() ? digest.hash : content_hashes({input.file}, memory_dir, 1).front();
+  return digest;
 }
 
 /// The memory of one path: what its file was like, the digest, and a checksum of both.
@@ -190,16 +224,20 @@ std::string digest_memory_text(const std::string& stamp, const FileDigest& diges
   return text + hex64(xxh3_64(text)) + "\n";
 }
 
-/// Where a file of this size is remembered; empty = nowhere.
+/// Where a file of this size is remembered; empty = nowhere, as where no folder can be made.
 fs::path memory_for(const FileStamp& stamp, const DigestSetting& setting) {
   if (setting.memory_dir.empty() || stamp.size < kWorthRemembering) return {};
-  make_cache_directory(setting.memory_dir);
-  return setting.memory_dir;
+  const auto refusal = refusal_of([&] { make_cache_directory(setting.memory_dir); });
+  return refusal.empty() ? setting.memory_dir : fs::path();
 }
 
-fs::path digest_memory_path(const fs::path& memory_dir, const std::string& path) {
-  const std::string absolute = fs::absolute(path).lexically_normal().string();
-  return memory_dir / (hex64(xxh3_64(absolute + "\n" + wrapping_of(path))) + ".digest");
+/// A path, and how it is packed.
+std::string digest_name(const std::string& path) {
+  return fs::absolute(path).lexically_normal().string() + "\n" + wrapping_of(path);
+}
+
+fs::path digest_memory_path(const fs::path& memory_dir, const std::string& name) {
+  return memory_dir / (hex64(xxh3_64(name)) + ".digest");
 }
 
 /// Nothing where none is remembered of this stamp: then the file is read.
@@ -322,22 +360,29 @@ FileDigest digest_from_json(const nlohmann::json& json) {
 FileDigest digest_of(const std::string& path, const DigestSetting& setting) {
   const fs::path file = parse_input_path(path).file;
   const FileStamp stamp = file_stamp(file);
+  const std::string name = digest_name(path);
+  if (auto known = StartMemory::find(name, stamp)) return std::move(*known);
   const fs::path memory_dir = memory_for(stamp, setting);
-  const fs::path memory = memory_dir.empty() ? fs::path() : digest_memory_path(memory_dir, path);
+  const fs::path memory = memory_dir.empty() ? fs::path() : digest_memory_path(memory_dir, name);
   if (!memory.empty()) {
-    if (const auto known = remembered_digest(memory, stamp_text(stamp))) return *known;
+    if (auto known = remembered_digest(memory, stamp_text(stamp))) {
+      StartMemory::put(name, stamp, *known);
+      return std::move(*known);
+    }
   }
-  FileDigest digest = read_digest(path);
-  if (wrapping_of(path).empty()) {
-    digest.stored_hash = digest.hash;
-    remember_hash(file, stamp, digest.stored_hash, memory_dir);
-  } else {
-    digest.stored_hash = content_hashes({file}, memory_dir, 1).front();
-  }
+  FileDigest digest = read_digest(path, memory_dir);
+  remember_hash(file, stamp, digest.stored_hash, memory_dir);
+  StartMemory::put(name, stamp, digest);
   if (!memory.empty() && is_settled(file, stamp)) {
-    write_file_atomic(memory, digest_memory_text(stamp_text(stamp), digest));
+    refusal_of([&] { write_file_atomic(memory, digest_memory_text(stamp_text(stamp), digest)); });
   }
   return digest;
+}
+
+uint64_t stored_hash_of(const std::string& path, const DigestSetting& setting) {
+  const fs::path file = parse_input_path(path).file;
+  const auto known = find_content_hash(file, memory_for(file_stamp(file), setting));
+  return known ? *known : digest_of(path, setting).stored_hash;
 }
 
 std::vector<FileDigest> digests_of(const std::vector<std::string>& paths,

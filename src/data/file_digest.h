@@ -47,9 +47,11 @@ struct DigestSetting {
   int64_t threads = 1;
 };
 
-/// The digest of what a path of `[data]` names. Reads it once; a compressed file twice. Throws as
+/// The digest of what a path of `[data]` names. Reads it once; an archive twice. Throws as
 /// open_bytes() does.
 FileDigest digest_of(const std::string& path, const DigestSetting& setting = {});
+/// FileDigest::stored_hash, by what is remembered of it, or of the digest that is made.
+uint64_t stored_hash_of(const std::string& path, const DigestSetting& setting);
 /// Of several files; of a path that stands there twice it is made once.
 std::vector<FileDigest> digests_of(const std::vector<std::string>& paths,
                                    const DigestSetting& setting);

@@ -11,6 +11,7 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "data/rank_batches.h"
+#include "data/start_memory.h"
 #include "distributed/agreement.h"
 #include "distributed/launch.h"
 #include "distributed/make_group.h"
@@ -271,6 +272,7 @@ train::TrainerSetup trainer_setup(const experiment::Experiment& experiment,
 
 int run_train(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
+  const data::StartMemory start_memory;
   const auto group = look_and_join(request);
   auto [folder, data, goes_on] = open_place(request, group);
   const at::Device device = prepare_process(experiment, group);

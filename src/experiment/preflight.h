@@ -11,7 +11,8 @@
 #include "experiment/load_experiment.h"
 
 /// What training would stop at before its first update, beyond what the configuration shows: found
-/// by the code that training uses, and without writing anything.
+/// by the code that training uses, and without writing anything but
+/// what the cache keeps of files for the start that follows.
 namespace stretto::experiment {
 
 /// The order in which training comes to them.
@@ -55,6 +56,9 @@ struct PreflightOptions {
   bool full = false;  ///< no limit: reads all of the text, trains the tokenizer, verifies weights
   /// What only this machine lacks is no stop: files, a GPU. It is named among what is unread.
   bool elsewhere = false;
+  /// What is read may be kept in the cache of `[data]`, for training that follows; else nothing is
+  /// written.
+  bool keeps = false;
 };
 
 /// How long a look may go on; it begins now.
@@ -64,6 +68,10 @@ class LookTime {
       : is_endless_(how.full), end_(std::chrono::steady_clock::now() + how.limit) {}
 
   bool is_endless() const { return is_endless_; }
+  /// The limit as a point in time.
+  std::chrono::steady_clock::time_point end() const {
+    return is_endless_ ? std::chrono::steady_clock::time_point::max() : end_;
+  }
   bool is_left() const { return is_endless_ || std::chrono::steady_clock::now() < end_; }
   /// Until the limit; less than 0 behind it.
   std::chrono::milliseconds left() const {
@@ -115,7 +123,8 @@ struct EngineLooks {
 /// Nothing is tokenised, trained or computed. What takes longer than the limit is found later,
 /// where the files are read to their end.
 void require_sound_start(const LoadedExperiment& experiment, const EngineLooks& engine,
-                         const PreflightOptions& how = {.limit = std::chrono::seconds(3)});
+                         const PreflightOptions& how = {.limit = std::chrono::seconds(3),
+                                                        .keeps = true});
 
 /// Runs `look` and notes the Error at which training would stop.
 template <class Look>

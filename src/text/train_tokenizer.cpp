@@ -1,5 +1,9 @@
 #include "text/train_tokenizer.h"
 
+#include <functional>
+#include <map>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -11,30 +15,52 @@
 namespace stretto::text {
 namespace {
 
+/// Counts words of which a text has most many times: each is a string once. The sorted map, whose
+/// order merges depend on, is made of what is there at the end.
+class WordCounter {
+ public:
+  void add(std::string_view word) {
+    const auto found = counts_.find(word);
+    if (found != counts_.end()) {
+      ++found->second;
+    } else {
+      counts_.emplace(word, 1);
+    }
+  }
+  std::map<std::string, int64_t> sorted() const { return {counts_.begin(), counts_.end()}; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
+  };
+  std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> counts_;
+};
+
 WordCounts bert_words(const std::vector<std::string>& lines, bool lowercase) {
   const BertNormalizer normalizer({.lowercase = lowercase});
-  WordCounts counts;
+  WordCounter counts;
   NormalizedText normalized;
   std::vector<ByteRange> words;
   for (const std::string& line : lines) {
     normalizer.normalize(line, false, normalized);
     words.clear();
     split_at_punctuation(normalized.text, words);
-    for (const ByteRange& word : words) ++counts[std::string(word.of(normalized.text))];
+    for (const ByteRange& word : words) counts.add(word.of(normalized.text));
   }
-  return counts;
+  return counts.sorted();
 }
 
 WordCounts byte_words(const std::vector<std::string>& lines) {
-  std::map<std::string, int64_t> raw;
+  WordCounter raw;
   std::vector<ByteRange> words;
   for (const std::string& line : lines) {
     words.clear();
     split_by_class(line, words);
-    for (const ByteRange& word : words) ++raw[std::string(word.of(line))];
+    for (const ByteRange& word : words) raw.add(word.of(line));
   }
   WordCounts counts;
-  for (const auto& [word, count] : raw) {
+  for (const auto& [word, count] : raw.sorted()) {
     std::string spelt;
     for (const char byte : word) spelt += byte_alphabet()[static_cast<unsigned char>(byte)];
     counts[spelt] = count;

@@ -140,6 +140,10 @@ TEST(Text, Utf8IsCheckedAsTheStandardSays) {
   for (const char* bad :
        {"\x80", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xC3", "\xE2\x82",
         "\xF0\x80\x80\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "ab\xFF", "\xE2\x28\xA1"}) {
+    for (size_t before = 0; before < 17; ++before) {
+      const std::string text = std::string(before, 'x') + bad + "twelve bytes";
+      EXPECT_FALSE(is_valid_utf8(text)) << printable(text);
+    }
     EXPECT_FALSE(is_valid_utf8(bad)) << printable(bad);
   }
 }

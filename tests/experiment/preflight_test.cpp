@@ -205,8 +205,10 @@ class TextPreflight : public PreflightTest {
   }
 
   void describe(const std::string& task, const std::string& train) {
-    config = folder.write("my.toml", "[task]\nname = \"" + task + "\"\n[data]\ntrain = [\"" +
-                                         train + "\"]\n[train]\nmax_steps = 9000\n");
+    config = folder.write("my.toml",
+                          "[task]\nname = \"" + task + "\"\n[data]\ntrain = [\"" + train + "\"]\n" +
+                              (task == "text_classification" ? "cache_dir = \"cache\"\n" : "") +
+                              "[train]\nmax_steps = 9000\n");
   }
 };
 

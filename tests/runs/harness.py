@@ -128,8 +128,12 @@ class Lab:
     def train(self, run, *overrides, env=None, timeout=120):
         return self.run(self.command(run, *overrides), env=env, timeout=timeout)
 
+    def environment(self):
+        """What runs here, with a user's cache of its own where no test names one."""
+        return {"STRETTO_CACHE": str(self.root / "user_cache"), **os.environ}
+
     def run(self, command, env=None, timeout=120, input=None):
-        return subprocess.run(command, env={**os.environ, **(env or {})}, timeout=timeout, input=input,
+        return subprocess.run(command, env={**self.environment(), **(env or {})}, timeout=timeout, input=input,
                               stdin=None if input is not None else subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -154,7 +158,7 @@ class Lab:
     def train_and_kill(self, run, when, *overrides, signal_number=signal.SIGKILL):
         """Starts training and sends a signal after so many seconds, or as soon as `when()` holds; the exit code."""
         process = subprocess.Popen(self.command(run, *overrides), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                   stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL, env=self.environment())
         if callable(when):
             wait_for(lambda: when() or process.poll() is not None, "the moment of the signal", process)
         else:

@@ -62,6 +62,10 @@ std::vector<std::string> split_at(std::string_view text, std::string_view separa
 
 }  // namespace
 
+LabelledFormat format_of(const std::string& path, const LabelledColumns& columns) {
+  return columns.format == LabelledFormat::kByEnding ? format_by_ending(path) : columns.format;
+}
+
 LabelledReader::LabelledReader(const std::string& path, const LabelledColumns& columns,
                                BadSamples* bad)
     : LabelledReader(open_bytes(path), path, columns, bad) {}
@@ -72,8 +76,7 @@ LabelledReader::LabelledReader(std::unique_ptr<ByteStream> bytes, const std::str
       name_(name),
       own_bad_(bad == nullptr ? std::make_unique<BadSamples>(columns.bad_samples) : nullptr),
       bad_(bad == nullptr ? own_bad_.get() : bad) {
-  const bool by_ending = columns.format == LabelledFormat::kByEnding;
-  const auto format = by_ending ? format_by_ending(name) : columns.format;
+  const auto format = format_of(name, columns);
   if (format == LabelledFormat::kLabelFirst) columns_.text2.clear();
   has_labels_ = format == LabelledFormat::kLabelFirst || !columns.label.empty();
   rows_ = open_rows(LineReader(std::move(bytes), name), columns, format);

@@ -48,6 +48,10 @@ struct LabelledColumns {
   BadSampleRule bad_samples = {};  ///< for a reader that gets no BadSamples
 };
 
+/// The format of a file, by its ending where none is given. Throws Error(kUsage) where that tells
+/// none.
+LabelledFormat format_of(const std::string& path, const LabelledColumns& columns);
+
 /// One row.
 struct LabelledRow {
   std::string text, text2;

@@ -30,6 +30,7 @@ struct LabelledOptions {
   std::string truncation = "end";
   std::string truncated_text = "longest";
   double max_unknown = 0.2;
+  std::string cache_dir;
   int64_t prefetch = 8;
 
   static auto file_fields() {
@@ -136,6 +137,11 @@ struct LabelledOptions {
               "training refuses text of which a larger share of tokens is unknown; it warns above "
               "0.01",
               between(0, 1), {.change = Change::kFree}),
+        field(&O::cache_dir, "cache_dir",
+              "where texts and their tokens are kept for the next start; empty = stretto in the "
+              "user's cache folder",
+              any(), {.change = Change::kFree, .is_path = true})
+            .also_called({"cache", "dataset_cache_dir"}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
               between(1, 1024),
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "base/random.h"
 #include "base/text.h"
+#include "data/labelled/labelled_encoder.h"
 
 namespace stretto::data {
 namespace {
@@ -57,86 +55,14 @@ class LabelledTextLines : public text::LineSource {
   bool has_second_ = false;
 };
 
-template <class T>
-uint64_t hash_of(std::span<const T> values, uint64_t before) {
-  return mix64(before, xxh3_64(values.data(), values.size_bytes()));
+/// The numbers of a row's labels; none of a value.
+std::vector<int64_t> numbers_of(const LabelledRow& row, const Labels* labels) {
+  std::vector<int64_t> numbers;
+  for (const auto& name : row.labels) {
+    if (labels != nullptr) numbers.push_back(*labels->find(name));
+  }
+  return numbers;
 }
-
-/// Encodes rows into a set.
-class SetBuilder {
- public:
-  SetBuilder(const LabelledOptions& options, const text::Tokenizer& tokenizer, const Labels* labels)
-      : labels_(labels),
-        pairs_(!options.text2.empty()),
-        unknown_(tokenizer.specials().unk),
-        encoder_(tokenizer, text_bound_of(options)) {
-    set_.samples = text_batch();
-    if (labels_ == nullptr) {
-      set_.samples.columns.emplace_back(Ragged<float>{});
-    } else {
-      set_.samples.columns.emplace_back(PackedTokens{});
-    }
-  }
-
-  /// Throws a SampleError for an unknown label.
-  void require_labels(const LabelledRow& row, const LabelledReader& reader) const {
-    if (labels_ == nullptr) return;
-    try {
-      for (const auto& name : row.labels) labels_->number_of(name, reader.place(row));
-    } catch (const Error& error) {
-      throw SampleError::of(error, reader.name());
-    }
-  }
-
-  /// @param row  whose labels are known
-  void add(const LabelledRow& row) {
-    const auto text = pairs_ ? encoder_.encode(row.text, row.text2) : encoder_.encode(row.text);
-    set_.samples.sample_ids.push_back(set_.size());
-    tokens(set_.samples).append(text.ids);
-    segments(set_.samples).append(text.segments);
-    set_.hash = hash_of<int64_t>(text.ids, set_.hash);
-    set_.hash = hash_of<int64_t>(text.segments, set_.hash);
-    for (const int64_t id : text.ids) set_.unknown += id == unknown_ && unknown_ >= 0 ? 1 : 0;
-    set_.cut_samples += text.num_cut > 0 ? 1 : 0;
-    set_.cut_tokens += text.num_cut;
-    if (labels_ == nullptr) {
-      add_value(static_cast<float>(row.value));
-    } else {
-      add_labels(row);
-    }
-  }
-
-  void keep(LabelledRow row) { set_.rows.push_back(std::move(row)); }
-  void look_at_header(const LabelledReader& reader) {
-    const auto header = reader.header_as_row();
-    const auto is_label = [&](const std::string& name) { return labels_->find(name).has_value(); };
-    if (is_sample(header, is_label)) set_.samples_as_header.push_back(reader.place(*header));
-  }
-  void add_skipped(int64_t count) { set_.skipped += count; }
-  LabelledSet take(const BadSamples& bad) {
-    set_.bad = bad.left_out();
-    return std::move(set_);
-  }
-
- private:
-  void add_value(float value) {
-    set_.samples.column<float>(kLabelColumn).append(std::vector<float>{value});
-    set_.hash = hash_of<float>({&value, 1}, set_.hash);
-  }
-
-  void add_labels(const LabelledRow& row) {
-    std::vector<int64_t> numbers;
-    for (const auto& name : row.labels) numbers.push_back(*labels_->find(name));
-    set_.hash = hash_of<int64_t>(numbers, set_.hash);
-    set_.samples.column<int64_t>(kLabelColumn).append(numbers);
-  }
-
-  const Labels* labels_;
-  const bool pairs_;
-  const int64_t unknown_;
-  const text::TextEncoder encoder_;
-  LabelledSet set_;
-};
 
 [[noreturn]] void throw_none_left(std::span<const std::string> paths, const LeftOut& bad) {
   throw Error(ExitCode::kBadData,
@@ -173,24 +99,24 @@ text::TextBound text_bound_of(const LabelledOptions& options) {
           .pairs = !options.text2.empty()};
 }
 
-std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_texts) {
-  if (num_texts != nullptr) *num_texts = 0;
-  if (options.is_regression()) return std::nullopt;
-  if (!options.labels.empty()) return Labels::given(options.labels);
-  std::unordered_set<std::string> occurring;
-  const auto columns = columns_of(options);
-  BadSamples bad(columns.bad_samples);
-  for (const auto& path : options.train) {
-    LabelledReader reader(path, columns, &bad);
-    for (LabelledRow row; reader.next(row);) {
-      occurring.insert(row.labels.begin(), row.labels.end());
-      if (num_texts != nullptr) ++*num_texts;
-    }
-  }
-  return Labels::sorted({occurring.begin(), occurring.end()});
+bool finds_labels(const LabelledOptions& options) {
+  return !options.is_regression() && options.labels.empty();
 }
 
-std::unique_ptr<text::LineSource> open_labelled_texts(const LabelledOptions& options) {
+std::optional<Labels> labels_of(const LabelledOptions& options, const LabelledFacts* training) {
+  if (options.is_regression()) return std::nullopt;
+  if (!options.labels.empty()) return Labels::given(options.labels);
+  return Labels::sorted(training->labels);
+}
+
+std::optional<Labels> find_labels(const LabelledOptions& options) {
+  if (!finds_labels(options)) return labels_of(options, nullptr);
+  LabelledFacts facts;
+  scan_labelled({.paths = options.train, .columns = columns_of(options)}, {}, facts);
+  return labels_of(options, &facts);
+}
+
+std::unique_ptr<text::LineSource> open_labelled_lines(const LabelledOptions& options) {
   return std::make_unique<LabelledTextLines>(options);
 }
 
@@ -203,32 +129,47 @@ std::string sample_as_header_text(const std::string& place) {
   return place + " looks like a sample, not like a header, and is not read";
 }
 
+Batch empty_labelled_batch(bool has_values) {
+  Batch batch = text_batch();
+  if (has_values) {
+    batch.columns.emplace_back(Ragged<float>{});
+  } else {
+    batch.columns.emplace_back(PackedTokens{});
+  }
+  return batch;
+}
+
+void add_facts(const LabelledInput& input, const LabelledFacts& facts, const Labels* labels,
+               LabelledCounts& counts) {
+  if (facts.rows == 0 && facts.left_out.count > 0) throw_none_left(input.paths, facts.left_out);
+  counts.bad = facts.left_out;
+  counts.skipped = facts.skipped;
+  const auto is_label = [&](const std::string& name) { return labels->find(name).has_value(); };
+  for (const auto& header : facts.headers) {
+    if (is_sample(header.row, is_label)) {
+      counts.samples_as_header.push_back(place_of(input, header));
+    }
+  }
+}
+
 LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
                               const text::Tokenizer& tokenizer, const Labels* labels,
                               KeepTexts keep) {
-  SetBuilder builder(options, tokenizer, labels);
-  const auto columns = columns_of(options);
-  BadSamples bad(columns.bad_samples);
-  int64_t num_samples = 0;
-  for (const auto& path : paths) {
-    LabelledReader reader(path, columns, &bad);
-    for (LabelledRow row; reader.next(row);) {
-      try {
-        builder.require_labels(row, reader);
-      } catch (const SampleError& error) {
-        bad.add(error);
-        continue;
-      }
-      if (bad.is_stopping()) continue;  // to encode takes longer than to read
-      builder.add(row);
-      ++num_samples;
-      if (keep == KeepTexts::kYes) builder.keep(std::move(row));
-    }
-    builder.look_at_header(reader);
-    builder.add_skipped(reader.num_skipped());
-  }
-  if (num_samples == 0 && bad.left_out().count > 0) throw_none_left(paths, bad.left_out());
-  return builder.take(bad);
+  const LabelledInput input{
+      .paths = {paths.begin(), paths.end()}, .columns = columns_of(options), .labels = labels};
+  LabelledSet set;
+  set.samples = empty_labelled_batch(labels == nullptr);
+  LabelledEncoder encoder(options, tokenizer, labels, [&](const EncodedSample& sample) {
+    append_sample(sample, labels == nullptr, set.samples);
+  });
+  LabelledFacts facts;
+  scan_labelled(input, {}, facts, [&](size_t, const LabelledRow& row, std::span<const uint32_t>) {
+    encoder.add(row.text, row.text2, numbers_of(row, labels), row.value);
+    if (keep == KeepTexts::kYes) set.rows.push_back(row);
+  });
+  static_cast<LabelledCounts&>(set) = encoder.finish();
+  add_facts(input, facts, labels, set);
+  return set;
 }
 
 std::string labels_to_json(const Labels* labels) {

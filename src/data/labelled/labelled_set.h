@@ -10,6 +10,7 @@
 
 #include "data/labelled/labelled_file.h"
 #include "data/labelled/labelled_options.h"
+#include "data/labelled/labelled_scan.h"
 #include "data/labelled/labels.h"
 #include "data/text_columns.h"
 #include "text/encoded_text.h"
@@ -26,12 +27,16 @@ text::TextBound text_bound_of(const LabelledOptions& options);
 
 /// The labels of a run: `data.labels`, else those of the training files, in the order of
 /// Labels::sorted(). Nothing of regression. Throws as LabelledReader and Labels do.
-/// @param num_texts  gets how many texts were read, 0 of `data.labels`
-std::optional<Labels> find_labels(const LabelledOptions& options, int64_t* num_texts = nullptr);
+/// Reads the files, for a look that keeps nothing.
+std::optional<Labels> find_labels(const LabelledOptions& options);
+/// The same of what was found in the training files; null where labels are listed, or numbers.
+std::optional<Labels> labels_of(const LabelledOptions& options, const LabelledFacts* training);
+/// Whether labels are those of the training files.
+bool finds_labels(const LabelledOptions& options);
 
 /// Each text of the training files, and each second text, as one line: what a tokenizer is trained
-/// on.
-std::unique_ptr<text::LineSource> open_labelled_texts(const LabelledOptions& options);
+/// on. Reads the files, for a look that keeps nothing; training has lines_of().
+std::unique_ptr<text::LineSource> open_labelled_lines(const LabelledOptions& options);
 
 /// Whether a header looks like a sample: the data have its labels, too.
 /// @param header  LabelledReader::header_as_row()
@@ -42,21 +47,36 @@ std::string sample_as_header_text(const std::string& place);
 inline constexpr const char* kSampleAsHeaderAdvice =
     "data.header = false reads it, where the file has no header";
 
-/// Labelled texts in memory, encoded.
-struct LabelledSet {
-  Batch samples;  ///< whose ids are their places; all columns
-  /// The texts themselves, if they were asked for.
-  std::vector<LabelledRow> rows;
+/// What is counted of encoded texts.
+struct LabelledCounts {
   uint64_t hash = 0;  ///< of ids, segments and labels
   int64_t unknown = 0, cut_samples = 0, cut_tokens = 0, skipped = 0;
   LeftOut bad;                                 ///< by `data.bad_samples`
   std::vector<std::string> samples_as_header;  ///< "a.tsv:1", by is_sample()
+};
+
+/// Labelled texts in memory, encoded.
+struct LabelledSet : LabelledCounts {
+  Batch samples;  ///< whose ids are their places; all columns
+  /// The texts themselves, if they were asked for.
+  std::vector<LabelledRow> rows;
 
   int64_t size() const { return samples.num_sequences(); }
 };
 
+/// Without samples, and with all columns. @param has_values  numbers in the place of labels
+Batch empty_labelled_batch(bool has_values);
+
 enum class KeepTexts : uint8_t { kNo, kYes };
 
+/// Takes what was found in files into what is told of the set. Throws Error(kBadData) where no
+/// sample is left of them.
+/// @param labels  null for numbers
+void add_facts(const LabelledInput& input, const LabelledFacts& facts, const Labels* labels,
+               LabelledCounts& counts);
+
+/// Reads files into memory, for a command that reads them once; training has
+/// data/labelled/labelled_samples.h.
 /// @param labels  null for numbers
 /// A row with a label that is not one of `labels` is a bad sample. Throws as LabelledReader does.
 LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,

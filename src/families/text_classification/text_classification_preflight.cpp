@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "data/bad_samples.h"
-#include "data/labelled/labelled_set.h"
+#include "data/labelled/labelled_samples.h"
 #include "families/text_classification/text_classification_options.h"
 #include "text/encoded_text.h"
 
@@ -32,7 +32,8 @@ class LabelledLook {
         data_(experiment.task.as<TextClassificationOptions>().data),
         loss_(experiment.task.as<TextClassificationOptions>().loss),
         known_(known),
-        time_(how) {}
+        time_(how),
+        keeps_(how.keeps) {}
 
   Preflight run() {
     if (is_reading_in_doubt(known_)) return {};
@@ -44,47 +45,44 @@ class LabelledLook {
   }
 
  private:
-  // Reads files to their end, or as far as the time allows. What `look` throws is a fault of its
-  // row. @return whether it came to the end
-  template <class Look>
-  bool read(const std::vector<std::string>& files, const std::string& key, const Look& look) {
-    const auto columns = data::columns_of(data_);
-    data::BadSamples bad(columns.bad_samples);
-    for (const auto& path : files) {
-      data::LabelledReader reader(path, columns, &bad);
-      const auto header = reader.header_as_row();
-      if (header) headers_.push_back({key, reader.place(*header), *header});
-      for (data::LabelledRow row; reader.next(row);) {
-        try {
-          look(row, reader.place(row));
-          names_.insert(row.labels.begin(), row.labels.end());
-        } catch (const Error& error) {
-          bad.add(data::SampleError::of(error, reader.name()));
-        }
-        if (time_.is_left()) continue;
-        bad.end_file();
-        found_.unread.push_back({key, path + " behind line " + std::to_string(row.line)});
-        return false;
+  // Reads files to their end, or as far as the time allows, as training does. What was seen of
+  // them counts even where it throws.
+  data::LabelledFacts read(const std::vector<std::string>& files, const std::string& key) {
+    const data::LabelledInput input{.paths = files,
+                                    .columns = data::columns_of(data_),
+                                    .labels = labels_ ? &*labels_ : nullptr};
+    const data::ReadBudget budget{.end = time_.end()};
+    data::LabelledFacts facts;
+    const auto take = [&] {
+      for (const auto& header : facts.headers) {
+        headers_.push_back({key, data::place_of(input, header), header.row});
       }
+      names_.insert(facts.labels.begin(), facts.labels.end());
+      if (!facts.unread.empty()) found_.unread.push_back({key, facts.unread});
+    };
+    try {
+      if (keeps_) {
+        data::open_labelled_texts(input, data::labelled_cache_of(data_), budget, facts);
+      } else {
+        data::scan_labelled(input, budget, facts);
+      }
+    } catch (...) {
+      take();
+      throw;
     }
-    return true;
+    take();
+    return facts;
   }
 
   void read_training() {
     const std::string key = "data.train";
     if (data_.train.empty() || config::is_unreliable(known_, key)) return;
-    int64_t rows = 0;
     note_stop(found_, Stage::kTraining, key, [&] {
       if (!data_.labels.empty()) labels_ = data::Labels::given(data_.labels);
-      const bool whole = read(data_.train, key, [&](const auto& row, const std::string& place) {
-        ++rows;
-        for (const auto& label : row.labels) {
-          if (labels_) labels_->number_of(label, place);
-        }
-      });
-      if (whole) found_.most_batches = most_batches(text_, rows);
-      if (!whole || labels_ || data_.is_regression()) return;
-      labels_ = data::Labels::sorted({names_.begin(), names_.end()});
+      const auto facts = read(data_.train, key);
+      if (!facts.unread.empty()) return;
+      found_.most_batches = most_batches(text_, facts.rows + facts.other_labels);
+      if (data::finds_labels(data_)) labels_ = data::labels_of(data_, &facts);
     });
     look_at_weights();
   }
@@ -112,13 +110,7 @@ class LabelledLook {
   void read_validation() {
     const std::string key = "data.valid";
     if (data_.valid.empty() || config::is_unreliable(known_, key)) return;
-    note_stop(found_, Stage::kValidation, key, [&] {
-      read(data_.valid, key, [&](const auto& row, const std::string& place) {
-        for (const auto& label : row.labels) {
-          if (labels_) labels_->number_of(label, place);
-        }
-      });
-    });
+    note_stop(found_, Stage::kValidation, key, [&] { read(data_.valid, key); });
     if (!labels_ && !data_.is_regression() && found_.stops.empty()) {
       found_.unread.push_back({"data.labels", "whether training has every label of validation"});
     }
@@ -145,6 +137,7 @@ class LabelledLook {
   const losses::LabelLossOptions& loss_;
   const std::vector<config::Problem>& known_;
   const LookTime time_;
+  const bool keeps_;
   std::optional<data::Labels> labels_;     ///< once all of them are known
   std::unordered_set<std::string> names_;  ///< labels of the rows that were read
   std::vector<Header> headers_;            ///< that may be samples

@@ -163,7 +163,7 @@ class TextClassificationRules final : public TextRules {
   }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    return data::open_labelled_texts(classification_of(experiment).data);
+    return data::open_labelled_lines(classification_of(experiment).data);
   }
 
   std::vector<ScoreName> scores(const Experiment& experiment) const override {

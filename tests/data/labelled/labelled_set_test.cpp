@@ -112,7 +112,7 @@ TEST_F(LabelledSetTest, LeavesOutBadRowsOfAllFiles) {
   EXPECT_EQ(set.bad.first[2].fault, ":2: an empty text");
   // The same rows are labels, and lines for a tokenizer.
   EXPECT_EQ(find_labels(options_)->names(), (std::vector<std::string>{"maybe", "no", "yes"}));
-  const auto lines = open_labelled_texts(options_);
+  const auto lines = open_labelled_lines(options_);
   int64_t count = 0;
   for (std::string line; lines->next(line);) ++count;
   EXPECT_EQ(count, 3);
@@ -171,7 +171,7 @@ TEST_F(LabelledSetTest, EachTextOfAPairIsALineForTheTokenizer) {
                     folder_.write("b.tsv", "a\tb\tlabel\nthree\tfour\tx\n")};
   options_.text = "a";
   options_.text2 = "b";
-  const auto lines = open_labelled_texts(options_);
+  const auto lines = open_labelled_lines(options_);
   std::vector<std::string> found;
   for (std::string line; lines->next(line);) found.push_back(line);
   EXPECT_EQ(found, (std::vector<std::string>{"one", "two", "three", "four"}));

@@ -35,11 +35,15 @@ void look_at_unknown_tokens(const experiment::CheckRequest& request,
 
 Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
   require_head(experiment.options);
-  const auto& rules = experiment::text_rules_of(experiment.options);
-  const auto lines = rules.training_text(experiment.options);
+  const auto lines = training_text(experiment.options);
   auto made = first_tokenizer(experiment, *lines);
-  rules.require_tokenizer(*made.tokenizer);
+  experiment::text_rules_of(experiment.options).require_tokenizer(*made.tokenizer);
   return std::move(made.assets);
+}
+
+std::unique_ptr<text::LineSource> TextFamily::training_text(
+    const experiment::Experiment& experiment) const {
+  return experiment::text_rules_of(experiment).training_text(experiment);
 }
 
 std::string TextFamily::memory_advice(MemoryUse use) const {

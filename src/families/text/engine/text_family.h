@@ -33,6 +33,10 @@ class TextFamily : public Family {
   virtual std::vector<std::string> output_names(const Assets& /*assets*/) const { return {}; }
 
  protected:
+  /// What a tokenizer of a new run is trained on: TextRules::training_text(), or what the family
+  /// has read of it already.
+  virtual std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const;
   /// The head of an experiment's model.
   /// @param assets  files of the run; null before there are any: sizes may then be any
   virtual TextHead head(const experiment::Experiment& experiment, const Assets* assets) const = 0;

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/labelled/labelled_samples.h"
 #include "data/length_batches.h"
-#include "data/samples_in_memory.h"
 #include "families/text_classification/text_classification_options.h"
 
 namespace stretto::tasks {
@@ -71,20 +71,20 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
       options_(classification_of(experiment)),
       labels_(std::move(labels)) {
   const auto& data = options_.data;
-  const auto read = [&](const std::vector<std::string>& files, data::KeepTexts keep) {
-    auto set = data::read_labelled_set(files, data, tokenizer(), this->labels(), keep);
-    samples_as_header_.insert(set.samples_as_header.begin(), set.samples_as_header.end());
-    return set;
+  const auto open = [&](const std::vector<std::string>& files) {
+    auto samples = data::open_labelled_samples(files, data, tokenizer(), this->labels());
+    const auto& headers = samples->counts().samples_as_header;
+    samples_as_header_.insert(headers.begin(), headers.end());
+    return samples;
   };
-  auto train = read(data.train, data::KeepTexts::kNo);
-  outputs_.emplace(options_, this->labels(),
-                   class_weights(options_, this->labels(), train.samples));
-  train_facts_ = facts_of("training text", train);
-  if (!data.valid.empty()) valid_ = read(data.valid, data::KeepTexts::kYes);
+  const auto train = open(data.train);
+  const auto train_labels = train->labels();
+  outputs_.emplace(options_, this->labels(), class_weights(options_, this->labels(), train_labels));
+  train_facts_ = facts_of("training text", train->counts(), train_labels, train->num_tokens());
+  if (!data.valid.empty()) valid_ = open(data.valid)->whole(data::KeepTexts::kYes);
   set_train_batches(data::make_length_batches(
-      std::make_shared<data::SamplesInMemory>(std::move(train.samples)),
-      {.max_rows = {data.max_tokens}, .max_samples = data.max_samples}, data::Shuffle::kEachEpoch,
-      static_cast<uint64_t>(experiment.run.seed)));
+      train, {.max_rows = {data.max_tokens}, .max_samples = data.max_samples},
+      data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed)));
 }
 
 std::vector<std::string> TextClassificationTask::statistics() const {
@@ -146,23 +146,22 @@ void warn_of_sample_as_header(const std::string& place) {
   log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
 }
 
-TextFacts TextClassificationTask::facts_of(const std::string& name,
-                                           const data::LabelledSet& set) const {
-  TextFacts facts{
-      .name = name,
-      .hash = set.hash,
-      .samples = set.size(),
-      .counts = {.tokens = data::tokens(set.samples).num_rows(), .unknown = set.unknown},
-      .cut_samples = set.cut_samples,
-      .cut_tokens = set.cut_tokens,
-      .left_out = set.bad};
+TextFacts TextClassificationTask::facts_of(const std::string& name, const data::LabelledCounts& set,
+                                           const data::Batch& samples, int64_t num_tokens) const {
+  TextFacts facts{.name = name,
+                  .hash = set.hash,
+                  .samples = samples.num_sequences(),
+                  .counts = {.tokens = num_tokens, .unknown = set.unknown},
+                  .cut_samples = set.cut_samples,
+                  .cut_tokens = set.cut_tokens,
+                  .left_out = set.bad};
   if (set.skipped > 0) {
     facts.more.emplace_back("left out", counted(set.skipped, "row") + " labelled " +
                                             printable(options_.data.skipped_label, 60));
   }
   if (labels() == nullptr) return facts;
   std::vector<int64_t> counts(static_cast<size_t>(labels()->size()));
-  for (const int64_t label : set.samples.column<int64_t>(kLabelColumn).values) {
+  for (const int64_t label : samples.column<int64_t>(kLabelColumn).values) {
     ++counts[static_cast<size_t>(label)];
   }
   constexpr size_t kMost = 20;
@@ -178,7 +177,10 @@ TextFacts TextClassificationTask::facts_of(const std::string& name,
 
 std::vector<TextFacts> TextClassificationTask::text_facts() const {
   std::vector<TextFacts> facts{*train_facts_};
-  if (valid_) facts.push_back(facts_of("validation text", *valid_));
+  if (valid_) {
+    facts.push_back(facts_of("validation text", *valid_, valid_->samples,
+                             data::tokens(valid_->samples).num_rows()));
+  }
   return facts;
 }
 

@@ -49,7 +49,9 @@ class TextClassificationTask : public TextTask {
   TextClassificationTask(const experiment::Experiment& experiment, const Assets& assets,
                          const CommandContext& context, std::optional<data::Labels> labels);
   const data::Labels* labels() const { return labels_ ? &*labels_ : nullptr; }
-  TextFacts facts_of(const std::string& name, const data::LabelledSet& set) const;
+  /// @param samples  whose labels are counted
+  TextFacts facts_of(const std::string& name, const data::LabelledCounts& set,
+                     const data::Batch& samples, int64_t num_tokens) const;
 
   const experiment::TextClassificationOptions options_;
   const std::optional<data::Labels> labels_;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "data/labelled/labelled_samples.h"
 #include "families/text/engine/text_family.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
@@ -55,10 +56,10 @@ void warn_of_labels_alike(const data::LabelledOptions& data, const data::Labels&
 // Another run's head means the labels in its own order: with the same labels that order is taken.
 std::optional<data::Labels> first_labels(const experiment::Experiment& experiment) {
   const auto& data = sections_of(experiment).data;
-  int64_t num_texts = 0;
-  auto own = data::find_labels(data, &num_texts);
+  const auto texts = data::finds_labels(data) ? data::open_training_texts(data) : nullptr;
+  auto own = data::labels_of(data, texts ? &texts->facts() : nullptr);
   if (!own) return own;
-  if (num_texts > 0) warn_of_wrong_column(sections_of(experiment), own->size(), num_texts);
+  if (texts) warn_of_wrong_column(sections_of(experiment), own->size(), texts->size());
   warn_of_labels_alike(data, *own);
   const auto others = labels_of_other_run(experiment);
   if (!others || others->names() == own->names()) return own;
@@ -108,6 +109,12 @@ class TextClassificationFamily : public TextFamily {
   }
 
  protected:
+  std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const override {
+    const auto& data = sections_of(experiment).data;
+    return data::lines_of([&data] { return data::open_training_texts(data); });
+  }
+
   TextHead head(const experiment::Experiment& experiment, const Assets* assets) const override {
     const auto& options = sections_of(experiment);
     if (assets != nullptr) return label_head_of_run(experiment, *assets);

@@ -43,6 +43,7 @@ class TextClassificationTest : public ::testing::Test {
     auto& own = sections();
     own.data.train = {folder_.write("train.tsv", rows(300, 1))};
     own.data.valid = {folder_.write("valid.tsv", rows(60, 2))};
+    own.data.cache_dir = (folder_ / "cache").string();
     own.data.max_text_tokens = 24;
     own.data.max_tokens = 240;
     own.tokenizer.vocab_size = 60;

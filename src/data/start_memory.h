@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/content_hash.h"
+#include "data/file_digest.h"
+
+namespace stretto::data {
+
+/// While one lives, this process remembers the digests and hashes that it makes of files, whatever
+/// the files' age: all that a start asks of a file is then told by one reading. A file whose stamp
+/// is another one is read again. Several may live at once; with the last one all is forgotten.
+class StartMemory {
+ public:
+  StartMemory();
+  ~StartMemory();
+  StartMemory(const StartMemory&) = delete;
+  StartMemory& operator=(const StartMemory&) = delete;
+
+  /// What was remembered under a name of a file with this stamp.
+  static std::optional<FileDigest> find(const std::string& name, const FileStamp& stamp);
+  /// Does nothing where none lives. @param stamp  from before the file was read
+  static void put(const std::string& name, const FileStamp& stamp, const FileDigest& digest);
+};
+
+}  // namespace stretto::data

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Files of labelled texts are read once: how often a start opens them, seen from outside, and what it makes of a cache.
+
+    tests/runs/data_once_test.py build/release/stretto [TEST...]
+"""
+import contextlib
+import ctypes
+import gzip
+import os
+import select
+import struct
+import threading
+
+from harness import Lab, check, compare, main
+
+CONFIG = """
+[run]
+seed = 3
+threads = 1
+device = "cpu"
+[task]
+name = "text_classification"
+[data]
+train = ["train.tsv"]
+valid = ["valid.tsv"]
+max_text_tokens = 24
+max_tokens = 160
+cache_dir = "cache"
+[tokenizer]
+vocab_size = 80
+[model]
+num_layers = 1
+d_model = 16
+num_heads = 2
+ffn_dim = 32
+max_positions = 40
+[optim]
+lr = 3e-3
+[schedule]
+warmup_steps = 2
+[train]
+max_steps = 4
+save_every = 2
+[eval]
+every = 2
+[report]
+every = 1
+tensorboard = false
+html = false
+"""
+NAMES = ("Anna", "Bela", "Jose", "Nora", "Peter")
+TOWNS = ("Oslo", "Turku", "Riga", "Lyon")
+IN_OPEN, IN_CLOSE = 0x20, 0x18
+
+
+def rows(count):
+    lines = ["text\tlabel\n"]
+    for i in range(count):
+        town = TOWNS[i * 7 % len(TOWNS)]
+        lines.append(f"{NAMES[i % len(NAMES)]} lives in {town}.\t{'north' if town != 'Lyon' else 'south'}\n")
+    return "".join(lines)
+
+
+@contextlib.contextmanager
+def lab_with_texts(stretto, config=CONFIG):
+    with Lab(stretto, config) as lab:
+        (lab.root / "train.tsv").write_text(rows(60))
+        (lab.root / "valid.tsv").write_text(rows(8))
+        yield lab
+
+
+class Opens:
+    """Counts how often a file is opened while this is entered; closing in between keeps the kernel from joining two."""
+
+    def __init__(self, path):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.path, self.count = path, 0
+
+    def __enter__(self):
+        self.events = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        check(self.events >= 0, "no inotify")
+        watch = self.libc.inotify_add_watch(self.events, os.fsencode(self.path), IN_OPEN | IN_CLOSE)
+        check(watch >= 0, f"cannot watch {self.path}")
+        self.stop = threading.Event()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+        return self
+
+    def read(self):
+        while True:
+            last = self.stop.is_set()
+            if select.select([self.events], [], [], 0.02)[0]:
+                content, at = os.read(self.events, 1 << 16), 0
+                while at < len(content):
+                    _, mask, _, length = struct.unpack_from("iIII", content, at)
+                    self.count += bool(mask & IN_OPEN)
+                    at += 16 + length
+            elif last:
+                return
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.reader.join()
+        os.close(self.events)
+
+
+def train(lab, run, *keys, **how):
+    result = lab.train(run, *keys, **how)
+    check(result.returncode == 0, f"{run}: exit code {result.returncode}: {result.stderr[-2000:]}")
+    return result.stderr
+
+
+def opens_of(lab, name, run, *keys):
+    with Opens(lab.root / name) as opens:
+        train(lab, run, *keys)
+    return opens.count
+
+
+def a_file_is_opened_twice_by_the_first_start_and_once_by_others(stretto):
+    with lab_with_texts(stretto) as lab:
+        for name in ("train.tsv", "valid.tsv"):
+            (lab.root / name).write_text((lab.root / name).read_text() + "Nora lives in Lyon.\tsouth\n")
+            check(opens_of(lab, name, "first_" + name) == 2, "the first start")
+            check(opens_of(lab, name, "second_" + name) == 1, "another run")
+            check(opens_of(lab, name, "first_" + name, "train.max_steps=6") == 1, "a run that goes on")
+
+
+def a_compressed_file_is_opened_as_often(stretto):
+    with lab_with_texts(stretto) as lab:
+        (lab.root / "train.tsv.gz").write_bytes(gzip.compress((lab.root / "train.tsv").read_bytes()))
+        key = f'data.train=["{lab.root}/train.tsv.gz"]'
+        check(opens_of(lab, "train.tsv.gz", "first", key) == 2, "the first start")
+        check(opens_of(lab, "train.tsv.gz", "second", key) == 1, "another run")
+        train(lab, "plain")
+        compare(lab, "plain", "second", "a compressed file")
+
+
+def updates_are_those_without_a_cache(stretto):
+    with lab_with_texts(stretto) as lab:
+        (lab.root / "file").write_text("")
+        said = train(lab, "none", f"data.cache_dir={lab.root}/file/cache")
+        check(said.count("set data.cache_dir to a folder where you may write") == 1, said)
+        for run in ("built", "found"):
+            check("data.cache_dir" not in train(lab, run), "a cache that is there is warned of")
+            compare(lab, "none", run, f"a cache that is {run}")
+
+
+def a_damaged_cache_is_made_again(stretto):
+    with lab_with_texts(stretto) as lab:
+        train(lab, "reference")
+        stores = [folder for folder in (lab.root / "cache").glob("*/") if folder.name != "hashes"]
+        check(len(stores) == 4, f"the test is stale: {stores}")  # texts and tokens of two files
+        for number, folder in enumerate(sorted(stores)):
+            path = folder / ("head.bin", "0.bin", "1.bin", "head.bin")[number]
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 1
+            path.write_bytes(bytes(content))
+            said = train(lab, f"flipped_{number}")
+            check(said.count("is damaged; it is made again from the text") <= 1, said)
+            compare(lab, "reference", f"flipped_{number}", f"a flipped bit in {path}")
+            check(path.read_bytes() != bytes(content), f"{path} is as it was")
+        for folder in stores:
+            check((folder.stat().st_mode & 0o777) == 0o700, f"{folder} is open to others")
+            for path in folder.glob("*.bin"):
+                path.write_bytes(path.read_bytes()[:8])  # half written
+        train(lab, "after")
+        compare(lab, "reference", "after", "a cache that is half written")
+        check(not list((lab.root / "cache").glob(".tmp*")), "half a cache was left behind")
+
+
+def a_changed_file_is_another_text(stretto):
+    with lab_with_texts(stretto) as lab:
+        train(lab, "before")
+        text = (lab.root / "train.tsv").read_text()
+        (lab.root / "train.tsv").write_text(text.replace("Anna lives in Oslo.\tnorth", "Anna lives in Oslo.\tsouth", 1))
+        train(lab, "changed")
+        hashes = [lab.events(run)[-1]["weights_hash"] for run in ("before", "changed")]
+        check(hashes[0] != hashes[1], "a changed label changes nothing")
+        (lab.root / "train.tsv").write_text(text)
+        train(lab, "back")
+        compare(lab, "before", "back", "the file of before")
+
+
+TESTS = (a_file_is_opened_twice_by_the_first_start_and_once_by_others, a_compressed_file_is_opened_as_often,
+         updates_are_those_without_a_cache, a_damaged_cache_is_made_again, a_changed_file_is_another_text)
+
+if __name__ == "__main__":
+    main({test.__name__: test for test in TESTS})
