@@ -92,6 +92,15 @@ std::vector<std::string> forbidden_changes(const SearchPlan& stored, const Searc
   return lines;
 }
 
+void require_same_recipe(const SearchPlan& stored) {
+  const auto lines = forbidden_recipe_changes(stored, recipe_on_disk(stored));
+  if (lines.empty()) return;
+  throw Error(
+      ExitCode::kUsage,
+      stored.options.search.config + " was changed during the search:\n  " + join(lines, "\n  "),
+      "give it the old values, and the same command goes on; or search into another folder");
+}
+
 void require_may_go_on(const std::string& directory, const SearchPlan& stored,
                        const SearchPlan& now) {
   const auto lines = forbidden_changes(stored, now);

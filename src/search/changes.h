@@ -18,7 +18,11 @@ std::vector<std::string> forbidden_changes(const SearchPlan& stored, const Searc
 /// Those of the configuration alone, `now` resolved as `stored.recipe` is.
 std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored, const std::string& now);
 
-/// Throws Error(kUsage) with all of them.
+/// Throws Error(kUsage) when the configuration on the disk has such a change: each training reads
+/// the file, and so would those that come later read another one.
+void require_same_recipe(const SearchPlan& stored);
+
+/// Throws Error(kUsage) with all of forbidden_changes().
 void require_may_go_on(const std::string& directory, const SearchPlan& stored,
                        const SearchPlan& now);
 

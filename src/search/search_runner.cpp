@@ -10,19 +10,12 @@
 #include "base/text.h"
 #include "search/changes.h"
 #include "search/search_files.h"
-#include "search/space_check.h"
 #include "search/trial_folder.h"
-#include "search/watched_trial.h"
 
 namespace stretto::search {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
-
-constexpr double kPageSeconds = 10;  // between two writings of search.html
-constexpr double kPatience = 300;    // for trials that save before the search leaves
-constexpr int kCannotStart = 127;
 
 // The same training would end in the same way.
 bool is_final(int code) {
@@ -31,18 +24,6 @@ bool is_final(int code) {
     if (code == static_cast<int>(one)) return true;
   }
   return false;
-}
-
-// No fault of the trial, and every other one would meet it.
-bool ends_the_search(int code) {
-  return code == static_cast<int>(ExitCode::kIo) || code == kCannotStart;
-}
-
-// Of a trial on another host: what ssh, a shell, the watcher or a host that goes down say.
-bool says_that_host_failed(int code) {
-  constexpr int kNoConnection = 255;
-  return code == kNoConnection || code == kHostCannotRun || ends_the_search(code) ||
-         code == static_cast<int>(ExitCode::kInterrupted);
 }
 
 // Once for a trial: it would come no further at its next rungs either.
@@ -59,13 +40,37 @@ void tell_early_end(const Trial& trial) {
             "come further");
 }
 
+Places places_of(const RunnerSetup& setup) {
+  const auto& options = setup.plan.options.search;
+  auto hosts = setup.hosts;
+  if (hosts.empty()) {
+    const int64_t slots = options.slots > 0 ? options.slots : setup.cores;
+    hosts.push_back({.slots = std::max(slots, options.slots_per_trial), .gpus = setup.gpus});
+  }
+  Places places(std::move(hosts),
+                {.slots = options.slots_per_trial, .gpus = options.gpus_per_trial},
+                setup.host_pause);
+  if (places.capacity() == 0) {
+    throw Error(ExitCode::kUsage,
+                "search.gpus_per_trial: " + counted(options.gpus_per_trial, "GPU") +
+                    " for a trial, but this machine has " + std::to_string(setup.gpus.size()),
+                "0 lets trials share the device of the configuration");
+  }
+  return places;
+}
+
 }  // namespace
 
 SearchRunner::SearchRunner(RunnerSetup setup)
     : setup_(std::move(setup)),
       lock_(lock_search(setup_.directory)),
-      places_(make_places()),
-      data_(setup_.directory, setup_.accept_data) {
+      pool_(places_of(setup_), {.command = setup_.command,
+                                .remote = {.shell = setup_.plan.options.search.remote_shell,
+                                           .watcher = setup_.watcher},
+                                .tick = setup_.tick}),
+      data_(setup_.directory, setup_.accept_data),
+      points_(setup_.points_place),
+      output_(setup_.directory, setup_.shown) {
   log::open_file(setup_.directory / "log.txt");
   open_journal();
 }
@@ -116,27 +121,8 @@ void SearchRunner::tell_plan() const {
   }
 }
 
-Places SearchRunner::make_places() const {
-  const auto& options = setup_.plan.options.search;
-  auto hosts = setup_.hosts;
-  if (hosts.empty()) {
-    const int64_t slots = options.slots > 0 ? options.slots : setup_.cores;
-    hosts.push_back({.slots = std::max(slots, options.slots_per_trial), .gpus = setup_.gpus});
-  }
-  Places places(std::move(hosts),
-                {.slots = options.slots_per_trial, .gpus = options.gpus_per_trial},
-                setup_.host_pause);
-  if (places.capacity() == 0) {
-    throw Error(ExitCode::kUsage,
-                "search.gpus_per_trial: " + counted(options.gpus_per_trial, "GPU") +
-                    " for a trial, but this machine has " + std::to_string(setup_.gpus.size()),
-                "0 lets trials share the device of the configuration");
-  }
-  return places;
-}
-
 bool SearchRunner::in_order() const {
-  return state_->plan().options.search.deterministic || capacity() == 1;
+  return state_->plan().options.search.deterministic || pool_.capacity() == 1;
 }
 
 double SearchRunner::clock() const {
@@ -160,33 +146,17 @@ void SearchRunner::go_on_with_running() {
   }
 }
 
-// Behind jobs that were begun before it: results may be taken in that order.
 void SearchRunner::start(const Job& job) {
   pruned_.erase(job.trial);
-  const auto& running = state_->running();
-  const auto age = [&](const Job& one) { return std::find(running.begin(), running.end(), one); };
-  const auto later = std::find_if(pending_.begin(), pending_.end(),
-                                  [&](const Job& other) { return age(job) < age(other); });
-  pending_.insert(later, job);
+  pool_.add(job, state_->running());
 }
 
-void SearchRunner::place_pending() {
-  while (!pending_.empty()) {
-    const auto place = places_.take(Clock::now());
-    if (!place) return;
-    const Job job = pending_.front();
-    pending_.erase(pending_.begin());
-    launch(job, *place);
-  }
-}
-
-void SearchRunner::launch(const Job& job, Places::Place place) {
-  require_same_recipe();
+TrialRun SearchRunner::run_of(const Job& job, const Host& host) {
+  require_same_recipe(state_->plan());
   const auto& plan = setup_.plan;
   const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
   data_.require(plan, trial.point);
-  const Host& host = places_.host(place);
-  if (places_.hosts().size() > 1) {
+  if (pool_.num_hosts() > 1) {
     log::info("trial " + std::to_string(job.trial) + " trains on " + host.shown());
   }
   const fs::path folder = trial_directory(setup_.directory, job.trial);
@@ -195,34 +165,12 @@ void SearchRunner::launch(const Job& job, Places::Place place) {
     require_own_run(folder, experiment_of(plan, trial.point));
     resumed_.insert(job.trial);
   }
-  TrialRun run{.config = plan.options.search.config,
-               .overrides = overrides_of(plan, trial.point),
-               .directory = folder,
-               .until = job.until,
-               .threads = plan.options.search.slots_per_trial,
-               .gpus = place.gpus,
-               .accept_data = setup_.accept_data};
-  auto words = setup_.command(run);
-  auto process = std::make_unique<TrialProcess>(job, std::move(run), std::move(place));
-  if (host.is_here()) {
-    process->set_words(std::move(words));
-  } else {
-    process->set_remote_words(
-        {.shell = plan.options.search.remote_shell, .watcher = setup_.watcher}, host.name,
-        std::move(words));
-  }
-  processes_.push_back(std::move(process));
-}
-
-// Each training reads the file, and so would those that come later read another one.
-void SearchRunner::require_same_recipe() {
-  const auto lines = forbidden_recipe_changes(state_->plan(), recipe_on_disk(state_->plan()));
-  if (lines.empty()) return;
-  throw Error(
-      ExitCode::kUsage,
-      state_->plan().options.search.config + " was changed during the search:\n  " +
-          join(lines, "\n  "),
-      "give it the old values, and the same command goes on; or search into another folder");
+  return {.config = plan.options.search.config,
+          .overrides = overrides_of(plan, trial.point),
+          .directory = folder,
+          .until = job.until,
+          .threads = plan.options.search.slots_per_trial,
+          .accept_data = setup_.accept_data};
 }
 
 // Before anything else, so that a search whose data have changed does nothing.
@@ -230,60 +178,11 @@ void SearchRunner::require_same_data() {
   for (const auto& trial : state_->trials()) data_.require(setup_.plan, trial.point);
 }
 
-const std::optional<Sampler::Choice>& SearchRunner::next_point() {
-  if (has_looked_for_point_) return next_point_;
-  require_same_recipe();
-  const auto& plan = state_->plan();
-  next_point_.reset();
-  if (static_cast<int64_t>(state_->trials().size()) < plan.budget()) {
-    std::vector<Sampler::PassedOver> passed_over;
-    next_point_ = plan.sampler().next(
-        state_->known_points(), state_->num_enqueued(),
-        [this](const Point& point) { return is_sound(point); }, &passed_over);
-    tell_passed_over(passed_over);
-    if (!next_point_) {
-      const std::string refused = refusals_.text();
-      log::info("the space has no more points" + (refused.empty() ? "" : "; " + refused));
-    }
-  }
-  has_looked_for_point_ = true;
-  return next_point_;
-}
-
-// A grid is walked from its first point for each trial: what was refused is not read again.
-bool SearchRunner::is_sound(const Point& point) {
-  const auto& plan = state_->plan();
-  const std::string text = plan.space.text(point);
-  if (refused_.contains(text)) return false;
-  const std::string why = refusal_of(plan, point);
-  if (why.empty()) return true;
-  refused_.insert(text);
-  refusals_.add(text, why);
-  return false;
-}
-
-// The search goes on without them; whoever wrote them wants to know why.
-void SearchRunner::tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over) {
-  const auto& plan = state_->plan();
-  for (const auto& one : passed_over) {
-    if (!passed_over_.insert(one.number).second) continue;
-    std::string why = "it is not in the space any more";
-    if (one.reason == Sampler::PassedOver::Reason::kKnown) why = "a trial has it already";
-    if (one.reason == Sampler::PassedOver::Reason::kNotSound) {
-      why = "its configuration is not sound: " + refusal_of(plan, one.point);
-    }
-    const auto& points = plan.options.search.points;
-    log::warn(setup_.points_place + ": point " + std::to_string(one.number + 1) + " of " +
-              std::to_string(points.size()) + " is passed over, `" +
-              printable(points.at(one.number)) + "`: " + why);
-  }
-}
-
 void SearchRunner::fill_slots() {
-  while (state_->running().size() < capacity() && !is_time_up()) {
-    const auto begun = state_->next(next_point());
+  while (state_->running().size() < pool_.capacity() && !is_time_up()) {
+    const auto begun = state_->next(points_.next(*state_));
     if (!begun) return;
-    if (begun->job.begins) has_looked_for_point_ = false;
+    if (begun->job.begins) points_.taken();
     journal_->append(begun->entry);
     view_.began(*state_, begun->job);
     start(begun->job);
@@ -291,21 +190,8 @@ void SearchRunner::fill_slots() {
 }
 
 void SearchRunner::poll() {
-  std::vector<Ended> ended;
-  for (auto& process : processes_) {
-    const auto code = process->poll();
-    if (!code) continue;
-    if (is_fault_of_host(*process, *code)) {
-      move_elsewhere(*process, *code);
-    } else {
-      places_.give_back(process->place());
-      ended.push_back({process->job(), *code, *code == 0 ? "" : process->complaint()});
-    }
-    process.reset();
-  }
-  std::erase(processes_, nullptr);
-  for (const auto& one : ended) {
-    if (ends_the_search(one.code)) refuse(one);
+  for (const auto& one : pool_.poll(state_->running())) {
+    if (is_fault_of_machine(one.code)) refuse(one);
     refuse_changed_data(one);
     if (one.code == 0) {
       ended_.push_back(one);
@@ -317,29 +203,8 @@ void SearchRunner::poll() {
   }
 }
 
-bool SearchRunner::is_fault_of_host(const TrialProcess& process, int code) const {
-  return process.is_remote() && says_that_host_failed(code);
-}
-
-void SearchRunner::move_elsewhere(const TrialProcess& process, int code) {
-  const Job job = process.job();
-  const Host& host = places_.host(process.place());
-  const bool is_left_out = places_.give_back_failed(process.place(), Clock::now());
-  const auto last = process.last_line();
-  const std::string what = "host " + host.name + " failed: " +
-                           (last.empty() ? "exit code " + std::to_string(code) : last);
-  if (!places_.any_left()) {
-    throw Error(ExitCode::kPeerLost, "no host is left for trials; the last one was " + what,
-                "correct this, and the same command goes on");
-  }
-  log::warn(what + "; trial " + std::to_string(job.trial) +
-            " is tried again, elsewhere if possible" +
-            (is_left_out ? "; no further trial is tried on it" : ""));
-  start(job);
-}
-
 // Every other trial would meet it too.
-void SearchRunner::refuse(const Ended& ended) {
+void SearchRunner::refuse(const EndedJob& ended) {
   const fs::path output = trial_directory(setup_.directory, ended.job.trial) / "output.txt";
   throw Error(ExitCode::kIo,
               "trial " + std::to_string(ended.job.trial) + " cannot train: " +
@@ -348,7 +213,7 @@ void SearchRunner::refuse(const Ended& ended) {
 }
 
 // It would count as the worst, though the data are to blame.
-void SearchRunner::refuse_changed_data(const Ended& ended) {
+void SearchRunner::refuse_changed_data(const EndedJob& ended) {
   if (ended.code != static_cast<int>(ExitCode::kBadData)) return;
   if (ended.why.find(data::kDataHaveChanged) == std::string::npos) return;
   throw Error(ExitCode::kBadData,
@@ -364,7 +229,7 @@ bool SearchRunner::has_failed_for_good(const Job& job) const {
 }
 
 // A training that may be tried again is, at once: nobody else learns of the failure.
-void SearchRunner::note_failure(const Ended& ended) {
+void SearchRunner::note_failure(const EndedJob& ended) {
   journal_->append(state_->fail(ended.job, ended.code, ended.why));
   const bool for_good = has_failed_for_good(ended.job);
   view_.failed(*state_, ended.job, !for_good);
@@ -379,9 +244,9 @@ void SearchRunner::note_failure(const Ended& ended) {
 bool SearchRunner::take_result() {
   for (const Job& job : state_->running()) {
     const auto found = std::find_if(ended_.begin(), ended_.end(),
-                                    [&](const Ended& ended) { return ended.job == job; });
+                                    [&](const EndedJob& ended) { return ended.job == job; });
     if (found != ended_.end()) {
-      const Ended ended = *found;
+      const EndedJob ended = *found;
       ended_.erase(found);
       take(ended);
       return true;
@@ -401,7 +266,7 @@ Report SearchRunner::failure_of(const Job& job) const {
           .seconds = made.seconds};
 }
 
-void SearchRunner::take(const Ended& ended) {
+void SearchRunner::take(const EndedJob& ended) {
   const Job& job = ended.job;
   if (has_failed_for_good(job)) return report(job, failure_of(job));
   const auto& metric = state_->plan().metric;
@@ -441,7 +306,7 @@ void SearchRunner::report(const Job& job, const Report& report) {
   view_.reported(*state_, job);
   tell_early_end(state_->trials().at(static_cast<size_t>(job.trial)));
   prune(/*at_end=*/false);
-  write_files();
+  output_.write(*state_);
 }
 
 // What nobody goes on from takes the most room.
@@ -459,70 +324,10 @@ void SearchRunner::prune(bool at_end) {
   }
 }
 
-void SearchRunner::write_best() {
-  const auto best = state_->best();
-  if (!best) return;
-  const auto& report = state_->trials().at(static_cast<size_t>(*best)).reports.back();
-  const std::string which = std::to_string(*best) + " " + std::to_string(report.until) + " " +
-                            std::to_string(state_->trials().size());
-  if (which == best_written_) return;
-  try {
-    write_file_atomic(setup_.directory / "best.toml", best_toml(*state_, *best, setup_.shown));
-    best_written_ = which;
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kUsage) throw;
-    log::warn("best.toml cannot be written: " + error.message());
-  }
-}
-
-void SearchRunner::write_files() {
-  write_file_atomic(setup_.directory / "trials.jsonl", trials_jsonl(*state_));
-  write_best();
-  if (seconds_since(page_written_) >= kPageSeconds) write_page("running");
-}
-
-void SearchRunner::write_page(const char* status) {
-  page_written_ = Clock::now();
-  for (const auto& trial : state_->trials()) {
-    const size_t reports = trial.reports.size();
-    if (auto& known = curve_reports_[trial.id]; known != reports) {
-      known = reports;
-      curves_[trial.id] =
-          validations_of(trial_directory(setup_.directory, trial.id), state_->plan().metric);
-    }
-  }
-  const bool is_running = status == std::string_view("running");
-  const SearchPage page{.state = *state_,
-                        .curves = curves_,
-                        .title = fs::absolute(setup_.directory).lexically_normal().filename(),
-                        .status = status,
-                        .refresh_seconds = is_running ? static_cast<int>(kPageSeconds) : 0};
-  write_file_atomic(setup_.directory / "search.html", render_search_html(page));
-}
-
-// They save first.
-void SearchRunner::stop_processes() {
-  const auto has_ended = [](const std::unique_ptr<TrialProcess>& process) {
-    try {
-      return process->poll().has_value();
-    } catch (const Error&) {
-      return true;  // it never began
-    }
-  };
-  pending_.clear();
-  std::erase(processes_, nullptr);  // poll() may have been left halfway
-  for (auto& process : processes_) process->stop();
-  const auto asked = Clock::now();
-  while (!processes_.empty() && seconds_since(asked) < kPatience) {
-    std::erase_if(processes_, has_ended);
-    if (!processes_.empty()) std::this_thread::sleep_for(setup_.tick);
-  }
-}
-
 ExitCode SearchRunner::leave_interrupted() {
-  stop_processes();
+  pool_.stop();
   view_.finish();
-  write_page("stopped");
+  output_.write_page(*state_, "stopped");
   log::info("stopped; the same command goes on from there");
   return ExitCode::kInterrupted;
 }
@@ -547,8 +352,8 @@ ExitCode SearchRunner::finish() {
   const auto best = state_->best();
   if (!best) refuse_without_result();
   prune(/*at_end=*/true);
-  write_files();
-  write_page("finished");
+  output_.write(*state_);
+  output_.write_page(*state_, "finished");
   const auto& trial = state_->trials().at(static_cast<size_t>(*best));
   log::info(std::string(is_time_up() ? "search.max_hours reached" : "finished") + ": " +
             counted(static_cast<int64_t>(state_->trials().size()), "trial") +
@@ -571,7 +376,7 @@ ExitCode SearchRunner::run() {
       do {
         fill_slots();
       } while (take_result());
-      place_pending();
+      pool_.place([this](const Job& job, const Host& host) { return run_of(job, host); });
       view_.tick(*state_);
       if (signals.requested()) return leave_interrupted();
       if (state_->running().empty()) return finish();
@@ -579,7 +384,7 @@ ExitCode SearchRunner::run() {
       poll();
     }
   } catch (...) {
-    stop_processes();
+    pool_.stop();
     view_.finish();
     throw;
   }

@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "search/journal.h"
-#include "search/places.h"
 #include "search/search_folder.h"
-#include "search/search_html.h"
+#include "search/search_output.h"
 #include "search/search_state.h"
 #include "search/search_view.h"
 #include "search/trial_data.h"
-#include "search/trial_process.h"
+#include "search/trial_points.h"
+#include "search/trial_pool.h"
 
 namespace stretto::search {
 
@@ -48,8 +48,9 @@ struct RunnerSetup {
 /// with search.deterministic, results are taken in the order in which trainings began, and the
 /// table is a function of file, seed and number of slots.
 ///
-/// A host that cannot run trials is told. Its trials are tried on others, and nobody counts that as
-/// a failure of the trial. When no host is left, run() throws Error(kPeerLost).
+/// It drives the journal: the points (TrialPoints), the processes (TrialPool), the screen
+/// (SearchView) and the files (SearchOutput) are parts of their own. When no host is left for
+/// trials, run() throws Error(kPeerLost).
 class SearchRunner {
  public:
   /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
@@ -66,46 +67,27 @@ class SearchRunner {
   const SearchState& state() const { return *state_; }
 
  private:
-  struct Ended {
-    Job job;
-    int code = 0;
-    std::string why = {};
-  };
-
   void open_journal();
   void tell_plan() const;
-  Places make_places() const;
-  size_t capacity() const { return places_.capacity(); }
   bool in_order() const;
   void go_on_with_running();
   void start(const Job& job);
-  void place_pending();
-  void launch(const Job& job, Places::Place place);
-  void require_same_recipe();
+  TrialRun run_of(const Job& job, const Host& host);
   void require_same_data();
-  bool is_sound(const Point& point);
-  void tell_passed_over(const std::vector<Sampler::PassedOver>& passed_over);
-  const std::optional<Sampler::Choice>& next_point();
   void fill_slots();
   void poll();
-  bool is_fault_of_host(const TrialProcess& process, int code) const;
-  void move_elsewhere(const TrialProcess& process, int code);
   bool take_result();
-  void take(const Ended& ended);
+  void take(const EndedJob& ended);
   bool trains_again(const Job& job, const std::string& why);
-  void note_failure(const Ended& ended);
-  [[noreturn]] void refuse(const Ended& ended);
-  void refuse_changed_data(const Ended& ended);
-  void stop_processes();
+  void note_failure(const EndedJob& ended);
+  [[noreturn]] void refuse(const EndedJob& ended);
+  void refuse_changed_data(const EndedJob& ended);
   bool has_failed_for_good(const Job& job) const;
   Report failure_of(const Job& job) const;
   void report(const Job& job, const Report& report);
   bool is_time_up() const;
   double clock() const;
   void prune(bool at_end);
-  void write_files();
-  void write_best();
-  void write_page(const char* status);
   ExitCode leave_interrupted();
   ExitCode finish();
   [[noreturn]] void refuse_without_result() const;
@@ -115,26 +97,17 @@ class SearchRunner {
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<SearchState> state_;
   SearchView view_;
-  Places places_;
+  TrialPool pool_;
   TrialData data_;
-  std::vector<Job> pending_;  // that wait for a place, the oldest first
-  std::vector<std::unique_ptr<TrialProcess>> processes_;
-  std::vector<Ended> ended_;  // whose results were not taken
-  std::optional<Sampler::Choice> next_point_;
-  bool has_looked_for_point_ = false;  // next_point_ is that of the next trial
-  std::set<size_t> passed_over_;       // of search.points
-  std::set<std::string> refused_;      // points that a rule refused in this session
-  RefusedPoints refusals_;             // the same, counted
-  std::set<TrialId> pruned_;           // without checkpoints
-  std::set<TrialId> resumed_;          // whose process found a run in their folder
-  std::set<TrialId> ahead_;            // of the journal, which was told
+  TrialPoints points_;
+  SearchOutput output_;
+  std::vector<EndedJob> ended_;  // whose results were not taken
+  std::set<TrialId> pruned_;     // without checkpoints
+  std::set<TrialId> resumed_;    // whose process found a run in their folder
+  std::set<TrialId> ahead_;      // of the journal, which was told
   std::set<std::pair<TrialId, int64_t>> trained_again_;  // jobs, in this session
-  std::string best_written_;                             // which best.toml there is
   double clock_before_ = 0;                              // of earlier sessions
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point page_written_{};
-  TrialCurves curves_;                       // as search.html has them
-  std::map<TrialId, size_t> curve_reports_;  // of how many reports
 };
 
 }  // namespace stretto::search
