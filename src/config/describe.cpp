@@ -11,7 +11,7 @@
 namespace stretto::config {
 namespace {
 
-// Behind the type of a key, and behind its help in a row of the reference.
+// Behind the type of a key.
 const char* change_text(Change change) {
   switch (change) {
     case Change::kFixed:
@@ -21,19 +21,6 @@ const char* change_text(Change change) {
       return "may change when a run goes on";
     case Change::kReading:
       return "fixed for a run; eval and infer take another value";
-  }
-  return "";
-}
-
-const char* change_mark(Change change) {
-  switch (change) {
-    case Change::kFixed:
-      return "";
-    case Change::kFree:
-    case Change::kScoring:
-      return " *(free)*";
-    case Change::kReading:
-      return " *(free for eval and infer)*";
   }
   return "";
 }
@@ -63,12 +50,6 @@ std::string section_list(const Schema& defaults) {
   }
   return text +
          "\nBeside them `include = \"base.toml\"` at the top of a file reads another one first.\n";
-}
-
-std::string markdown_cell(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
-    text.insert(at, "\\");
-  return text;
 }
 
 // A part of a switch by its path, "model.encoder.lstm".
@@ -295,92 +276,6 @@ bool is_name_of_section(const Schema& schema, const std::string& name) {
               advice);
 }
 
-std::string markdown_rows(const Schema& schema, const std::string& section) {
-  std::string rows;
-  for (const auto& key : schema.keys) {
-    if (section_above(key.path) != section) continue;
-    const std::string readers = readers_text(key, schema);
-    rows += "| `" + last_name(key.path) + "` | " + type_name(key.value) + " | `" +
-            markdown_cell(value_text(key.value)) + "` | " + markdown_cell(range_text(key)) + " | " +
-            key.meta.unit + " | " + markdown_cell(key.help) +
-            (readers.empty() ? "" : " *(with " + readers + ")*") + change_mark(key.meta.change) +
-            " |\n";
-  }
-  if (rows.empty()) return "";
-  return "\n| key | type | default | range | unit | meaning |\n|---|---|---|---|---|---|\n" + rows;
-}
-
-// What stands inside a part stands below its heading.
-std::string heading(size_t level, const std::string& text) {
-  return "\n" + std::string(level, '#') + " " + text + "\n";
-}
-
-std::string markdown_list(const List& list, size_t level);
-std::string markdown_sections(const Schema& schema, const std::string& left_out, size_t level);
-
-std::string markdown_section(const Schema& schema, const Section& section, size_t level) {
-  const std::string name = "`" + schema.header(section) + "`";
-  std::string text = heading(level, name) + "\n" + section.help + "\n";
-  if (section.is_entry) {
-    text += "\nA list of tables: one block for each, at most " + std::to_string(kMostEntries) +
-            ", none by default. Overrides name an entry by its number, from 0.\n";
-  }
-  const Switch* parts = schema.find_switch(section.path);
-  if (parts == nullptr) return text + markdown_rows(schema, section.path);
-  Schema only_name;
-  only_name.keys.push_back(*schema.find(parts->name_key()));
-  text += markdown_rows(only_name, section.path);
-  const size_t of_part = parts->below.empty() ? level : level + 1, inside = of_part + 1;
-  for (const auto& part : parts->alternatives) {
-    text += heading(of_part, name + " with `name = \"" + part.name + "\"`") +
-            markdown_rows(*part.schema, section.path);
-    if (parts->below.empty()) {
-      text += markdown_sections(*part.schema, section.path, inside);
-      continue;
-    }
-    for (const auto& inner : part.schema->sections)
-      text += markdown_section(*part.schema, inner, inside);
-    for (const auto& list : part.schema->lists) text += markdown_list(list, inside);
-  }
-  return text;
-}
-
-// Sections of a part stand behind it.
-bool is_inside_a_part(const Schema& schema, const std::string& section) {
-  return std::any_of(schema.switches.begin(), schema.switches.end(), [&](const Switch& parts) {
-    return !parts.below.empty() && section.starts_with(parts.below + ".");
-  });
-}
-
-std::string top(const std::string& path) {
-  return path.substr(0, path.find('.'));
-}
-
-// Sections in their order; lists of tables stand behind the last section of their top one.
-std::string markdown_sections(const Schema& schema, const std::string& left_out, size_t level) {
-  std::string text;
-  for (size_t i = 0; i < schema.sections.size(); ++i) {
-    const std::string& path = schema.sections[i].path;
-    if (path != left_out && !is_inside_a_part(schema, path))
-      text += markdown_section(schema, schema.sections[i], level);
-    const bool is_last =
-        i + 1 == schema.sections.size() || top(schema.sections[i + 1].path) != top(path);
-    if (!is_last) continue;
-    for (const auto& list : schema.lists) {
-      const bool is_here = top(list.path) == top(path) && !is_inside_a_part(schema, list.path);
-      if (is_here) text += markdown_list(list, level);
-    }
-  }
-  for (const auto& list : schema.lists) {
-    if (list.path == top(list.path)) text += markdown_list(list, level);
-  }
-  return text;
-}
-
-std::string markdown_list(const List& list, size_t level) {
-  return markdown_sections(*list.entry, "", level);
-}
-
 // A path that leads through a part: behind "model.encoder.lstm" it is "cell".
 struct PathInPart {
   const Switch* parts = nullptr;  ///< nullptr = it leads through none
@@ -430,7 +325,7 @@ void refuse_of_other_parts(const PathInPart& path) {
     const bool is_section = theirs.find_section(path.rest) != nullptr ||
                             theirs.find_list(path.rest) != nullptr ||
                             find_part(theirs, path.rest) != nullptr;
-    const std::string section = top(path.rest);
+    const std::string section = path.rest.substr(0, path.rest.find('.'));
     const bool has_its_section = !is_section && path.part->schema->find_section(section) != nullptr;
     throw Error(
         ExitCode::kUsage,
@@ -490,25 +385,6 @@ std::string describe(const Schema& defaults, const std::string& typed) {
   const std::string once = section->is_entry ? ", a list of tables: one block for each" : "";
   return defaults.header(*section) + "  " + section->help + once + "\n\n" +
          blocks_below(defaults, name) + lists_below(defaults, name) + other_parts(defaults, name);
-}
-
-std::string reference_markdown(const Schema& defaults) {
-  std::string text =
-      "# Configuration reference\n\n"
-      "Generated by `stretto describe --markdown`; a test fails when it is stale. One TOML file is "
-      "one\n"
-      "experiment. `include = \"base.toml\"` (or a list) at the top reads other files first; later "
-      "values win.\n"
-      "Relative paths are relative to the file that states them. Keys marked *free* may change "
-      "when a run\n"
-      "goes on; another value of any other key is another experiment. Of a run, `eval` and `infer` "
-      "also take\n"
-      "other values of the keys marked *free for eval and infer*, which say how files are read. A "
-      "key marked\n"
-      "*with …* counts only while other keys have these values.\n";
-  const Switch* parts = defaults.root_switch();
-  const auto every_file = parts == nullptr ? defaults : with_part(defaults, *parts, nullptr);
-  return text + markdown_sections(every_file, "", 2);
 }
 
 }  // namespace stretto::config

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
-#include <span>
 #include <type_traits>
 #include <utility>
 
 #include "base/text.h"
 #include "config/shape.h"
-#include "config/suggest.h"
+#include "config/toml_entries.h"
 #include "config/toml_file.h"
+#include "config/toml_value.h"
+#include "config/unknown_names.h"
 #include "config/value_hints.h"
 
 namespace stretto::config {
@@ -19,71 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Keys of an unknown section that its one error answers; more have the same cause.
-constexpr size_t kMostMoved = 6;
-
-// "transformer, light_conv and dynamic_conv"
-std::string listed(const std::vector<std::string>& names) {
-  if (names.size() < 2) return join(names, "");
-  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
-}
-
-bool store(const toml::node& node, bool& target) {
-  const auto* value = node.as_boolean();
-  if (value != nullptr) target = value->get();
-  return value != nullptr;
-}
-
-bool store(const toml::node& node, int64_t& target) {
-  const auto* value = node.as_integer();
-  if (value != nullptr) target = value->get();
-  return value != nullptr;
-}
-
-// An integer is a number; a number is no integer.
-bool store(const toml::node& node, double& target) {
-  if (const auto* integer = node.as_integer()) {
-    target = static_cast<double>(integer->get());
-    return true;
-  }
-  const auto* value = node.as_floating_point();
-  if (value != nullptr) target = value->get();
-  return value != nullptr;
-}
-
-bool store(const toml::node& node, std::string& target) {
-  const auto* value = node.as_string();
-  if (value != nullptr) target = value->get();
-  return value != nullptr;
-}
-
-// A single value stands for a list of one.
-template <class T>
-bool store(const toml::node& node, std::vector<T>& target) {
-  std::vector<T> items;
-  T item{};
-  if (const auto* array = node.as_array()) {
-    for (const auto& element : *array) {
-      if (!store(element, item)) return false;
-      items.push_back(item);
-    }
-  } else {
-    if (!store(node, item)) return false;
-    items.push_back(item);
-  }
-  target = std::move(items);
-  return true;
-}
-
 /// Puts TOML into the schema's object and notes what is wrong.
 class Reader {
  public:
-  /// @param wrong_names  keys that name a part that there is not
+  /// @param wrong_names  see UnknownNames
   Reader(const Schema& schema, const Schema& defaults, std::set<std::string> wrong_names,
          std::vector<Problem>& problems)
       : schema_(schema),
         defaults_(defaults),
-        wrong_names_(std::move(wrong_names)),
+        unknown_names_(schema, defaults, std::move(wrong_names), problems),
         problems_(problems) {}
 
   /// Where a table stands: what its section is called, and what it was called.
@@ -196,18 +141,6 @@ class Reader {
     return result ? "more than one value" : printable(result.error().description(), 1000);
   }
 
-  using Entry = std::pair<const toml::key*, const toml::node*>;
-
-  // toml++ sorts a table by its keys; what is wrong is told line by line.
-  static std::vector<Entry> by_lines(const toml::table& table) {
-    std::vector<Entry> entries;
-    for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
-    std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-      return a.first->source().begin < b.first->source().begin;
-    });
-    return entries;
-  }
-
   template <class Node>
   static Place at(const Node& node, const Place& file) {
     Place place = file;
@@ -230,205 +163,11 @@ class Reader {
 
   void unknown(const std::string& path, const toml::node& node, const fs::path& base,
                const Place& place) {
-    // Each suggestion costs some time, and those that are not shown help nobody.
-    const bool answer = problems_.size() < kMostProblemsShown;
-    if (no_such_entry(path, place) || of_another_part(path, place)) return;
-    if (of_another_section(path, place)) return;
-    if (node.is_array_of_tables() && unknown_list(path, place, answer)) return;
-    if (const auto* inner = node.as_table())
-      return unknown_section(path, *inner, base, place, answer);
-    const Suggestion near = answer ? suggest_key(path, schema_) : Suggestion{};
-    problem(place, "unknown key `" + printable(path) + "`",
-            near.path.empty() ? no_key_hint(near, path) : key_hint(near), path, {near.path});
-  }
-
-  // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.
-  bool of_another_part(const std::string& path, const Place& place) {
-    const Switch* section = nullptr;
-    const auto owners = schema_.other_owners(path, &section);
-    if (owners.empty()) return false;
-    const std::string name_key = section->name_key(), chosen = schema_.chosen(*section);
-    if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
-    if (is_slip_) return true;  // its name came too late to be taken
-    const std::string what =
-        "`" + path + "` is a key of " + listed(owners) + ", and " + name_key + " is " + chosen;
-    const auto meant = same_leaf_below(path);
-    if (!meant.empty()) {
-      problem(place, what,
-              did_you_mean(meant) + " Otherwise set " + name_key + " = \"" + owners.front() + "\"",
-              path, meant);
-      return true;
-    }
-    if (const Suggestion near = suggest_other_name(path, schema_); !near.path.empty()) {
-      problem(place, what, key_hint(near), path, {near.path});
-      return true;
-    }
-    problem(place, what,
-            "leave it out, or set " + name_key + " = \"" + owners.front() +
-                "\"; `stretto describe " + schema_.without_numbers(section->section) + "." +
-                chosen + "` lists the keys of " + chosen,
-            path);
-    return true;
-  }
-
-  // Of `model.num_layers` it is `model.encoder.num_layers` and `model.decoder.num_layers`: keys of
-  // this name in the sections below. Entries of lists are none.
-  std::vector<std::string> same_leaf_below(const std::string& path) const {
-    const size_t dot = path.rfind('.');
-    if (dot == std::string::npos) return {};
-    std::vector<std::string> paths;
-    for (const auto& key : schema_.keys) {
-      const bool is_below =
-          key.path.starts_with(path.substr(0, dot + 1)) && key.path.ends_with(path.substr(dot));
-      if (is_below && schema_.list_above(key.path) == nullptr) paths.push_back(key.path);
-    }
-    return paths;
-  }
-
-  // "did you mean `model.encoder.num_layers` or `model.decoder.num_layers`? (integer, default 6)"
-  std::string did_you_mean(const std::vector<std::string>& paths) const {
-    std::vector<std::string> quoted;
-    std::set<std::string> summaries;
-    for (const auto& path : paths) {
-      quoted.push_back("`" + path + "`");
-      summaries.insert(key_summary(*schema_.find(path), defaults_));
-    }
-    const std::string hint = "did you mean " + join(quoted, " or ") + "?";
-    return summaries.size() == 1 ? hint + " (" + *summaries.begin() + ")" : hint;
-  }
-
-  // A key that parts of other sections have, `model.decoder.bidirectional`, or of the sections
-  // below, `model.bidirectional`. One whose part has it at present was meant, where there is one.
-  bool of_another_section(const std::string& path, const Place& place) {
-    const auto elsewhere = schema_.owners_elsewhere(path);
-    if (elsewhere.empty()) return false;
-    const auto has_it = [&](const Owners& owners) {
-      return std::find(owners.parts.begin(), owners.parts.end(), schema_.chosen(*owners.section)) !=
-             owners.parts.end();
-    };
-    const auto present = std::find_if(elsewhere.begin(), elsewhere.end(), has_it);
-    const Switch& section = *(present == elsewhere.end() ? elsewhere.front() : *present).section;
-    const std::string leaf = path.substr(path.rfind('.') + 1), meant = section.section + "." + leaf;
-    std::vector<std::string> places;  // those of several entries are told once
-    for (const auto& owners : elsewhere) {
-      const std::string told = listed(owners.parts) + " in " + as_header(owners.section->section);
-      if (std::find(places.begin(), places.end(), told) == places.end()) places.push_back(told);
-    }
-    std::string what =
-        "`" + printable(path) + "`: `" + leaf + "` is a key of " + join(places, ", and of ");
-    if (const auto below = same_leaf_below(path); !below.empty()) {
-      problem(place, what, did_you_mean(below), path, below);
-      return true;
-    }
-    if (present != elsewhere.end()) {
-      problem(place, what, key_hint({.path = meant, .note = ""}), path, {meant});
-      return true;
-    }
-    const std::string name_key = section.name_key(), part = elsewhere.front().parts.front();
-    if (!wrong_names_.contains(name_key)) {
-      what += ", and " + name_key + " is " + schema_.chosen(section);
-    }
-    problem(place, what,
-            "leave it out; `stretto describe " + schema_.without_numbers(section.section) + "." +
-                part + "` lists the keys of " + part,
-            path);
-    return true;
-  }
-
-  // `model.encoders.2.name` of two encoders.
-  bool no_such_entry(const std::string& path, const Place& place) {
-    const List* list = schema_.list_above(path);
-    if (list == nullptr) return false;
-    const std::string rest = path.substr(list->path.size() + 1);
-    const std::string number = rest.substr(0, rest.find('.'));
-    if (schema_.find_section(list->path + "." + number) != nullptr) return false;
-    const size_t size = list->size;
-    std::string known = "there are none";
-    if (size == 1) known = "the only one is number 0";
-    if (size > 1) known = "they have the numbers 0 to " + std::to_string(size - 1);
-    problem(
-        place,
-        "there is no entry `" + printable(number) + "` of `" + list->path + "`, which has " +
-            std::to_string(size) + (size == 1 ? " entry" : " entries"),
-        known + "; a block [[" + schema_.without_numbers(list->path) + "]] in the file adds one",
-        path);
-    return true;
-  }
-
-  // A section or list as a file names it.
-  std::string as_header(const std::string& path) const {
-    if (schema_.find_list(path) != nullptr) return "[[" + schema_.without_numbers(path) + "]]";
-    const auto* section = schema_.find_section(path);
-    return section == nullptr ? path : schema_.header(*section);
-  }
-
-  bool unknown_list(const std::string& path, const Place& place, bool answer) {
-    const std::string near = answer ? suggest_section(path, schema_) : "";
-    if (near.empty()) return false;
-    problem(place, "unknown list of tables `" + printable(path) + "`",
-            "did you mean `" + as_header(near) + "`?", path, {near});
-    return true;
-  }
-
-  // Its keys are answered too: as those of the section that was meant, or one by one.
-  void unknown_section(const std::string& path, const toml::table& inner, const fs::path& base,
-                       const Place& place, bool answer) {
-    const std::string what = "unknown section `" + printable(path) + "`";
-    const std::string near = answer ? suggest_section(path, schema_) : "";
-    if (schema_.find_list(near) != nullptr) {
-      return problem(place, what, "did you mean `" + as_header(near) + "`?", path, {near});
-    }
-    if (!near.empty()) {
-      problem(place, what, "did you mean `" + near + "`?", path);
-      const bool before = std::exchange(is_slip_, true);
-      table(inner, {near, path}, base, place);
-      is_slip_ = before;
-      return;
-    }
-    std::vector<std::string> moved, meant;
-    for (const auto& [key, node] : by_lines(inner)) {
-      if (!answer || node->is_table() || moved.size() == kMostMoved) break;
-      const std::string name(key->str());
-      const auto found = suggest_key(detail::joined(path, name), schema_);
-      if (!found.instead.empty()) moved.push_back("`" + printable(name) + "`: " + found.instead);
-      if (found.path.empty()) continue;
-      moved.push_back("`" + printable(name) + "` is " + (found.is_guess ? "perhaps " : "") +
-                      as_answer(found));
-      meant.push_back(found.path);
-    }
-    problem(place, what, moved.empty() ? where_to_look(path) : "of its keys, " + join(moved, ", "),
-            path, std::move(meant));
-  }
-
-  static bool names_a_value(const Suggestion& near) { return near.note.starts_with("= "); }
-
-  // "`optim.lr`", or with the value that was meant "`train.precision = "mixed_fp16"`"
-  static std::string as_answer(const Suggestion& near) {
-    return "`" + near.path + (names_a_value(near) ? " " + near.note : "") + "`";
-  }
-
-  std::string key_hint(const Suggestion& near) const {
-    const char* mean = near.is_guess ? "perhaps you meant " : "did you mean ";
-    std::string hint = mean + as_answer(near) + "?";
-    if (!names_a_value(near) && !near.note.empty()) hint += " " + near.note;
-    const Key* key = schema_.find(near.path);
-    return key == nullptr ? hint : hint + " (" + key_summary(*key, defaults_) + ")";
-  }
-
-  std::string no_key_hint(const Suggestion& near, const std::string& path) const {
-    return near.instead.empty() ? where_to_look(path) : near.instead;
-  }
-
-  std::string where_to_look(const std::string& path) const {
-    const std::string top = path.substr(0, path.find('.'));
-    if (schema_.find_section(top) != nullptr) {
-      return "`stretto describe " + top + "` lists the keys of that section";
-    }
-    std::vector<std::string> names;
-    for (const auto& section : schema_.sections) {
-      if (section.path.find('.') == std::string::npos) names.push_back(section.path);
-    }
-    return "sections: " + join(names, ", ");
+    const std::string meant = unknown_names_.answer(path, node, place, is_slip_);
+    if (meant.empty()) return;
+    const bool before = std::exchange(is_slip_, true);
+    table(*node.as_table(), {meant, path}, base, place);
+    is_slip_ = before;
   }
 
   /// @param name  the key's path, or the one that it had
@@ -444,7 +183,7 @@ class Reader {
 
   void retired_value(const RetiredKey& key, const toml::node& node, const Place& place) {
     origins.set(key.path, place);
-    if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
+    if (!store(node, key.value)) {
       return problem(place, not_of_type(key.path, key.value, node), "leave it out: " + key.reason,
                      key.path);
     }
@@ -471,7 +210,7 @@ class Reader {
   void checked_value(const Key& key, const toml::node& node, const fs::path& base,
                      const Place& place) {
     origins.set(key.path, place);
-    if (!std::visit([&](auto* target) { return store(node, *target); }, key.value)) {
+    if (!store(node, key.value)) {
       std::string hint = type_hint(key, node, is_quoted(node, place));
       if (!hint.empty()) hint += "; ";
       hint += key.help + " (" + key_summary(key, defaults_) + ")";
@@ -542,7 +281,7 @@ class Reader {
 
   const Schema& schema_;
   const Schema& defaults_;
-  const std::set<std::string> wrong_names_;
+  UnknownNames unknown_names_;
   std::vector<Problem>& problems_;
   bool is_slip_ = false;  ///< inside a section whose name is a slip
 };
