@@ -319,15 +319,16 @@ int run_train(const TrainRequest& request) {
                        .machine = machine_facts(device, precision, group, experiment.dist.strategy),
                        .facts = facts,
                        .max_steps = experiment.train.max_steps,
-                       .display = tasks::display_of(experiment),
-                       .notes = task->notes()};
+                       .display = tasks::display_of(experiment)};
   setup.open_initial_run = [&] { return tasks::open_and_tell_initial_run(experiment); };
   if (experiment.train.init_vocabulary == "match") {
     setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };
   }
   if (folder) {
-    setup.notes_at = [&folder = *folder, &data = *data](int64_t step) {
-      return data.notes_at(folder, step);
+    setup.notes_at = [&task = *task, &folder = *folder, &data = *data](int64_t step) {
+      auto notes = step == 0 ? task.notes() : std::vector<std::string>();
+      for (auto& note : data.notes_at(folder, step)) notes.push_back(std::move(note));
+      return notes;
     };
   }
   const ExitCode code = train::Trainer(*task, std::move(setup), group).run();

@@ -25,8 +25,6 @@ struct RunDescription {
   std::vector<std::pair<std::string, std::string>> facts;
   int64_t max_steps = 0;
   report::Display display = {};  ///< how the task's numbers are told and drawn
-  /// Of the data, for metrics.jsonl: an event `data` each, before the first update.
-  std::vector<std::string> notes = {};
 };
 
 /// All that people watch: the progress line, metrics.jsonl, TensorBoard events, report.html and

@@ -2,20 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <map>
 #include <ranges>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "base/system_info.h"
 #include "base/text.h"
 #include "distributed/numbers.h"
-#include "kernels/cuda/cuda.h"
 #include "parallel/replicas.h"
 #include "runs/average.h"
 #include "train/frozen_parts.h"
-#include "train/shown_numbers.h"
 
 namespace stretto::train {
 namespace {
@@ -26,6 +22,28 @@ using Clock = std::chrono::steady_clock;
 optim::Arena arena_to_train(Task& task, const TrainOptions& options) {
   const FrozenParts parts = freeze_parts(task, options.freeze, options.unfreeze);
   return optim::Arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
+}
+
+RecorderSetup recorder_setup(const TrainerSetup& setup, Task& task,
+                             const distributed::ProcessGroup& group) {
+  const int64_t num_batches = task.train_batches().num_batches();
+  return {.run_directory = setup.run_directory,
+          .report = setup.report,
+          .description = setup.description,
+          .notes_at = setup.notes_at,
+          .every = setup.report.interval(planned_updates(setup.train, num_batches)),
+          .num_batches = num_batches,
+          .num_processes = group.size()};
+}
+
+UpdateForensicsSetup forensics_setup(const TrainerSetup& setup) {
+  return {.run_directory = setup.run_directory,
+          .identity = setup.identity,
+          .seed = static_cast<uint64_t>(setup.run.seed),
+          .compute = setup.precision.compute,
+          .compress = setup.dist.compress,
+          .clip_norm = setup.optim.clip_norm,
+          .rolls_back = setup.train.forensics.policy == "rollback"};
 }
 
 /// Reasons to stop that are not the same on every rank by themselves.
@@ -47,67 +65,27 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                 .prefetch = setup_.prefetch}),
       checkpointer_(setup_.run_directory, setup_.identity, setup_.train.checkpoints_kept(),
                     {.in_background = setup_.train.save_in_background}),
-      forensics_(task, arena_, updater_, group_,
-                 {.run_directory = setup_.run_directory,
-                  .identity = setup_.identity,
-                  .seed = static_cast<uint64_t>(setup_.run.seed),
-                  .compute = setup_.precision.compute,
-                  .compress = setup_.dist.compress,
-                  .clip_norm = setup_.optim.clip_norm,
-                  .rolls_back = setup_.train.forensics.policy == "rollback"}),
-      policy_(setup_.train.forensics),
-      spikes_(setup_.train.forensics),
+      stops_(setup_.train, setup_.until, task.train_batches().num_batches()),
       schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()),
-      report_every_(setup_.report.interval(
-          planned_updates(setup_.train, task.train_batches().num_batches()))) {
+      recorder_(task, arena_, stops_, recorder_setup(setup_, task, group_), group_.is_root()),
+      validator_(task, {.eval = setup_.eval,
+                        .schedule = setup_.schedule,
+                        .compute = setup_.validation_precision.compute}),
+      failures_(task, arena_, updater_, group_,
+                {.options = setup_.train.forensics,
+                 .forensics = forensics_setup(setup_),
+                 .activity = [this](const std::string& what) { recorder_.activity(what); }}) {
   if (setup_.handle_signals) signals_.emplace();
-  if (restore()) {
-    if (const auto it = state_.parts.find("nonfinite"); it != state_.parts.end()) {
-      policy_.restore(it->second);
-    }
-    if (is_root()) {
-      log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
-    }
+  if (restore() && is_root()) {
+    log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
   }
   schedule_end_.require_room();
-  tell_schedule();
-  open_observer();
+  // What the configuration does not say: how many updates it comes to.
+  if (const auto text = schedule_end_.text(); !text.empty()) recorder_.fact("schedule", text);
+  recorder_.open(state_);
 }
 
 Trainer::~Trainer() = default;
-
-// What the configuration does not say: how many updates it comes to.
-void Trainer::tell_schedule() {
-  const std::string text = schedule_end_.text();
-  if (text.empty() || !is_root()) return;
-  setup_.description.facts.emplace_back("schedule", text);
-  log::info("  schedule: " + text);
-}
-
-void Trainer::open_observer() {
-  if (!is_root()) return;
-  observer_.reset();
-  observer_ = std::make_unique<RunObserver>(
-      setup_.run_directory, setup_.report, setup_.description,
-      report::ResumePoint{.step = state_.step,
-                          .validated = state_.step > 0 && state_.validated_step == state_.step,
-                          .mark = state_.metrics});
-  tell_notes();
-}
-
-// Cutting metrics.jsonl back has taken away those that stood behind the checkpoint.
-void Trainer::tell_notes() {
-  std::vector<std::string> notes;
-  if (state_.step == 0) notes = setup_.description.notes;
-  if (setup_.notes_at) {
-    for (auto& note : setup_.notes_at(state_.step)) notes.push_back(std::move(note));
-  }
-  for (auto& note : notes) {
-    report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "data"};
-    event.note = std::move(note);
-    observer_->event(event);
-  }
-}
 
 // Rank 0 reads; the others get what it read.
 bool Trainer::restore() {
@@ -141,15 +119,10 @@ bool Trainer::restore() {
 void Trainer::keep_parts() {
   state_.parts["loss_scaler"] = updater_.scaler().state();
   state_.parts["noise_scale"] = updater_.noise_scale().state();
-  state_.parts["nonfinite"] = policy_.state();
-  state_.parts["spikes"] = spikes_.state();
-  state_.loss_scales = forensics_.loss_scales();
-  if (observer_) state_.metrics = observer_->metrics_mark();
+  state_.parts["plateau"] = validator_.state();
   if (auto end = schedule_end_.state(); !end.empty()) state_.parts["schedule_end"] = std::move(end);
-  auto& plateau = state_.parts["plateau"];
-  plateau = {{"without_progress", static_cast<double>(plateau_.without_progress)},
-             {"reductions", static_cast<double>(plateau_.reductions)}};
-  if (std::isfinite(plateau_.best)) plateau["best"] = plateau_.best;
+  failures_.save(state_);
+  if (const auto mark = recorder_.metrics_mark()) state_.metrics = mark;
 }
 
 void Trainer::restore_parts() {
@@ -158,19 +131,11 @@ void Trainer::restore_parts() {
   };
   restore_scaler();
   restore_part("noise_scale", updater_.noise_scale());
-  restore_part("spikes", spikes_);
   restore_part("schedule_end", schedule_end_);
-  forensics_.restore(state_.loss_scales);
-  plateau_ = {};
-  if (const auto it = state_.parts.find("plateau"); it != state_.parts.end()) {
-    const auto value = [&](const char* name, double otherwise) {
-      const auto found = it->second.find(name);
-      return found == it->second.end() ? otherwise : found->second;
-    };
-    plateau_ = {.best = value("best", plateau_.best),
-                .without_progress = static_cast<int64_t>(value("without_progress", 0)),
-                .reductions = static_cast<int64_t>(value("reductions", 0))};
-  }
+  failures_.restore(state_);
+  const auto plateau = state_.parts.find("plateau");
+  validator_.restore(plateau == state_.parts.end() ? std::map<std::string, double>()
+                                                   : plateau->second);
 }
 
 // Where the precision goes by the device (train.precision = "auto_fp16"), a run may go on with
@@ -195,16 +160,20 @@ ExitCode Trainer::run() {
   distributed::gather_numbers(group_, stops);
   agreed_stop_ = static_cast<int>(*std::max_element(stops.begin(), stops.end()));
   for (;;) {
-    if (interrupted() && !stop_reason()) return leave_early("a signal", ExitCode::kInterrupted);
-    if (validation_due()) validate();
+    if (interrupted() && !stop_reason()) return leave_early(LeftBy::kSignal);
+    const bool ends = stop_reason().has_value() || stops_.is_far_enough(state_);
+    if (validator_.is_due(state_, ends)) validate();
     if (save_due()) save();
     if (const auto reason = stop_reason()) return finish(*reason);
-    if (is_far_enough()) return leave_early("--until", ExitCode::kOk);
-    if (interrupted()) return leave_early("a signal", ExitCode::kInterrupted);
-    const Recorded done = update();
-    record(done);
+    if (stops_.is_far_enough(state_)) return leave_early(LeftBy::kUntil);
+    if (interrupted()) return leave_early(LeftBy::kSignal);
+    const TrainStep done = step();
+    recorder_.step(done, state_);
     checkpointer_.poll();
-    if (!done.update.finite) after_failed_update(done);
+    if (!done.update.finite) {
+      const auto verdict = failures_.failed(done, state_);
+      if (verdict.rolls_back) roll_back(verdict.report);
+    }
     grad_norm_ = done.update.grad_norm;
     const int64_t every = setup_.dist.check_every;
     if (every > 0 && state_.step % every == 0) check_replicas();
@@ -214,8 +183,7 @@ ExitCode Trainer::run() {
 // Asked during an update, when all ranks tell each other.
 int Trainer::local_stop() const {
   if (signals_ && signals_->requested()) return kSignal;
-  const double hours = setup_.train.max_hours;
-  return hours > 0 && is_root() && state_.seconds >= hours * 3600 ? kTimeIsUp : kGoOn;
+  return is_root() && stops_.time_is_up(state_) ? kTimeIsUp : kGoOn;
 }
 
 bool Trainer::interrupted() const {
@@ -230,21 +198,21 @@ double Trainer::learning_rate() const {
   return optim::learning_rate(setup_.schedule, optim::peak_learning_rate(setup_.optim, batch_size),
                               {.step = state_.stepped(),
                                .total_steps = schedule_end_.updates(),
-                               .reductions = plateau_.reductions,
+                               .reductions = validator_.reductions(),
                                .width = setup_.model_width});
 }
 
-Trainer::Recorded Trainer::update() {
+TrainStep Trainer::step() {
   const auto start = Clock::now();
-  Recorded done;
+  TrainStep done;
   updater_.train_after(state_.stepped());
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
-  done.lr = learning_rate() * policy_.lr_factor();
+  done.lr = learning_rate() * failures_.lr_factor();
   done.skipped = !done.update.finite;
   if (done.update.finite) {
-    policy_.succeeded();
     state_.good_step = saved_step_;
-    const auto spike = spikes_.look(task_.shown_loss(done.update.totals), done.update.grad_norm);
+    const auto spike =
+        failures_.finite(task_.shown_loss(done.update.totals), done.update.grad_norm);
     done.skipped = spike.skip;
     done.note = spike.text;
   }
@@ -257,13 +225,7 @@ Trainer::Recorded Trainer::update() {
     const double clip = optim::clip_factor(done.update.grad_norm, setup_.optim.clip_norm);
     updater_.step(done.update, done.lr, clip, state_.stepped() + 1);
   }
-  try {
-    updater_.scaled(done.update);
-  } catch (const Error& error) {  // first it is recorded and looked at
-    if (error.code() != ExitCode::kNumeric) throw;
-    done.scale_at_its_end = error;
-  }
-  forensics_.note_scale(done.update.loss_scale);
+  scaled(done);
   agreed_stop_ = std::max(agreed_stop_, done.update.stop);
   const auto next = updater_.position();
   state_.step += 1;
@@ -273,140 +235,28 @@ Trainer::Recorded Trainer::update() {
   state_.skipped_in_a_row = done.skipped ? state_.skipped_in_a_row + 1 : 0;
   state_.counts_attempts = false;
   if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
+  done.noise_scale = updater_.noise_scale().value();
+  done.communication = updater_.communication();
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
   return done;
 }
 
-void Trainer::record(const Recorded& done) {
-  const UpdateResult& result = done.update;
-  const auto& counts = result.totals.counts;
-  throughput_.add(result.seconds, counts.empty() ? 0 : counts.front());
-  const bool scheduled = is_scheduled_record();
-  const bool event_due = scheduled || done.skipped || !done.note.empty();
-  if (observer_) {
-    const auto& display = setup_.description.display;
-    const auto batches = static_cast<double>(task_.train_batches().num_batches());
-    const auto measures = measures_of(task_, result.totals);
-    observer_->progress(
-        {.step = state_.step,
-         .last_step = last_step(),
-         .epoch = result.epoch,
-         .epoch_fraction = static_cast<double>(state_.batch_index) / batches,
-         .numbers = progress_numbers(task_.shown_loss(result.totals), measures, display),
-         .lr = done.lr,
-         .grad_norm = result.grad_norm,
-         .rate = throughput_.per_second(),
-         .rate_unit = display.rate.short_unit,
-         .eta_seconds = eta_seconds(),
-         .memory_bytes = static_cast<int64_t>(peak_rss_bytes())});
-    if (event_due) record_event(done);
+// A scaler that cannot go on ends the run, but first its update is recorded and looked at.
+void Trainer::scaled(TrainStep& step) {
+  try {
+    updater_.scaled(step.update);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kNumeric) throw;
+    step.scaler_error = error;
   }
-  if (is_root() && !done.note.empty())
-    log::warn("step " + with_thousands(state_.step) + ": " + done.note);
-  if (scheduled) throughput_.begin_window();
+  failures_.note_scale(step.update.loss_scale);
 }
 
-void Trainer::record_event(const Recorded& done) {
-  const UpdateResult& result = done.update;
-  const auto& rate = setup_.description.display.rate;
-  report::MetricsEvent event{.step = state_.step, .epoch = result.epoch, .event = "train"};
-  event.loss = task_.shown_loss(result.totals);
-  event.measures = named_measures(measures_of(task_, result.totals));
-  event.lr = done.lr;
-  event.grad_norm = result.grad_norm;
-  event.counts = named_counts(task_.counters(), result.totals.counts);
-  event.counts.push_back({rate.key, throughput_.per_second()});
-  event.loss_scale = result.loss_scale;
-  event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
-  event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
-  event.seconds = state_.seconds;
-  event.batch_hash = hex64(result.batch_hash);
-  if (done.skipped) event.skipped = true;
-  event.noise_scale = updater_.noise_scale().value();
-  if (group_.size() > 1) {
-    event.processes = group_.size();
-    event.comm_seconds = updater_.communication().seconds();
-    event.comm_wait_seconds = updater_.communication().wait_seconds;
-  }
-  if (!done.note.empty()) event.note = done.note;
-  if (!is_scheduled_record()) event.unscheduled = true;
-  observer_->event(event);
-}
-
-void Trainer::after_failed_update(const Recorded& done) {
-  const auto decision =
-      policy_.failed({.loss_finite = std::isfinite(done.update.totals.loss()),
-                      .scaled = updater_.scaler().adapts() && !done.scale_at_its_end});
-  const std::string report = decision.examine || done.scale_at_its_end ? examine(done) : "";
-  NumericStop stop{.step = state_.step, .report = report};
-  if (done.scale_at_its_end || decision.action == NonfiniteDecision::Action::kStop) {
-    stop.run = forensics_.advice_context(state_.good_step);
-  }
-  if (done.scale_at_its_end) {
-    const Error& error = *done.scale_at_its_end;
-    stop.scale = forensics_.advice_on_scale(done.update, error.advice());
-    throw policy_.stop_error(error, stop);
-  }
-  switch (decision.action) {
-    case NonfiniteDecision::Action::kSkip:
-      return;
-    case NonfiniteDecision::Action::kStop:
-      stop.scale = forensics_.advice_on_scale(done.update);
-      throw policy_.stop_error(stop);
-    case NonfiniteDecision::Action::kRollback:
-      roll_back(report);
-  }
-}
-
-std::string Trainer::examine(const Recorded& done) {
-  activity("looking for what is not finite");
-  const std::string report = forensics_.examine(
-      {.update = done.update, .step = state_.step, .lr = done.lr, .good_step = state_.good_step});
-  activity("");
-  return report;
-}
-
-// Step of the checkpoint to go back to, 0 = none; those after it are out of the way.
-int64_t Trainer::rollback_target() {
-  std::vector<double> targets(static_cast<size_t>(group_.size()));
-  if (is_root()) {
-    const int64_t target = policy_.rollback_target({.checkpoints = checkpointer_.steps(),
-                                                    .good_step = state_.good_step,
-                                                    .failed_step = state_.step});
-    if (target > 0) checkpointer_.undo_after(target);
-    targets.front() = static_cast<double>(target);
-  }
-  distributed::gather_numbers(group_, targets);
-  return static_cast<int64_t>(targets.front());
-}
-
-// Counters and data order go back with the checkpoint; the policy remembers, and the loss scaler
-// keeps what it has learned: the checkpoint's scale would overflow again.
 void Trainer::roll_back(const std::string& report) {
-  const int64_t failed_step = state_.step;
-  const auto scale = updater_.scaler().state();
-  const auto scales = forensics_.loss_scales();
-  if (rollback_target() == 0 || !restore()) {
-    const Error error = policy_.stop_error({.step = failed_step,
-                                            .report = report,
-                                            .run = forensics_.advice_context(state_.good_step)});
-    throw Error(error.code(),
-                error.what() + std::string("; no checkpoint is there that a finite update followed,"
-                                           " and so none to go back to"),
-                error.advice());
-  }
-  updater_.scaler().restore(scale);
-  forensics_.restore(scales);
-  policy_.rolled_back(failed_step, state_.step);
-  state_.good_step = state_.step;
+  failures_.roll_back(report, state_, checkpointer_, [this] { return restore(); });
   save_soon_ = true;  // with the smaller rate, lest a kill forgets it
-  if (is_root()) {
-    log::warn("step " + with_thousands(failed_step) + ": back to the checkpoint of step " +
-              with_thousands(state_.step) + ", learning rate times " +
-              shortest(policy_.lr_factor()));
-  }
-  open_observer();
+  recorder_.open(state_);
 }
 
 // Also before each checkpoint, so that those which are there come from ranks that agreed.
@@ -417,96 +267,14 @@ void Trainer::check_replicas() {
       group_, {.step = state_.step, .grad_norm = grad_norm_, .weights = arena_.weights_hash()});
 }
 
-// That ends the run, as far as is known: each update that is left out moves it.
-int64_t Trainer::last_step() const {
-  int64_t steps = setup_.train.max_steps;
-  if (setup_.until > 0 && (steps == 0 || setup_.until < steps)) steps = setup_.until;
-  return steps > 0 ? steps + state_.skipped_updates : 0;
-}
-
-double Trainer::eta_seconds() const {
-  const double per_update = throughput_.seconds_per_update();
-  if (per_update < 0) return -1;
-  double left = -1;
-  const auto consider = [&](double seconds) {
-    if (left < 0 || seconds < left) left = std::max(0.0, seconds);
-  };
-  const auto& train = setup_.train;
-  if (last_step() > 0) consider(per_update * static_cast<double>(last_step() - state_.step));
-  if (train.max_hours > 0) consider(train.max_hours * 3600 - state_.seconds);
-  if (train.max_epochs > 0) {
-    const int64_t batches = task_.train_batches().num_batches();
-    const int64_t micro = (train.max_epochs - state_.epoch) * batches - state_.batch_index;
-    consider(per_update * static_cast<double>(micro) / static_cast<double>(train.update_freq));
-  }
-  return left;
-}
-
-// The end of a run validates too, and before it is saved: the last checkpoint then knows of that
-// validation, and a finished run that is started again has nothing left to do.
-bool Trainer::validation_due() const {
-  if (!task_.can_validate()) return false;
-  if (state_.step == 0) return start_is_due();
-  if (state_.validated_step == state_.step) return false;
-  return state_.step % setup_.eval.every == 0 || stop_reason().has_value() || is_far_enough();
-}
-
-// A run that was ended before its first checkpoint begins afresh, and so does its metrics.jsonl.
-bool Trainer::start_is_due() const {
-  return setup_.eval.at_start && !validated_start_;
-}
-
 void Trainer::validate() {
-  activity("validating");
+  recorder_.activity("validating");
   const Validation result = [&] {
     const auto trained = updater_.use_average();
-    task_.model().eval();
-    const kernels::ComputeScope arithmetic(setup_.validation_precision.compute);
-    return task_.validate();
+    return validator_.validate();
   }();
-  const bool improved = judge(result);
-  if (!observer_) return;
-  const auto& display = setup_.description.display;
-  report::MetricsEvent event = validation_event(result, display);
-  event.step = state_.step;
-  event.epoch = state_.epoch + 1;
-  event.seconds = state_.seconds;
-  if (!result.samples.empty()) observer_->samples(state_.step, result.samples);
-  observer_->event(event);
-  activity("");
-  log::info("step " + with_thousands(state_.step) + ": valid " + validation_text(result, display) +
-            (improved ? " (best so far)" : ""));
-}
-
-// Whether it is the best so far. All ranks have the same scores. The weights before the first
-// update are no result of training, and no checkpoint holds them: nothing is compared with them.
-bool Trainer::judge(const Validation& result) {
-  const Score& best_by = score_to_rank_by(result.scores);
-  if (state_.step == 0) {
-    validated_start_ = true;
-    return false;
-  }
-  const double quality = best_by.higher_is_better ? best_by.value : -best_by.value;
-  if (std::isfinite(quality)) state_.quality[state_.step] = quality;  // JSON knows no NaN
-  state_.validated_step = state_.step;
-  // The end of a run validates between intervals too: one that goes on later must not notice, so
-  // plateau and train.patience neither count that validation nor compare others with it.
-  if (const int64_t every = setup_.eval.every; state_.step % every == 0) {
-    const bool progress = state_.best_step(every) == state_.step;
-    state_.bad_validations = progress ? 0 : state_.bad_validations + 1;
-    const Score* loss = find_score(result.scores, "loss");
-    plateau_ = optim::after_validation(setup_.schedule, plateau_, loss ? loss->value : -quality);
-  }
-  return state_.best_step() == state_.step;
-}
-
-const Score& Trainer::score_to_rank_by(const std::vector<Score>& scores) const {
-  if (const Score* score = find_score(scores, setup_.eval.best_metric)) return *score;
-  std::vector<std::string> names;
-  for (const Score& score : scores) names.push_back(score.name);
-  throw Error(ExitCode::kUsage,
-              "eval.best_metric: a validation has no score `" + setup_.eval.best_metric + "`",
-              names.empty() ? "this task has none" : "it has " + join(names, ", "));
+  const bool is_best = validator_.judge(result, state_);
+  recorder_.validation(result, state_, is_best);
 }
 
 bool Trainer::save_due() const {
@@ -522,42 +290,28 @@ bool Trainer::save_due() const {
 }
 
 void Trainer::save() {
-  activity("saving");
+  recorder_.activity("saving");
   check_replicas();
   keep_parts();
   const auto tensors = updater_.gather_state();
   if (is_root()) checkpointer_.save(arena_, tensors, state_);
   save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
-  activity("");
-}
-
-bool Trainer::is_far_enough() const {
-  return setup_.until > 0 && counted_updates() >= setup_.until;
+  recorder_.activity("");
 }
 
 std::optional<std::string> Trainer::stop_reason() const {
-  const auto& train = setup_.train;
-  if (train.max_steps > 0 && counted_updates() >= train.max_steps) return "train.max_steps reached";
-  if (train.max_epochs > 0 && state_.epoch >= train.max_epochs) return "train.max_epochs reached";
-  const bool time_is_up =
-      group_.size() == 1 ? local_stop() == kTimeIsUp : agreed_stop_ == kTimeIsUp;
-  if (time_is_up) return "train.max_hours reached";
-  if (train.patience > 0 && state_.bad_validations >= train.patience) {
-    return "no better validation in " + std::to_string(train.patience) + " (train.patience)";
-  }
-  return std::nullopt;
+  return stops_.reason(state_,
+                       group_.size() == 1 ? local_stop() == kTimeIsUp : agreed_stop_ == kTimeIsUp);
 }
 
-ExitCode Trainer::leave_early(const std::string& by, ExitCode code) {
+ExitCode Trainer::leave_early(LeftBy by) {
+  const ExitCode code = by == LeftBy::kUntil ? ExitCode::kOk : ExitCode::kInterrupted;
   if (saved_step_ != state_.step && state_.step > 0) save();
   if (!is_root()) return code;
   checkpointer_.wait();
   const bool failed = checkpointer_.last_save_failed();
-  observer_->finish("stopped by " + by + " at step " + with_thousands(state_.step));
-  log::info((failed ? "stopped at step " : "saved and stopped at step ") +
-            with_thousands(state_.step) + (code == ExitCode::kOk ? "; without --until" : ";") +
-            " the same command goes on from there");
+  recorder_.leave(state_, by, /*saved=*/!failed);
   return failed ? ExitCode::kIo : code;
 }
 
@@ -566,40 +320,8 @@ ExitCode Trainer::finish(const std::string& reason) {
   if (!is_root()) return ExitCode::kOk;
   checkpointer_.wait();
   if (setup_.train.average_last > 0 && !checkpointer_.last_save_failed()) average();
-  report::MetricsEvent event{.step = state_.step, .epoch = state_.epoch + 1, .event = "end"};
-  event.seconds = state_.seconds;
-  event.peak_memory_bytes = static_cast<int64_t>(peak_rss_bytes());
-  event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
-  event.weights_hash = hex64(arena_.weights_hash());
-  event.reason = reason;
-  observer_->event(event);
-  observer_->finish("finished: " + reason);
-  log::info("finished at step " + with_thousands(state_.step) + ": " + reason);
-  tell_of_skips();
-  log_costs();
+  recorder_.end(state_, reason, checkpointer_.stats());
   return checkpointer_.last_save_failed() ? ExitCode::kIo : ExitCode::kOk;
-}
-
-// Why a run has more steps than train.max_steps, or as many although it skipped some.
-void Trainer::tell_of_skips() const {
-  const int64_t skipped = state_.skipped_updates, steps = setup_.train.max_steps;
-  if (skipped == 0) return;
-  std::string words =
-      "  " + with_thousands(skipped) + (skipped == 1 ? " step was skipped" : " steps were skipped");
-  if (state_.counts_attempts && state_.step >= steps && steps > 0) {
-    words += "; they counted towards train.max_steps when this run ended: raise it to go on";
-  }
-  log::info(words);
-}
-
-// What saving took from training, in the log for whoever asks.
-void Trainer::log_costs() const {
-  const auto& saving = checkpointer_.stats();
-  if (saving.saves == 0) return;
-  log::info("  " + counted(saving.saves, "checkpoint") + ": training waited " +
-            fixed(saving.stall_seconds * 1e3, 0) + " ms in all, " +
-            fixed(saving.longest_stall_ms, 1) + " ms at the longest; written beside it in " +
-            fixed(saving.write_seconds, 1) + " s");
 }
 
 void Trainer::average() {

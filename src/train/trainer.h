@@ -14,14 +14,14 @@
 #include "optim/schedule.h"
 #include "runs/checkpointer.h"
 #include "runs/initial_weights.h"
-#include "train/forensics/nonfinite_policy.h"
-#include "train/forensics/spikes.h"
-#include "train/forensics/update_forensics.h"
-#include "train/run_observer.h"
+#include "train/failure_policy.h"
+#include "train/recorder.h"
 #include "train/schedule_end.h"
+#include "train/stop_conditions.h"
 #include "train/task.h"
-#include "train/throughput.h"
+#include "train/train_step.h"
 #include "train/updater.h"
+#include "train/validator.h"
 
 namespace stretto::train {
 
@@ -49,8 +49,7 @@ struct TrainerSetup {
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
   /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.
   int64_t until = 0;
-  /// Rank 0, whenever training goes on from a step, that of a rollback too: what metrics.jsonl and
-  /// the report are to say there.
+  /// Asked on rank 0 alone; see RecorderSetup.
   std::function<std::vector<std::string>(int64_t step)> notes_at = {};
   /// False where the caller handles signals, or where several trainers share a process.
   bool handle_signals = true;
@@ -88,59 +87,25 @@ class Trainer {
   ExitCode run();
 
  private:
-  /// One update as it is recorded.
-  struct Recorded {
-    UpdateResult update;
-    double lr = 0;
-    bool skipped = false;
-    std::string note;
-    std::optional<Error> scale_at_its_end;  ///< the loss scaler cannot go on
-  };
-
   bool restore();
-  void keep_parts();
   void restore_parts();
   void restore_scaler();
-  void open_observer();
-  void tell_notes();
-  void tell_schedule();
-  Recorded update();
-  void record(const Recorded& done);
-  void record_event(const Recorded& done);
-  // By the step alone, so that a resumed run has the points of an undisturbed one. The first update
-  // is where curves begin.
-  bool is_scheduled_record() const { return state_.step == 1 || state_.step % report_every_ == 0; }
-  void after_failed_update(const Recorded& done);
-  std::string examine(const Recorded& done);
+  void keep_parts();
+  TrainStep step();
+  void scaled(TrainStep& step);
   void roll_back(const std::string& report);
-  int64_t rollback_target();
   void check_replicas();
   int local_stop() const;
   bool interrupted() const;
   void validate();
-  bool judge(const Validation& result);
-  const Score& score_to_rank_by(const std::vector<Score>& scores) const;
-  bool validation_due() const;
-  bool start_is_due() const;
   bool save_due() const;
   void save();
   void average();
-  void log_costs() const;
-  void tell_of_skips() const;
-  int64_t counted_updates() const {
-    return state_.counts_attempts ? state_.step : state_.stepped();
-  }
   std::optional<std::string> stop_reason() const;
-  bool is_far_enough() const;
-  ExitCode leave_early(const std::string& by, ExitCode code);
+  ExitCode leave_early(LeftBy by);
   ExitCode finish(const std::string& reason);
   double learning_rate() const;
-  int64_t last_step() const;
-  double eta_seconds() const;
   bool is_root() const { return group_.is_root(); }
-  void activity(const std::string& what) {
-    if (observer_) observer_->activity(what);
-  }
 
   Task& task_;
   TrainerSetup setup_;
@@ -149,20 +114,16 @@ class Trainer {
   Updater updater_;
   runs::Checkpointer checkpointer_;
   runs::TrainState state_;
-  std::unique_ptr<RunObserver> observer_;  // rank 0 only
-  UpdateForensics forensics_;
-  NonfinitePolicy policy_;
-  SpikeDetector spikes_;
+  StopConditions stops_;
   ScheduleEnd schedule_end_;
-  int64_t report_every_;  // updates between two records
-  optim::Plateau plateau_;
+  Recorder recorder_;
+  Validator validator_;
+  FailurePolicy failures_;
   std::optional<StopSignals> signals_;
-  int agreed_stop_ = 0;           // of all ranks
-  bool validated_start_ = false;  // eval.at_start, in this process
-  bool save_soon_ = false;        // at the next update that is not left out
+  int agreed_stop_ = 0;     // of all ranks
+  bool save_soon_ = false;  // at the next update that is not left out
   int64_t saved_step_ = 0, compared_step_ = 0;
   double grad_norm_ = 0;  // of the last update
-  Throughput throughput_;
 };
 
 }  // namespace stretto::train

@@ -25,6 +25,7 @@
 #include "train/run_options.h"
 #include "train/task.h"
 #include "train/train_options.h"
+#include "train/update_result.h"
 #include "train/update_sums.h"
 
 namespace stretto::train {
@@ -39,22 +40,6 @@ struct UpdaterSetup {
   int64_t prefetch = 8;
   /// Elements of the optimizer's state that gather_state() and scatter_state() send at once.
   int64_t state_chunk = int64_t{1} << 22;
-};
-
-/// What one update did; the same on every rank but for `seconds`.
-struct UpdateResult {
-  int64_t epoch = 0;  ///< of its micro-batches, from 1
-  Totals totals;
-  double grad_norm = 0;  ///< of Totals::loss(), with its noise, before clipping; not scaled
-  double max_abs = 0;    ///< largest |gradient| in the arena, without its noise, if the loss scaler
-                         ///< wants it
-  double loss_scale = 1;
-  double seconds = 0;
-  int64_t micro_batches = 0;  ///< of all ranks
-  uint64_t batch_hash = 0;
-  bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped
-  int stop = 0;        ///< the largest of all ranks' reasons to stop
-  int64_t split = 0;   ///< how often micro-batches were split for lack of memory
 };
 
 /// Forward and backward of one update on all ranks, and the step.

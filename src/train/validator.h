@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/compute.h"
+#include "optim/schedule.h"
+#include "runs/train_state.h"
+#include "train/task.h"
+#include "train/train_options.h"
+
+namespace stretto::train {
+
+/// When and how a run validates.
+struct ValidatorSetup {
+  ValidationOptions eval;
+  optim::ScheduleOptions schedule;  ///< `plateau` goes by validations
+  kernels::Compute compute = kernels::Compute::kFp32;
+};
+
+/// The validations of a run: when one is due, the task's scores, and what follows from them for the
+/// run: the best step, train.patience, and the reductions of the schedule `plateau`.
+///
+/// All ranks validate together and have the same scores, so that they judge alike.
+class Validator {
+ public:
+  /// The task must outlive it.
+  Validator(Task& task, ValidatorSetup setup);
+
+  /// Whether the run validates before its next step.
+  /// @param at_end  no step follows in this process
+  bool is_due(const runs::TrainState& state, bool at_end) const;
+
+  /// The task's scores with the weights that the model has now; leaves the model in eval mode.
+  /// Collective.
+  Validation validate();
+
+  /// Takes the scores into `state`. Those from before the first update are no result of training:
+  /// nothing is compared with them. Throws Error(kUsage) where none of them is eval.best_metric.
+  /// @return whether this validation is the best so far
+  bool judge(const Validation& validation, runs::TrainState& state);
+
+  /// Of the schedule `plateau`, so far.
+  int64_t reductions() const { return plateau_.reductions; }
+
+  /// What a checkpoint keeps.
+  std::map<std::string, double> state() const;
+  /// What is missing in `state` starts afresh.
+  void restore(const std::map<std::string, double>& state);
+
+ private:
+  const Score& score_to_rank_by(const std::vector<Score>& scores) const;
+
+  Task& task_;
+  ValidatorSetup setup_;
+  optim::Plateau plateau_;
+  bool validated_start_ = false;  // eval.at_start, in this process
+};
+
+}  // namespace stretto::train
