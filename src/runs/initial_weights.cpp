@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "runs/checkpoint_tensors.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/merged_lora.h"
 #include "runs/provenance.h"

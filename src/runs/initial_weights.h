@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "optim/arena.h"
-#include "runs/checkpoint_tensors.h"
+#include "runs/taken_weights.h"
 #include "store/checkpoint.h"
 
 /// `train.init_from`: a run that begins with the weights of another one.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/hash.h"
+#include "runs/checkpoint_tensors.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "runs/train_state.h"

@@ -13,6 +13,7 @@
 #include "nn/time_convolution.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/module_weights.h"
+#include "runs/taken_weights.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::runs {

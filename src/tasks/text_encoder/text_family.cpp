@@ -11,7 +11,6 @@
 #include "interchange/export_model.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
-#include "runs/checkpoint_tensors.h"
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
 #include "tasks/exported_run.h"

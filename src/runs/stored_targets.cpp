@@ -1,0 +1,109 @@
+#include "runs/stored_targets.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <set>
+
+namespace stretto::runs {
+namespace {
+
+void copy_matched(const store::TensorView& source, const MatchedTable& matched, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  std::vector<int64_t> from, to;
+  for (size_t row = 0; row < matched.rows.size(); ++row) {
+    if (matched.rows[row] < 0) continue;
+    from.push_back(matched.rows[row]);
+    to.push_back(static_cast<int64_t>(row));
+  }
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  const auto rows = stored.index_select(0, at::tensor(from, at::kLong));
+  target.index_copy_(0, at::tensor(to, at::kLong).to(target.device()), rows.to(target.device()));
+}
+
+}  // namespace
+
+void copy_into(const store::TensorView& source, at::Tensor target) {
+  const torch::NoGradGuard no_grad;
+  // from_blob wants a mutable pointer; the copy only reads.
+  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
+                                       at::IntArrayRef(source.shape), at::kFloat);
+  target.copy_(stored);
+}
+
+std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
+                                     const std::string& stored_name, const std::string& name,
+                                     const std::vector<int64_t>& shape) {
+  const auto* found = file.find(stored_name);
+  if (auto misfit = shape_misfit(found, name, shape)) return misfit;
+  if (found->dtype == store::DType::kF32) return std::nullopt;
+  return TensorMisfit{name, "is " + std::string(name_of(found->dtype)) + ", expected F32"};
+}
+
+std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const StoredTarget& target) {
+  auto shape = target.values.sizes().vec();
+  const auto* found = file.find(target.stored_name);
+  if (target.matched == nullptr || found == nullptr || found->shape.empty()) return shape;
+  const auto& rows = target.matched->rows;
+  const int64_t last = rows.empty() ? -1 : *std::max_element(rows.begin(), rows.end());
+  shape.front() = std::max(found->shape.front(), last + 1);
+  return shape;
+}
+
+std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
+                                     const StoredTarget& target) {
+  return mismatch(file, target.stored_name, target.name, stored_shape(file, target));
+}
+
+std::vector<StoredTarget> slot_targets(const std::string& prefix, const optim::Arena& arena,
+                                       const at::Tensor& flat) {
+  std::vector<StoredTarget> wanted;
+  for (const auto& slot : arena.slots()) {
+    wanted.push_back({prefix + slot.name, slot.name, optim::Arena::view(flat, slot)});
+  }
+  return wanted;
+}
+
+std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
+                                         const std::vector<MatchedTable>& matched) {
+  auto wanted = slot_targets("", arena, arena.params());
+  for (const auto& buffer : arena.buffers()) {
+    wanted.push_back({buffer.name, buffer.name, buffer.values});
+  }
+  for (StoredTarget& target : wanted) {
+    for (const auto& table : matched) {
+      if (table.parameter == target.name) target.matched = &table;
+    }
+  }
+  return wanted;
+}
+
+void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
+                     const std::string& prefix, const std::vector<StoredTarget>& wanted) {
+  std::vector<TensorMisfit> wrong;
+  std::set<std::string> names;
+  for (const StoredTarget& target : wanted) {
+    names.insert(target.stored_name);
+    if (const auto misfit = mismatch(file, target)) wrong.push_back(*misfit);
+  }
+  for (const auto& tensor : file.tensors()) {
+    if (tensor.name.starts_with(prefix) && !names.contains(tensor.name)) {
+      wrong.push_back(extra_misfit(tensor.name));
+    }
+  }
+  require_fit(wrong, where);
+}
+
+void copy_all(const store::SafetensorsFile& file, const std::vector<StoredTarget>& wanted) {
+  for (const StoredTarget& target : wanted) {
+    const auto& stored = *file.find(target.stored_name);
+    if (target.matched != nullptr) {
+      copy_matched(stored, *target.matched, target.values);
+    } else {
+      copy_into(stored, target.values);
+    }
+  }
+}
+
+}  // namespace stretto::runs
