@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/failpoint.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/random_streams.h"
@@ -65,6 +64,7 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
                       .chunk = setup_.state_chunk}),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
+      update_batches_(task_.train_batches(), share_, setup_.prefetch),
       sums_(task_) {
   if (setup_.train.ema_decay > 0) {
     average_ = std::make_unique<optim::WeightAverage>(
@@ -94,61 +94,15 @@ int64_t Updater::state_bytes() const {
   return bytes;
 }
 
-void Updater::seek(data::Position position) {
-  position_ = position;
-  prefetcher_ = std::make_unique<data::Prefetcher>(task_.train_batches(), position, setup_.prefetch,
-                                                   /*threads=*/1, share_);
-}
-
 void Updater::train_after(int64_t updates) {
   completed_ = updates;
   if (arena_.train_after(updates)) reducer_.learn_order_anew();
 }
 
-// This rank's micro-batches of the update of `count` that begins at position_.
-void Updater::load(int64_t count) {
-  batches_.clear();
-  slices_.clear();
-  for (int64_t turn = 0; turn < share_.of_update(count); ++turn) {
-    const data::MicroBatchSlice slice = share_.slice(turn, count);
-    data::Batch batch = prefetcher_->next();
-    if (!slice.is_whole()) batch = data::even_part(batch, slice.part, slice.parts);
-    if (batch.num_sequences() == 0) continue;
-    batches_.push_back(std::move(batch));
-    slices_.push_back(slice);
-  }
-}
-
-std::vector<data::Position> Updater::positions() const {
-  std::vector<data::Position> places;
-  for (const auto& slice : slices_) places.push_back({first_.epoch, first_.index + slice.micro});
-  return places;
-}
-
-uint64_t Updater::batch_hash(int64_t count) const {
-  std::vector<const data::Batch*> here(static_cast<size_t>(count));
-  for (size_t i = 0; i < slices_.size(); ++i) {
-    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
-  }
-  Xxh3Stream hash;
-  const auto add = [&](const std::vector<int64_t>& ids) {
-    hash.update(ids.data(), ids.size() * sizeof(int64_t));
-  };
-  for (int64_t micro = 0; micro < count; ++micro) {
-    const data::Batch* batch = here[static_cast<size_t>(micro)];
-    if (batch != nullptr) {
-      add(batch->sample_ids);
-    } else {
-      add(task_.train_batches().sample_ids(position_.epoch, position_.index + micro));
-    }
-  }
-  return hash.digest();
-}
-
 // Forward and backward.
 void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   const auto at = static_cast<size_t>(part);
-  const data::Batch& batch = batches_[at];
+  const data::Batch& batch = batches()[at];
   failpoint("micro_batch");
   const kernels::ComputeScope scope(setup_.precision.compute);
   const Sums sums = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
@@ -161,13 +115,13 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult
   } else {
     minimised.backward(torch::full_like(minimised, scale));
   }
-  const auto turn = static_cast<size_t>(slices_[at].micro / share_.size);
+  const auto turn = static_cast<size_t>(update_batches_.slices()[at].micro / share_.size);
   sums_.add(turn, sums, task_.weights(batch), rank_result);
 }
 
 // One loss is divided after the sum; several have to be before, each by its own weight.
 void Updater::divide_by_totals() {
-  divisors_ = divisors_of(task_, batches_);
+  divisors_ = divisors_of(task_, batches());
   if (!divisors_.empty()) distributed::sum_numbers(group_, divisors_);
 }
 
@@ -185,7 +139,7 @@ optim::GradientPart Updater::gradient_part(double weight, double sum_norm_sq) co
 // The first micro-batch is the small batch of the noise scale, where it is not cut.
 bool Updater::measures_small_batch() const {
   return setup_.train.noise_scale && task_.has_all_losses_together() && group_.is_root() &&
-         !slices_.empty() && slices_.front().is_whole();
+         !update_batches_.slices().empty() && update_batches_.slices().front().is_whole();
 }
 
 void Updater::run_part(int64_t part, int64_t update, int64_t count,
@@ -196,7 +150,7 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count,
   run_micro_batch(part, update, rank_result);
   // To measure the first one costs a pass. When it is this rank's only one the reducer does it,
   // unless it keeps micro-batches apart.
-  const bool stands_alone = batches_.size() > 1 || setup_.dist.deterministic;
+  const bool stands_alone = batches().size() > 1 || setup_.dist.deterministic;
   if (part == 0 && count > 1 && stands_alone && measures_small_batch()) {
     rank_result.small = gradient_part(sums_.first_weight(rank_result.micros[0]),
                                       kernels::sum_of_squares(arena_.grads()));
@@ -206,7 +160,7 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count,
 
 Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   Attempt made;
-  const auto parts = static_cast<int64_t>(batches_.size());
+  const auto parts = static_cast<int64_t>(batches().size());
   made.rank_result = sums_.begin(static_cast<size_t>(share_.of_update(count)));
   reducer_.measure_local(parts == 1 && measures_small_batch());
   reducer_.begin(parts);
@@ -228,7 +182,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
 void Updater::give_up(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   // The others wait for numbers of this very micro-batch, which never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
-  const int64_t samples = batches_[static_cast<size_t>(part)].num_sequences();
+  const int64_t samples = batches()[static_cast<size_t>(part)].num_sequences();
   const TaskWords words = task_.words();
   rank_result.failed_part = part;
   rank_result.can_split = samples > 1;
@@ -246,7 +200,7 @@ void Updater::finish(Attempt& made) {
     made.why_late = error;
   }
   // Of several processes with one micro-batch each, rank 0's is the small batch.
-  if (batches_.size() == 1 && reducer_.local_sum_of_squares() > 0) {
+  if (batches().size() == 1 && reducer_.local_sum_of_squares() > 0) {
     made.rank_result.small = gradient_part(sums_.first_weight(made.rank_result.micros[0]),
                                            reducer_.local_sum_of_squares());
   }
@@ -260,17 +214,6 @@ Error Updater::no_memory(int64_t update, int64_t split) const {
   return {ExitCode::kOutOfMemory,
           "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
           task_.words().smaller_batches};
-}
-
-// In two halves.
-void Updater::split(int64_t part) {
-  const auto at = static_cast<size_t>(part);
-  const data::Batch whole = std::move(batches_[at]);
-  const int64_t half = whole.num_sequences() / 2;
-  batches_[at] = data::part(whole, 0, half);
-  batches_.insert(batches_.begin() + part + 1, data::part(whole, half, whole.num_sequences()));
-  const data::MicroBatchSlice slice = slices_[at];
-  slices_.insert(slices_.begin() + part + 1, slice);
 }
 
 // Until all ranks had the memory.
@@ -294,7 +237,7 @@ parallel::RankResults Updater::attempts(int64_t update, const std::function<int(
         !statistics_.empty()) {
       throw no_memory(update, result.split);
     }
-    if (made.rank_result.failed_part >= 0) split(made.rank_result.failed_part);
+    if (made.rank_result.failed_part >= 0) update_batches_.split(made.rank_result.failed_part);
   }
 }
 
@@ -336,23 +279,18 @@ uint64_t Updater::key_of(int64_t update, uint64_t purpose) const {
 
 UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop) {
   const auto start = Clock::now();
-  const int64_t num_batches = task_.train_batches().num_batches();
-  const int64_t count = std::min(share_.update_freq, num_batches - position_.index);
-  first_ = position_;
   UpdateResult result;
-  result.epoch = position_.epoch + 1;
-  result.micro_batches = count;
+  result.epoch = position().epoch + 1;
   result.loss_scale = scaler_->scale();
-  load(count);
+  result.micro_batches = update_batches_.load();
   divide_by_totals();
-  result.batch_hash = batch_hash(count);
+  result.batch_hash = update_batches_.hash();
   task_.model().train();
   {
     const optim::NoisyWeights noisy = noisy_weights(update);
     sum_up(update, attempts(update, stop, result), result);
   }
-  position_.index += count;
-  if (position_.index == num_batches) position_ = {.epoch = position_.epoch + 1, .index = 0};
+  update_batches_.advance();
   result.seconds = seconds_since(start);
   return result;
 }

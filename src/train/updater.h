@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/prefetcher.h"
+#include "data/rank_batches.h"
 #include "distributed/dist_options.h"
 #include "distributed/process_group.h"
 #include "optim/arena.h"
@@ -25,6 +25,7 @@
 #include "train/run_options.h"
 #include "train/task.h"
 #include "train/train_options.h"
+#include "train/update_batches.h"
 #include "train/update_result.h"
 #include "train/update_sums.h"
 
@@ -55,8 +56,8 @@ class Updater {
   ~Updater();
 
   /// Goes on from this place; begins an update.
-  void seek(data::Position position);
-  data::Position position() const { return position_; }
+  void seek(data::Position position) { update_batches_.seek(position); }
+  data::Position position() const { return update_batches_.position(); }
 
   /// Tells what trains in the next update, by the number of completed ones (train.unfreeze). All
   /// ranks call it with the same one.
@@ -109,15 +110,13 @@ class Updater {
   optim::LossScaler& scaler() { return *scaler_; }
   optim::NoiseScale& noise_scale() { return noise_; }
   /// The last update's micro-batches of this rank, for a closer look at what went wrong.
-  const std::vector<data::Batch>& batches() const { return batches_; }
-  std::vector<data::Position> positions() const;  ///< of each; parts of a split one have the same
+  const std::vector<data::Batch>& batches() const { return update_batches_.batches(); }
+  std::vector<data::Position> positions() const { return update_batches_.positions(); }
   /// What the last update divided its losses by; see train::objective().
   const std::vector<double>& divisors() const { return divisors_; }
 
  private:
   struct Attempt;
-  void load(int64_t count);
-  uint64_t batch_hash(int64_t count) const;
   parallel::RankResults attempts(int64_t update, const std::function<int()>& stop,
                                  UpdateResult& result);
   Attempt attempt(int64_t update, int64_t count);
@@ -128,7 +127,6 @@ class Updater {
   optim::GradientPart gradient_part(double weight, double sum_norm_sq) const;
   void give_up(int64_t part, int64_t update, parallel::RankResult& rank_result);
   void finish(Attempt& made);
-  void split(int64_t part);
   void sum_up(int64_t update, const parallel::RankResults& rank_results, UpdateResult& result);
   void add_noise(int64_t update, UpdateResult& result);
   uint64_t key_of(int64_t update, uint64_t purpose) const;
@@ -151,12 +149,7 @@ class Updater {
   parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;
-  std::unique_ptr<data::Prefetcher> prefetcher_;
-  data::Position position_;
-  data::Position first_;              // of the last update's micro-batches
-  std::vector<data::Batch> batches_;  // of this rank in this update
-  std::vector<data::MicroBatchSlice>
-      slices_;  // what each of them is; parts after a split are alike
+  UpdateBatches update_batches_;
   UpdateSums sums_;
   int64_t completed_ = 0;         ///< updates, as train_after() was told
   std::vector<double> divisors_;  // of several losses: their weights over the whole update

@@ -1,0 +1,78 @@
+#include "train/update_batches.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace stretto::train {
+
+UpdateBatches::UpdateBatches(const data::BatchSource& source, const data::RankBatches& share,
+                             int64_t prefetch)
+    : source_(source), share_(share), prefetch_(prefetch) {}
+
+UpdateBatches::~UpdateBatches() = default;
+
+void UpdateBatches::seek(data::Position position) {
+  position_ = position;
+  prefetcher_ =
+      std::make_unique<data::Prefetcher>(source_, position, prefetch_, /*threads=*/1, share_);
+}
+
+int64_t UpdateBatches::load() {
+  first_ = position_;
+  count_ = std::min(share_.update_freq, source_.num_batches() - position_.index);
+  batches_.clear();
+  slices_.clear();
+  for (int64_t turn = 0; turn < share_.of_update(count_); ++turn) {
+    const data::MicroBatchSlice slice = share_.slice(turn, count_);
+    data::Batch batch = prefetcher_->next();
+    if (!slice.is_whole()) batch = data::even_part(batch, slice.part, slice.parts);
+    if (batch.num_sequences() == 0) continue;
+    batches_.push_back(std::move(batch));
+    slices_.push_back(slice);
+  }
+  return count_;
+}
+
+void UpdateBatches::split(int64_t part) {
+  const auto at = static_cast<size_t>(part);
+  const data::Batch whole = std::move(batches_[at]);
+  const int64_t half = whole.num_sequences() / 2;
+  batches_[at] = data::part(whole, 0, half);
+  batches_.insert(batches_.begin() + part + 1, data::part(whole, half, whole.num_sequences()));
+  const data::MicroBatchSlice slice = slices_[at];
+  slices_.insert(slices_.begin() + part + 1, slice);
+}
+
+void UpdateBatches::advance() {
+  position_ = {.epoch = first_.epoch, .index = first_.index + count_};
+  if (position_.index == source_.num_batches()) position_ = {.epoch = first_.epoch + 1, .index = 0};
+}
+
+std::vector<data::Position> UpdateBatches::positions() const {
+  std::vector<data::Position> places;
+  for (const auto& slice : slices_) places.push_back({first_.epoch, first_.index + slice.micro});
+  return places;
+}
+
+uint64_t UpdateBatches::hash() const {
+  std::vector<const data::Batch*> here(static_cast<size_t>(count_));
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
+  }
+  Xxh3Stream hash;
+  const auto add = [&](const std::vector<int64_t>& ids) {
+    hash.update(ids.data(), ids.size() * sizeof(int64_t));
+  };
+  for (int64_t micro = 0; micro < count_; ++micro) {
+    const data::Batch* batch = here[static_cast<size_t>(micro)];
+    if (batch != nullptr) {
+      add(batch->sample_ids);
+    } else {
+      add(source_.sample_ids(first_.epoch, first_.index + micro));
+    }
+  }
+  return hash.digest();
+}
+
+}  // namespace stretto::train

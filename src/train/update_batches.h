@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/batch_source.h"
+#include "data/prefetcher.h"
+#include "data/rank_batches.h"
+
+namespace stretto::train {
+
+/// This rank's micro-batches of an update, in the order of the data.
+///
+/// An update has `update_freq` micro-batches of all ranks together, fewer at the end of an epoch,
+/// which it never crosses. data::RankBatches says which of them, or parts of them, a rank has.
+class UpdateBatches {
+ public:
+  /// Reads nothing before seek(). The source must outlive it.
+  /// @param prefetch  micro-batches that are made ready ahead
+  UpdateBatches(const data::BatchSource& source, const data::RankBatches& share, int64_t prefetch);
+  ~UpdateBatches();
+
+  /// Goes on from this place; begins an update.
+  void seek(data::Position position);
+  /// Where the next update begins.
+  data::Position position() const { return position_; }
+
+  /// Takes the batches of the update that begins at position(); position() stays.
+  /// @return its micro-batches, of all ranks
+  int64_t load();
+  /// Cuts a batch in two halves, which stand one after the other.
+  void split(int64_t part);
+  /// Moves position() behind the update.
+  void advance();
+
+  const std::vector<data::Batch>& batches() const { return batches_; }
+  /// What each of batches() is; parts after a split are alike.
+  const std::vector<data::MicroBatchSlice>& slices() const { return slices_; }
+  /// Where each of batches() stands in the data; parts of a split one have the same place.
+  std::vector<data::Position> positions() const;
+  /// Of the ids of all ranks' samples, in the order of micro-batches: the same on every rank.
+  uint64_t hash() const;
+
+ private:
+  const data::BatchSource& source_;
+  data::RankBatches share_;
+  int64_t prefetch_;
+  std::unique_ptr<data::Prefetcher> prefetcher_;
+  data::Position position_, first_;  // first_: of the loaded update
+  int64_t count_ = 0;                // micro-batches of the loaded update
+  std::vector<data::Batch> batches_;
+  std::vector<data::MicroBatchSlice> slices_;
+};
+
+}  // namespace stretto::train
