@@ -34,7 +34,8 @@ struct TrialPoolSetup {
 /// room for them.
 ///
 /// A host that cannot run trials is told, and its jobs wait for a place again; nobody counts that
-/// as a failure of the trial.
+/// as a failure of the trial. Pipes to other hosts may break: the program calls
+/// ignore_broken_pipes() first.
 class TrialPool {
  public:
   TrialPool(Places places, TrialPoolSetup setup);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -20,7 +21,10 @@ constexpr Job kSecond{.trial = 1, .until = 4, .begins = true};
 /// A pool whose trials are lines of a shell.
 class TrialPoolTest : public ::testing::Test {
  protected:
-  void SetUp() override { log::set_quiet(true); }
+  void SetUp() override {
+    log::set_quiet(true);
+    ignore_broken_pipes();
+  }
   void TearDown() override { log::set_quiet(false); }
 
   TrialPool pool(std::vector<Host> hosts, TrialSize size = {}) {
