@@ -109,11 +109,9 @@ fs::path StorePlace::folder() const {
   return root / hex64(key);
 }
 
-std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged) {
+std::optional<SampleStore> read_samples(const StorePlace& place) {
   const fs::path folder = place.folder();
   std::error_code failure;
-  damaged = fs::exists(folder, failure);
-  if (!damaged) return std::nullopt;
   auto head = read_head(folder);
   if (!head || head->key != place.key || head->sizes.size() != place.num_parts) return std::nullopt;
   SampleStore store;
@@ -127,8 +125,22 @@ std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged) 
   }
   store.words_ = std::move(head->words);
   store.from_cache_ = true;
-  damaged = false;
   return store;
+}
+
+std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged) {
+  std::error_code failure;
+  damaged = fs::exists(place.folder(), failure);
+  if (!damaged) return std::nullopt;
+  try {
+    auto found = read_samples(place);
+    damaged = !found;
+    return found;
+  } catch (const Error& error) {
+    // Another process makes a damaged one again, and its files are gone at this moment.
+    if (error.code() != ExitCode::kUsage) throw;
+    return std::nullopt;
+  }
 }
 
 SampleStore open_samples(const StorePlace& place, const StoreBuild& build) {

@@ -55,7 +55,7 @@ class SampleStore {
 
  private:
   friend class SampleStoreWriter;
-  friend std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged);
+  friend std::optional<SampleStore> read_samples(const StorePlace& place);
   friend SampleStore open_samples(const StorePlace& place, const StoreBuild& build);
   std::vector<CheckedFile> files_;
   std::vector<std::string> memory_;

@@ -327,8 +327,8 @@ int run_train(const TrainRequest& request) {
     setup.match_tables = [&](const runs::InitialRun& run) { return task->matched_tables(run); };
   }
   if (folder) {
-    setup.notes_at = [&task = *task, &folder = *folder, &data = *data](int64_t step) {
-      auto notes = step == 0 ? task.notes() : std::vector<std::string>();
+    setup.notes_at = [first = task->notes(), &folder = *folder, &data = *data](int64_t step) {
+      auto notes = step == 0 ? first : std::vector<std::string>();
       for (auto& note : data.notes_at(folder, step)) notes.push_back(std::move(note));
       return notes;
     };

@@ -3,6 +3,7 @@
 #include <string>
 #include <variant>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/system_info.h"
 #include "experiment/experiment_schema.h"
@@ -38,8 +39,12 @@ data::DigestSetting digest_setting_of(const Experiment& experiment) {
   const auto schema = experiment_schema(options);
   if (const auto* key = schema.find(kCacheKey)) {
     const auto named = files_of_key(*key);
-    setting.memory_dir =
-        (named.empty() ? user_cache_dir() : std::filesystem::path(named.front())) / "hashes";
+    try {
+      setting.memory_dir =
+          (named.empty() ? user_cache_dir() : std::filesystem::path(named.front())) / "hashes";
+    } catch (const Error&) {
+      // A user without a home folder has no such memory.
+    }
   }
   return setting;
 }

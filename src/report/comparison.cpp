@@ -104,7 +104,10 @@ std::vector<std::string> distinct_names(const std::vector<std::string>& titles,
     const bool is_shared = std::ranges::count(titles, titles[i]) > 1;
     if (is_shared || titles[i].empty()) names[i] = folders[i];
   }
-  return names;
+  // One run's folder may be another's title.
+  const bool are_distinct = std::ranges::all_of(
+      names, [&](const auto& name) { return std::ranges::count(names, name) == 1; });
+  return are_distinct ? names : folders;
 }
 
 bool are_comparable(const std::vector<ComparedRun>& runs, const std::vector<bool>& measured) {

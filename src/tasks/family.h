@@ -58,8 +58,8 @@ class FamilyTask : public train::Task {
 /// The commands that a family may be short of memory in.
 enum class MemoryUse : uint8_t { kTrain, kEval, kInfer };
 
-/// A family of tasks as the commands see it: a folder of this room, and a line in `registry.cpp`.
-/// How its numbers are told and drawn stands in `displays.h`, which needs no libtorch.
+/// A family of tasks as the commands see it: src/families/NAME/engine, and a line in
+/// families/engine_registry.cpp. What needs no libtorch is experiment::FamilySpec.
 class Family {
  public:
   virtual ~Family() = default;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "report/terminal.h"
@@ -24,6 +25,16 @@ bool is_file(int descriptor) {
   return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+/// Lines of all files for the progress line; -1 = not known. A file that is damaged is told of
+/// where it is read, behind the answers to the lines before.
+int64_t count_lines(const std::vector<std::string>& files) {
+  try {
+    return data::TextInput::count_lines(files).value_or(-1);
+  } catch (const Error&) {
+    return -1;
+  }
+}
+
 }  // namespace
 
 LineSession::LineSession(LineWorkOptions options)
@@ -34,7 +45,7 @@ LineSession::LineSession(LineWorkOptions options)
   const bool from_file = named || (options_.files.empty() && is_file(STDIN_FILENO));
   const auto kind = report::line_progress_kind(from_file, options_.stats);
   const bool counts = named && kind != report::LineProgress::Kind::kNone;
-  progress_.emplace(kind, counts ? *data::TextInput::count_lines(options_.files) : -1);
+  progress_.emplace(kind, counts ? count_lines(options_.files) : -1);
 }
 
 void LineSession::for_each_line(int64_t count, const std::function<void(int64_t)>& job) {

@@ -186,6 +186,10 @@ int compare(const Request& request) {
                 "give a name that ends in .html");
   }
   require_output_place(page, "--output");
+  if (is_file_place(page) && fs::exists(page.parent_path() / "run.json")) {
+    throw Error(ExitCode::kUsage, "--output: " + page.string() + " lies in the folder of a run",
+                "name a place outside: the data beside the page could replace a file of the run");
+  }
   const ReadRuns read = read_runs(request);
   if (read.comparison.runs.empty()) throw *read.first_error;
   const std::string data = report::comparison_json(read.comparison);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -121,11 +122,35 @@ bool take_facts(std::span<const uint64_t> words, std::span<const std::string> pa
 std::vector<std::string> lines_in(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
-    const size_t end = text.find('\n');
+    const size_t end = std::min(text.find('\n'), text.size());
     lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(end + 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
+}
+
+/// Whether these are ends of `count` pieces of `size` things, one after the other.
+bool are_ends(std::span<const uint64_t> ends, size_t count, size_t size) {
+  return ends.size() == count && std::is_sorted(ends.begin(), ends.end()) &&
+         (ends.empty() ? 0 : ends.back()) == size;
+}
+
+/// Whether the parts belong together, and to these facts: reading relies on it.
+bool is_sound(const SampleStore& store, const LabelledFacts& facts, const LabelledInput& input) {
+  const auto rows = static_cast<size_t>(facts.rows);
+  const size_t num_texts = rows * (input.columns.text2.empty() ? 1 : 2);
+  const auto places = store.array<uint64_t>(kPlaces);
+  if (facts.rows < 0 || places.size() != rows * 2) return false;
+  for (size_t i = 0; i < places.size(); i += 2) {
+    if (places[i] >= input.paths.size()) return false;
+  }
+  if (!are_ends(store.array<uint64_t>(kTextEnds), num_texts, store.part(kTexts).size()))
+    return false;
+  if (input.columns.kind == LabelKind::kNumber) return store.array<double>(kValues).size() == rows;
+  const auto labels = store.array<uint32_t>(kLabels);
+  return are_ends(store.array<uint64_t>(kLabelEnds), rows, labels.size()) &&
+         std::all_of(labels.begin(), labels.end(),
+                     [&](uint32_t label) { return label < facts.labels.size(); });
 }
 
 bool knows_all(const Labels& labels, std::span<const std::string> names) {
@@ -176,14 +201,20 @@ class LabelledTextsBuild {
   std::shared_ptr<const LabelledTexts> in_cache() {
     std::shared_ptr<const LabelledTexts> texts;
     refusal_ = refusal_of([&] {
-      const fs::path root = open_cache(cache_.dir);
+      fs::path root;
       std::optional<InputFiles> files;
       uint64_t key = 0;
+      const auto begin = std::chrono::steady_clock::now();
       try {
+        root = open_cache(cache_.dir);
         files.emplace(input_.paths);
         key = key_without_labels(input_, {.memory_dir = root / "hashes", .threads = 1});
-      } catch (const Error&) {
-        return;
+      } catch (const Error& error) {
+        if (!root.empty()) return;
+        throw Error(ExitCode::kIo, error.what(), error.advice());
+      }
+      if (budget_.end != std::chrono::steady_clock::time_point::max()) {
+        budget_.end += std::chrono::steady_clock::now() - begin;
       }
       texts = find_or_read(root, key, *files);
     });
@@ -245,11 +276,12 @@ class LabelledTextsBuild {
     };
   }
 
-  /// Null where the head is none of such texts.
+  /// Null where the store is none of such texts.
   std::shared_ptr<const LabelledTexts> made_of(SampleStore store, uint64_t key) {
     auto texts = std::make_shared<LabelledTexts>();
     if (!take_facts(store.words(), input_.paths, texts->facts_)) return nullptr;
     texts->facts_.labels = lines_in(store.part(kNames));
+    if (!is_sound(store, texts->facts_, input_)) return nullptr;
     texts->paths_ = input_.paths;
     texts->key_ = key;
     texts->refusal_ = refusal_;
@@ -260,7 +292,7 @@ class LabelledTextsBuild {
 
   const LabelledInput& input_;
   const LabelledCache& cache_;
-  const ReadBudget& budget_;
+  ReadBudget budget_;  ///< its time is for rows: what hashing takes is added
   LabelledFacts& facts_;
   std::string refusal_;
 };

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "families/text/engine/batch_tokens.h"
@@ -31,7 +32,11 @@ class LineLabeller : public LineFamily<LabelledLine> {
         encoder_(*run.tokenizer.tokenizer, data::text_bound_of(options_.data)) {}
 
   void prepare(LabelledLine& line) const override {
-    line.input.problem = encode(line.input.text, line.text);
+    try {
+      line.input.problem = encode(line.input.text, line.text);
+    } catch (const Error& error) {  // the text of a pair that is not cut leaves no room
+      line.input.problem = error.what();
+    }
     line.num_tokens = std::ssize(line.text.ids) + line.text.num_cut;
     line.cut_tokens = line.text.num_cut;
   }

@@ -48,11 +48,7 @@ class TranslationSource : public LineSource<TranslatedLine> {
   }
 
   bool next(TranslatedLine& line) override {
-    if (!input_.next(line.input)) {
-      if (second_sources_) second_sources_->require_end(num_lines_);
-      if (prefixes_) prefixes_->require_end(num_lines_);
-      return false;
-    }
+    if (!input_.next(line.input)) return false;
     ++num_lines_;
     if (has_two_sources_) read_second_source(line.input);
     if (prefixes_) read_prefix(line);
@@ -60,6 +56,13 @@ class TranslationSource : public LineSource<TranslatedLine> {
   }
   bool ready() override { return input_.ready(); }
   bool waits_for_a_person() override { return input_.waits_for_a_person(); }
+
+  /// Behind the last answer: what writes a side file may wait for it. Throws Error(kBadData) where
+  /// such a file has more lines.
+  void require_end() {
+    if (second_sources_) second_sources_->require_end(num_lines_);
+    if (prefixes_) prefixes_->require_end(num_lines_);
+  }
 
  private:
   // The line's text becomes "FIRST<TAB>SECOND".
@@ -272,6 +275,7 @@ int translate_lines(const InferRequest& request, const CommandContext& context) 
                                            .cut_share = "of all source tokens were not translated"},
                                  .stats = request.translation.stats});
   work.run(lines);
+  lines.require_end();
   work.finish();
   return 0;
 }
