@@ -204,6 +204,9 @@ TEST(Comparison, NoRunIsTheBestOfOneOrOfTwoFamilies) {
 TEST(Comparison, RunsOfOneTitleAreToldByTheirFolders) {
   EXPECT_EQ(distinct_names({"base", "base", "big"}, {"x/1", "x/2", "x/3"}),
             (std::vector<std::string>{"x/1", "x/2", "big"}));
+  EXPECT_EQ(distinct_names({"base", "base", "x"}, {"x", "y", "z/x"}),
+            (std::vector<std::string>{"x", "y", "z/x"}))
+      << "a run has the title of another one's folder";
 }
 
 TEST(ComparisonPage, HasRunsCurvesScoresAndDifferences) {

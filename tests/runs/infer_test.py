@@ -167,6 +167,33 @@ def compressed_files_archives_and_pipes_are_read(stretto):
         fail(call(stretto, "infer", trained(stretto), folder / "text.gz"), 65, "text.gz", "too early")
 
 
+def a_damaged_end_is_told_of_behind_the_answers_to_the_lines_before(stretto):
+    packed = gzip.compress(source(40))
+    expected = infer(stretto, data=source(40))
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "text.gz"
+        file.write_bytes(packed[:len(packed) * 2 // 3])
+        for words in ((), ("--stats",)):
+            result = call(stretto, "infer", trained(stretto), file, *words)
+            fail(result, 65, "text.gz", "too early")
+            check(result.stdout.count("\n") > 3 and expected.startswith(result.stdout), f"{words}: {result.stdout!r}")
+
+
+def the_end_of_a_prefix_pipe_is_asked_for_behind_the_last_answer(stretto):
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = pathlib.Path(folder) / "pipe"
+        os.mkfifo(pipe)
+        process = subprocess.Popen([stretto, "infer", trained(stretto), "--prefix", pipe], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        process.stdin.write(source(1))
+        process.stdin.close()
+        with open(pipe, "wb", buffering=0) as prefixes:
+            prefixes.write(b"\n")
+            check(select.select([process.stdout], [], [], 60)[0], "it waits for the pipe's end, and the pipe for its answer")
+            check(process.stdout.readline() == infer(stretto, data=source(1)).encode(), "another answer")
+        check(process.wait(60) == 0, f"exit code {process.returncode}")
+
+
 def a_bad_line_is_named_and_its_translation_is_an_empty_line(stretto):
     good = source(2).splitlines()
     lines = [good[0], b"a \xff b", b"a\0b", b"x" * 1_200_000, good[1], b""]

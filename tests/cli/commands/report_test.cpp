@@ -98,6 +98,9 @@ TEST_F(ComparedRuns, MayGoElsewhereAndToStdoutAsJson) {
   EXPECT_FALSE(fs::exists(at("comparison.html")));
   EXPECT_EQ(run({"report", "one", "two", "--output", "both.json"}).code, 2);
   EXPECT_EQ(run({"report", "one", "two", "--output", "no/such/both.html"}).code, 74);
+  const std::string kept = text_of(at("one/report.json"));
+  EXPECT_EQ(run({"report", "one", "two", "--output", "one/report.html"}).code, 2);
+  EXPECT_EQ(text_of(at("one/report.json")), kept) << "the data beside the page would replace it";
   const auto streamed = run({"report", "one", "two", "--output", "/dev/stdout"});
   EXPECT_EQ(streamed.code, 0) << streamed.err;
   EXPECT_FALSE(fs::exists("/dev/stdout.json"));

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "data/cache_folder.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -180,6 +181,26 @@ TEST_F(LabelledTextsTest, WithoutACacheTheFilesAreReadIntoMemory) {
     EXPECT_EQ(texts->text(1), "anna");
     EXPECT_NE(texts->refusal().find("the token cache"), std::string::npos) << texts->refusal();
   }
+}
+
+TEST_F(LabelledTextsTest, PartsThatDoNotBelongTogetherAreNoTexts) {
+  set({two("a.tsv")});
+  const auto good = open();
+  const auto keys = good->key();
+  StorePlace place{.root = open_cache(cache_.dir), .key = keys, .num_parts = 7, .threads = 1};
+  auto damaged = false;
+  const auto store = find_samples(place, damaged);
+  ASSERT_TRUE(store.has_value());
+  SampleStoreWriter writer(place.folder(), place.num_parts);
+  for (size_t part = 0; part < place.num_parts; ++part) {
+    writer.append(part, std::string(store->part(part)).substr(0, store->part(part).size() / 2));
+  }
+  writer.finish(keys, store->words());
+  EXPECT_TRUE(find_samples(place, damaged).has_value()) << "sums and sizes are right";
+  const auto texts = open();
+  EXPECT_FALSE(texts->from_cache());
+  ASSERT_EQ(texts->size(), 2);
+  EXPECT_EQ(texts->text(1), "anna");
 }
 
 TEST_F(LabelledTextsTest, ADamagedCacheIsMadeAgain) {
