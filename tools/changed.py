@@ -18,6 +18,8 @@ import re
 import subprocess
 import sys
 
+from check_layers import room_of
+
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 SOURCES = (".cpp", ".cu", ".cc")
 BUILD_FILES = re.compile(r"(cmake/.*|CMakeLists\.txt|CMakePresets\.json|src/(kernels/)?CMakeLists\.txt|dev)")
@@ -114,8 +116,8 @@ class Includes:
                 continue
             found.add(path)
             waiting += self.included_by(path)
-            parts = path.relative_to(self.root).parts
-            if path.suffix == ".h" and not (parts[0] == "src" and parts[1] in unlinked):
+            name = path.relative_to(self.root).as_posix()
+            if path.suffix == ".h" and not (name.startswith("src/") and room_of(name.removeprefix("src/")) in unlinked):
                 waiting += self.sources_of(path)
         return {path.relative_to(self.root).as_posix() for path in found}
 

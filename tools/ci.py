@@ -23,7 +23,7 @@ import time
 
 import changed
 import stages
-from check_layers import LEVELS, TORCH_FREE
+from check_layers import LEVELS, TORCH_FREE, room_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TORCH_ROOMS = frozenset(LEVELS) - TORCH_FREE
@@ -178,11 +178,16 @@ def without_precompiled_headers(run):
     return str(folder)
 
 
+def tidy_files(root):
+    """Sources that are compiled without a header of libtorch, MPI or NCCL."""
+    return [file for file in cpp_files(root) if file.startswith("src/") and file.endswith(".cpp")
+            and room_of(file.removeprefix("src/")) in TORCH_FREE and not re.search("/(mpi|nccl|guard)/", file)]
+
+
 def tidy(run, change, full):
     """clang-tidy where no libtorch header is read, on what has changed, for ten minutes at most. Files that are compiled jointly
     have no command of their own; it takes one of a file of a like name, which may lack folders of headers."""
-    all_files = [file for file in cpp_files(run.root) if file.endswith(".cpp") and file.split("/")[0] == "src"
-                 and file.split("/")[1] in TORCH_FREE and "/mpi/" not in file and "/nccl/" not in file and "/guard/" not in file]
+    all_files = tidy_files(run.root)
     some = set(change.files if change.base else changed.newest_files(run.root, days=2))
     files = [file for file in all_files if full or file in some]
     if not files:

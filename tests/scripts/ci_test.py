@@ -57,6 +57,13 @@ class Includes(InTemporaryFolder):
         self.assertIn("src/nn/options.h", found)
         self.assertNotIn("src/nn/options.cpp", found)
 
+    def test_the_engine_of_a_family_is_a_room_of_its_own(self):
+        self.write("src/families/a/engine/a.h", "")
+        self.write("src/families/a/engine/a.cpp", "")
+        self.write("tests/fuzz/fuzz_a.cpp", '#include "families/a/engine/a.h"\n')
+        self.assertIn("src/families/a/engine/a.cpp", self.reached(unlinked={"families"}))
+        self.assertNotIn("src/families/a/engine/a.cpp", self.reached(unlinked={"families/engine"}))
+
     def test_the_fuzzers_of_this_tree_reach_the_readers_that_they_are_for(self):
         includes = changed.Includes(ROOT)
         reached = includes.reached("tests/fuzz/fuzz_pickle.cpp", unlinked=ci.TORCH_ROOMS)
@@ -342,6 +349,14 @@ class Parts(WithStages):
         self.fuzz("nothing", script=script, programs=("a",))
         self.assertEqual(self.fuzz_run.failed, 1)
         self.assertIn("a_fuzz-crash-1, packed by gzip and base64:", self.output.getvalue())
+
+    def test_clang_tidy_reads_what_needs_no_libtorch(self):
+        found = ci.tidy_files(ROOT)
+        self.assertIn("src/families/registry.cpp", found)
+        self.assertIn("src/families/text/text_rules.cpp", found)
+        for file in found:
+            self.assertNotIn("/engine/", file.replace("src/cli/engine", ""), file)
+            self.assertNotIn("torch/", (ROOT / file).read_text(encoding="utf-8"), file)
 
     def test_each_fuzzer_of_this_tree_has_a_source(self):
         for name, _ in ci.fuzzers(ROOT):
