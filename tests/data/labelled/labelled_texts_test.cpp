@@ -188,9 +188,11 @@ TEST_F(LabelledTextsTest, PartsThatDoNotBelongTogetherAreNoTexts) {
   const auto good = open();
   const auto keys = good->key();
   StorePlace place{.root = open_cache(cache_.dir), .key = keys, .num_parts = 7, .threads = 1};
-  auto damaged = false;
+  bool damaged = false;
   const auto store = find_samples(place, damaged);
   ASSERT_TRUE(store.has_value());
+  fs::remove_all(place.folder());  // what was mapped stays
+  fs::create_directories(place.folder());
   SampleStoreWriter writer(place.folder(), place.num_parts);
   for (size_t part = 0; part < place.num_parts; ++part) {
     writer.append(part, std::string(store->part(part)).substr(0, store->part(part).size() / 2));
