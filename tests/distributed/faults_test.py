@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "runs"))
@@ -53,6 +54,18 @@ class Job:
                 raise Failure(f"ended early: {self.process.stderr.read()}")
             time.sleep(0.02)
         raise Failure("the group never stood")
+
+    def wait_until_said(self, words, seconds=60):
+        """stderr as far as a line with these words, at most so many seconds; end() gives the rest."""
+        said = ""
+        timer = threading.Timer(seconds, self.process.kill)
+        timer.start()
+        for line in self.process.stderr:
+            said += line
+            if words in line:
+                timer.cancel()
+                return said
+        raise Failure(f"`{words}` was never said: {said}")
 
     def end(self, timeout=60):
         """(exit code, stderr, seconds)"""
@@ -147,12 +160,13 @@ def a_loss_that_nobody_asks_about_is_told_at_once(program):
         pids = job.pids()
         time.sleep(full_or(3, 2))  # for round 5, in which rank 0 hangs
         os.kill(pids[1], signal.SIGSTOP)
-        time.sleep(full_or(10, 4))
+        said = job.wait_until_said("is lost")
+        time.sleep(full_or(9, 3))
         check(alive(pids[0]), "the test is stale: rank 0 does not hang")
         for pid in pids.values():
             os.kill(pid, signal.SIGKILL)
-        _, err, _ = job.end()
-        told = rf"pid {pids[1]}\) is lost: it was not heard of for 1\.\d s \(stopped, or its link is down\); rank 0 still computes"
+        err = said + job.end()[1]
+        told = rf"pid {pids[1]}\) is lost: it was not heard of for \d+\.\d s \(stopped, or its link is down\); rank 0 still computes"
         check(len(re.findall(told, err)) == 1, err)
 
 
