@@ -299,6 +299,12 @@ void write_named_output(const fs::path& path, std::string_view bytes) {
   output.publish();
 }
 
+bool is_file_output(const fs::path& path) {
+  const Place place = place_of(path);
+  if (place.own_descriptor >= 0 || is_link_of_proc(place.path)) return false;
+  return !place.status || place.is_regular();
+}
+
 void require_output_place(const fs::path& path, const std::string& option) {
   if (path.empty()) return;
   const Place place = place_of(path);

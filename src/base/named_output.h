@@ -46,6 +46,10 @@ class NamedOutput {
 /// Writes a whole output.
 void write_named_output(const std::filesystem::path& path, std::string_view bytes);
 
+/// Whether write_named_output() makes or replaces a regular file. False of a device, a pipe, a
+/// folder, and a descriptor of a process (/dev/stdout), whatever this one leads to.
+bool is_file_output(const std::filesystem::path& path);
+
 /// For the beginning of a command, since hours of work later it would be too late: throws
 /// Error(kIo) where write_named_output() must fail, because `path` is a folder, its folder is
 /// missing, or neither of the two may be written. An empty path is no output.

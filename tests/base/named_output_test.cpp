@@ -110,6 +110,21 @@ TEST(NamedOutput, WritesThroughADevice) {
   }
 }
 
+TEST(NamedOutput, KnowsWhichPathsAreRegularFiles) {
+  const TempDir dir;
+  write_named_output(dir / "file", "old");
+  fs::create_symlink("file", dir / "link");
+  for (const char* name : {"file", "link", "not_there_yet"}) {
+    EXPECT_TRUE(is_file_output(dir / name)) << name;
+  }
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/stdout", dir / "stdout");
+  for (const fs::path& path : {dir / "pipe", dir / "stdout", fs::path("/dev/stdout"),
+                               fs::path("/dev/fd/1"), fs::path("/dev/null"), dir / "."}) {
+    EXPECT_FALSE(is_file_output(path)) << path;
+  }
+}
+
 TEST(NamedOutput, WritesIntoAPipeForItsReader) {
   const TempDir dir;
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);

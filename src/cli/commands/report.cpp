@@ -64,17 +64,6 @@ std::string title_of(const fs::path& directory, const experiment::Experiment& op
   return path.filename().string();
 }
 
-// A device, a pipe or a descriptor of this process (/dev/stdout) gets the page and nothing else.
-bool is_file_place(const fs::path& path) {
-  const std::string place = fs::absolute(path).lexically_normal().string();
-  for (const char* descriptors : {"/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/"}) {
-    if (place.starts_with(descriptors)) return false;
-  }
-  std::error_code ignored;
-  const auto status = fs::status(path, ignored);
-  return !fs::exists(status) || fs::is_regular_file(status);
-}
-
 struct ReadRun {
   experiment::Experiment options;
   report::ReportContent content;
@@ -123,7 +112,7 @@ report::ComparedRun compared(const fs::path& directory, ReadRun run) {
 }
 
 void tell_page(const fs::path& page) {
-  if (is_file_place(page)) std::cout << shown_on_stdout(page.string()) << "\n";
+  if (is_file_output(page)) std::cout << shown_on_stdout(page.string()) << "\n";
 }
 
 // ---- several runs -------------------------------------------------------------------------------
@@ -174,7 +163,7 @@ ReadRuns read_runs(const Request& request) {
 
 void write_page(const fs::path& page, const std::string& html, const std::string& data) {
   write_named_output(page, html);
-  if (is_file_place(page)) write_named_output(fs::path(page).replace_extension(".json"), data);
+  if (is_file_output(page)) write_named_output(fs::path(page).replace_extension(".json"), data);
 }
 
 int compare(const Request& request) {
@@ -186,7 +175,7 @@ int compare(const Request& request) {
                 "give a name that ends in .html");
   }
   require_output_place(page, "--output");
-  if (is_file_place(page) && fs::exists(page.parent_path() / "run.json")) {
+  if (is_file_output(page) && fs::exists(page.parent_path() / "run.json")) {
     throw Error(ExitCode::kUsage, "--output: " + page.string() + " lies in the folder of a run",
                 "name a place outside: the data beside the page could replace a file of the run");
   }
