@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/log.h"
 
 namespace stretto::data {
 namespace {
@@ -80,6 +81,17 @@ void make_cache_directory(const fs::path& path) {
     throw Error(ExitCode::kIo, std::string("the token cache: ") + error.what(),
                 "set data.cache_dir to a folder where you may write");
   }
+}
+
+void warn_of_damage(const fs::path& folder) {
+  log::warn("token cache " + folder.string() + ": is damaged; it is made again from the text");
+}
+
+void throw_vanished(const fs::path& folder) {
+  throw Error(ExitCode::kIo,
+              folder.string() + ": the token cache vanished or was damaged while it was opened",
+              "is another program writing there? Set data.cache_dir to another folder, on another "
+              "disk");
 }
 
 void build_aside(const fs::path& folder, const std::function<void(const fs::path&)>& build) {

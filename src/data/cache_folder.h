@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace stretto::data {
 
@@ -40,5 +42,31 @@ std::string refusal_of(const Work& work) {
 /// @param build  writes the files into the folder that it is given
 void build_aside(const std::filesystem::path& folder,
                  const std::function<void(const std::filesystem::path&)>& build);
+
+/// Warns that a folder of the cache is damaged, which is why it is built again.
+void warn_of_damage(const std::filesystem::path& folder);
+/// Throws Error(kIo) for a folder that is not there right after it was built.
+[[noreturn]] void throw_vanished(const std::filesystem::path& folder);
+
+/// What lies whole in a folder of the cache; else one process builds it, under a lock, and the
+/// others wait for it. What is damaged is built again, with a warning.
+/// @param find   bool& damaged -> std::optional<T>: nothing where there is none that is whole;
+///               `damaged`, false before, becomes whether there is something else instead
+/// @param build  as of build_aside()
+/// @return T, and whether it had to be built
+template <class Find>
+auto find_or_build(const std::filesystem::path& folder, const Find& find,
+                   const std::function<void(const std::filesystem::path&)>& build) {
+  bool damaged = false;
+  if (auto found = find(damaged)) return std::pair(std::move(*found), false);
+  const FileLock lock = FileLock::wait(folder.string() + ".lock");
+  damaged = false;
+  if (auto found = find(damaged)) return std::pair(std::move(*found), false);
+  if (damaged) warn_of_damage(folder);
+  build_aside(folder, build);
+  auto found = find(damaged);
+  if (!found) throw_vanished(folder);
+  return std::pair(std::move(*found), true);
+}
 
 }  // namespace stretto::data

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "data/cache_folder.h"
 
 namespace stretto::data {
@@ -144,28 +143,15 @@ std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged) 
 }
 
 SampleStore open_samples(const StorePlace& place, const StoreBuild& build) {
-  const fs::path folder = place.folder();
-  bool damaged = false;
-  if (auto found = find_samples(place, damaged)) return std::move(*found);
-  const FileLock lock = FileLock::wait(folder.string() + ".lock");
-  if (auto found = find_samples(place, damaged)) return std::move(*found);
-  if (damaged) {
-    log::warn("token cache " + folder.string() + ": is damaged; it is made again from the text");
-  }
-  build_aside(folder, [&](const fs::path& aside) {
-    SampleStoreWriter writer(aside, place.num_parts);
-    const auto words = build(writer);
-    writer.finish(place.key, words);
-  });
-  auto found = find_samples(place, damaged);
-  if (!found) {
-    throw Error(ExitCode::kIo,
-                folder.string() + ": the token cache vanished or was damaged while it was opened",
-                "is another program writing there? Set data.cache_dir to another folder, on "
-                "another disk");
-  }
-  found->from_cache_ = false;
-  return std::move(*found);
+  auto [found, is_new] = find_or_build(
+      place.folder(), [&](bool& damaged) { return find_samples(place, damaged); },
+      [&](const fs::path& aside) {
+        SampleStoreWriter writer(aside, place.num_parts);
+        const auto words = build(writer);
+        writer.finish(place.key, words);
+      });
+  found.from_cache_ = !is_new;
+  return std::move(found);
 }
 
 SampleStore samples_in_memory(size_t num_parts, const StoreBuild& build) {

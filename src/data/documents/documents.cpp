@@ -114,28 +114,15 @@ MappedDocuments::Found open_cached(const DocumentInput& input, const InputFiles&
                                    const text::Tokenizer& tokenizer, const fs::path& folder,
                                    uint64_t key) {
   make_private(folder);  // earlier releases left it open
-  bool damaged = false;
-  if (auto found = find_documents(input, folder, key, damaged)) return std::move(*found);
-  const FileLock lock = FileLock::wait(folder.string() + ".lock");
-  damaged = false;
-  if (auto found = find_documents(input, folder, key, damaged)) return std::move(*found);
-  if (damaged) {
-    log::warn("token cache " + folder.string() + ": is damaged; it is made again from the text");
-  }
-  build_aside(folder, [&](const fs::path& aside) {
-    const auto meta = build_documents(input, tokenizer, key, aside);
-    files.check_unchanged();
-    log::info(description(meta, folder));
-  });
-  auto found = find_documents(input, folder, key, damaged);
-  if (!found) {
-    throw Error(ExitCode::kIo,
-                folder.string() + ": the token cache vanished or was damaged while it was opened",
-                "is another program writing there? Set data.cache_dir to another folder, on "
-                "another disk");
-  }
-  found->from_cache = false;
-  return std::move(*found);
+  auto [found, is_new] = find_or_build(
+      folder, [&](bool& damaged) { return find_documents(input, folder, key, damaged); },
+      [&](const fs::path& aside) {
+        const auto meta = build_documents(input, tokenizer, key, aside);
+        files.check_unchanged();
+        log::info(description(meta, folder));
+      });
+  found.from_cache = !is_new;
+  return std::move(found);
 }
 
 }  // namespace

@@ -68,13 +68,7 @@ CorpusCache::Opened CorpusCache::make() {
     }
     order = CorpusOrder::find(folder_, meta, weights_.key(), plan_.threads, damaged_order);
   }
-  if (!order) {
-    throw Error(
-        ExitCode::kIo,
-        folder_.string() + ": the token cache vanished or was damaged while it was opened",
-        "is another program writing there? Set data.cache_dir to another folder, on another "
-        "disk");
-  }
+  if (!order) throw_vanished(folder_);
   return {std::move(meta), std::move(*order), found};
 }
 
