@@ -116,13 +116,13 @@ void LineReader::throw_too_long() {
       "split this line, or remove it here and in the files that go with this one line by line");
 }
 
-bool tsv_column(std::string_view line, int64_t column, std::string_view& value) {
+bool column_of(std::string_view line, int64_t column, char separator, std::string_view& value) {
   for (int64_t i = 1; i < column; ++i) {
-    const size_t tab = line.find('\t');
-    if (tab == std::string_view::npos) return false;
-    line.remove_prefix(tab + 1);
+    const size_t end = line.find(separator);
+    if (end == std::string_view::npos) return false;
+    line.remove_prefix(end + 1);
   }
-  value = line.substr(0, line.find('\t'));
+  value = line.substr(0, line.find(separator));
   return true;
 }
 

@@ -48,7 +48,7 @@ class LineReader {
   int64_t line_number_ = 0;
 };
 
-/// Column `column` (from 1) of a TSV line, or false when there are fewer. Nothing is quoted.
-bool tsv_column(std::string_view line, int64_t column, std::string_view& value);
+/// Column `column` (from 1) of a line of columns, or false when there are fewer. Nothing is quoted.
+bool column_of(std::string_view line, int64_t column, char separator, std::string_view& value);
 
 }  // namespace stretto::data

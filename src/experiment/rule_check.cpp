@@ -1,5 +1,8 @@
 #include "experiment/rule_check.h"
 
+#include "base/text.h"
+#include "data/separator.h"
+
 namespace stretto::experiment {
 
 RuleCheck::RuleCheck(const Experiment& options, const config::Origins& origins,
@@ -13,6 +16,12 @@ void RuleCheck::wrong(const std::vector<std::string>& keys, const std::string& w
   }
   const std::string& blamed = keys.front();
   problems_.push_back({origins.of(blamed), what, hint, blamed, origins.order_of(blamed)});
+}
+
+void check_separator(RuleCheck& c, const std::string& separator) {
+  if (separator.empty() || data::is_separator(separator)) return;
+  c.wrong({"data.separator"}, "`" + printable(separator, 20) + "` does not stand between fields",
+          "give one ASCII character: \";\", \"|\", \",\" or \"\\t\"");
 }
 
 }  // namespace stretto::experiment

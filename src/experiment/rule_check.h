@@ -29,4 +29,8 @@ class RuleCheck {
   const std::vector<config::Problem> before_;
 };
 
+/// `data.separator`, of every family that reads columns: empty, or one character that lines can be
+/// cut at.
+void check_separator(RuleCheck& c, const std::string& separator);
+
 }  // namespace stretto::experiment

@@ -549,6 +549,13 @@ TEST(Rules, ThereIsTrainingTextWithOneWeightForEachFile) {
             "`data.tgt_column` (default): both sides are column 2 of the TSV files");
 }
 
+TEST(Rules, ASeparatorOfColumnsIsOneCharacter) {
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.separator = ";;"; }),
+            "`data.separator` (default): `;;` does not stand between fields");
+  EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.separator = "\n"; }),
+            "`data.separator` (default): `\\n` does not stand between fields");
+}
+
 TEST(Rules, ASentenceFitsIntoABatch) {
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.max_tokens = 500; }),
             "`data.max_tokens` (default): 500 is less than the longest sentence that is let in "

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "data/labelled/separated_records.h"
+#include "data/separator.h"
 
 namespace stretto::data {
 namespace {
@@ -16,20 +17,6 @@ namespace {
 [[noreturn]] void refuse_line(const std::string& name, int64_t line, const std::string& what,
                               const std::string& advice) {
   throw SampleError(name, ":" + std::to_string(line) + ": " + what, advice);
-}
-
-/// What may stand between the fields of a first line that is one field; 0 for nothing.
-/// @param separator  between which it is one
-char other_separator(std::string_view line, char separator) {
-  char best = '\0';
-  std::ptrdiff_t most = 0;
-  for (const char candidate : {';', '|', ',', '\t'}) {
-    const auto found = std::count(line.begin(), line.end(), candidate);
-    if (candidate == separator || found <= most) continue;
-    best = candidate;
-    most = found;
-  }
-  return best;
 }
 
 std::string listed(std::span<const std::string> names) {
@@ -129,10 +116,9 @@ class SeparatedRows final : public LabelledReader::Rows {
     if (first_.size() != 1) return;
     const char other = other_separator(first_.front(), records_.separator());
     if (other == '\0') return;
-    const std::string shown = other == '\t' ? "\\t" : std::string(1, other);
     throw Error(ExitCode::kUsage,
                 what + "; its first line is one column: `" + printable(first_.front(), 60) + "`",
-                "set data.separator = \"" + shown + "\"" +
+                advice_on_separator(other) +
                     (other == ',' ? ", or data.format = \"csv\" where fields have quotes" : ""));
   }
 

@@ -59,6 +59,7 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
     // The ending decides how a file is decompressed.
     add(parse_input_path(input.src).file.extension().string() + " " +
         parse_input_path(input.tgt).file.extension().string());
+    if (input.separator != '\t') add("separator " + std::string(1, input.separator));
     if (!input.has_two_sources()) continue;
     const InputPath second = parse_input_path(input.src2);
     add("second source " + hex64(files.hash_of(input.src2)) + " " +

@@ -74,6 +74,7 @@ struct DataOptions {
   std::vector<HeadDataOptions> heads;
   int64_t src_column = 1, tgt_column = 2;
   int64_t src2_column = 0;
+  std::string separator;
   int64_t max_tokens = 4096;
   int64_t max_samples = 0;
   int64_t max_src_tokens = 512, max_tgt_tokens = 512;
@@ -138,6 +139,10 @@ struct DataOptions {
         field(&O::src2_column, "src2_column",
               "column of the second source in TSV files, from 1; 0 = there is none",
               between(0, 1000)),
+        field(&O::separator, "separator",
+              "what stands between two columns of TSV files, one character such as \";\" or \"|\"; "
+              "empty = a tab. Quotes mean nothing")
+            .also_called({"sep", "delimiter", "field_separator", "column_separator"}),
         field(&O::max_tokens, "max_tokens",
               "bound of max(sum of source, sum of target) real tokens of one micro-batch, "
               "end-of-sentence included",

@@ -58,6 +58,10 @@ bool has_two_sources(const DataOptions& o) {
          o.src2_column > 0;
 }
 
+char separator_of(const DataOptions& options) {
+  return options.separator.empty() ? '\t' : options.separator[0];
+}
+
 bool has_text(const DataOptions& o, Split split) {
   switch (split) {
     case Split::kTrain:
@@ -104,7 +108,8 @@ std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split) {
                       .src_column = options.src_column,
                       .tgt_column = options.tgt_column,
                       .src2 = options.src2_column > 0 ? path : std::string(),
-                      .src2_column = options.src2_column});
+                      .src2_column = options.src2_column,
+                      .separator = separator_of(options)});
   }
   if (inputs.empty()) {
     throw Error(ExitCode::kUsage, key + "_src: no files are named",
@@ -164,9 +169,9 @@ bool PairReader::next_target(std::string_view& line) {
 void PairReader::split_columns(std::string_view& src, std::string_view& tgt) {
   const std::string_view line = src;
   const auto cut_out = [&](int64_t column, std::string_view& text) {
-    if (tsv_column(line, column, text)) return;
+    if (column_of(line, column, input_.separator, text)) return;
     try {
-      throw_missing_column(src_.name(), src_.line_number(), column);
+      throw_missing_column(src_, line, column, input_.separator);
     } catch (const SampleError& error) {
       throw PairFault(error, Side::kSource);
     }

@@ -23,6 +23,7 @@ struct ParallelInput {
   int64_t src_column = 0, tgt_column = 0;  ///< from 1; 0 = files
   std::string src2 = {};                   ///< of the second source; empty = there is none
   int64_t src2_column = 0;                 ///< from 1; 0 = a file, or none
+  char separator = '\t';                   ///< between columns
 
   bool has_two_sources() const { return !src2.empty(); }
 };
@@ -32,6 +33,9 @@ std::string name_of(Split split);
 
 /// Whether the options name second sources: all inputs of all splits must then have one.
 bool has_two_sources(const DataOptions& options);
+
+/// Between the columns of TSV files.
+char separator_of(const DataOptions& options);
 
 /// Whether the options name a split's sources: files of them, or TSV files.
 bool has_text(const DataOptions& options, Split split);

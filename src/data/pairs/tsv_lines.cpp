@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/lines.h"
+#include "data/separator.h"
 #include "data/text_lines.h"
 
 namespace stretto::data {
@@ -12,8 +12,12 @@ namespace {
 
 class TsvColumn final : public text::LineSource {
  public:
-  TsvColumn(std::vector<std::string> paths, int64_t column, BadSampleRule bad_samples)
-      : lines_(std::move(paths), bad_samples), column_(column), bad_(bad_samples) {}
+  TsvColumn(std::vector<std::string> paths, int64_t column, char separator,
+            BadSampleRule bad_samples)
+      : lines_(std::move(paths), bad_samples),
+        column_(column),
+        separator_(separator),
+        bad_(bad_samples) {}
 
   bool next(std::string& value) override {
     while (true) {
@@ -30,8 +34,8 @@ class TsvColumn final : public text::LineSource {
   bool next_value(std::string& value) {
     std::string_view line, found;
     if (!lines_.next(line)) return false;
-    if (!tsv_column(line, column_, found)) {
-      throw_missing_column(lines_.reader().name(), lines_.reader().line_number(), column_);
+    if (!column_of(line, column_, separator_, found)) {
+      throw_missing_column(lines_.reader(), line, column_, separator_);
     }
     value.assign(found);
     return true;
@@ -39,22 +43,31 @@ class TsvColumn final : public text::LineSource {
 
   LinesOfFiles lines_;
   int64_t column_;
+  char separator_;
   BadSamples bad_;
 };
 
 }  // namespace
 
-void throw_missing_column(const std::string& name, int64_t line_number, int64_t column) {
-  throw SampleError(
-      name,
-      ":" + std::to_string(line_number) + ": this line has no column " + std::to_string(column),
-      "columns are separated by one tab and counted from 1: look at data.src_column and "
-      "data.tgt_column, or repair the line");
+void throw_missing_column(const LineReader& lines, std::string_view line, int64_t column,
+                          char separator) {
+  const char other = other_separator(line, separator);
+  const bool is_one = line.find(separator) == std::string_view::npos;
+  const std::string between = separator == '\t' ? "one tab" : "`" + std::string(1, separator) + "`";
+  throw SampleError(lines.name(),
+                    ":" + std::to_string(lines.line_number()) + ": this line has no column " +
+                        std::to_string(column),
+                    is_one && other != '\0'
+                        ? advice_on_separator(other) + " if that stands between the columns"
+                        : "columns are separated by " + between +
+                              " and counted from 1: look at data.src_column and "
+                              "data.tgt_column, or repair the line");
 }
 
 std::unique_ptr<text::LineSource> open_tsv_column(const std::vector<std::string>& paths,
-                                                  int64_t column, BadSampleRule bad_samples) {
-  return std::make_unique<TsvColumn>(paths, column, bad_samples);
+                                                  int64_t column, char separator,
+                                                  BadSampleRule bad_samples) {
+  return std::make_unique<TsvColumn>(paths, column, separator, bad_samples);
 }
 
 }  // namespace stretto::data

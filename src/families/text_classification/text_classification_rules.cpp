@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <string_view>
 
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
@@ -94,16 +93,11 @@ void check_columns(RuleCheck& c) {
   }
 }
 
-// One byte, since columns are cut at it; a quote and a line end mean something else.
-void check_separator(RuleCheck& c) {
+void check_fields(RuleCheck& c) {
   const auto& data = classification_of(c.e).data;
-  const std::string& separator = data.separator;
-  if (separator.empty()) return;
-  if (separator.size() != 1 || std::string_view("\"\r\n").find(separator) != std::string::npos ||
-      static_cast<unsigned char>(separator[0]) >= 0x80) {
-    c.wrong({"data.separator"}, "`" + printable(separator, 20) + "` does not stand between fields",
-            "give one ASCII character: \";\", \"|\", \",\" or \"\\t\"");
-  } else if (data.format == "jsonl" || data.format == "label_first") {
+  check_separator(c, data.separator);
+  if (data.separator.empty()) return;
+  if (data.format == "jsonl" || data.format == "label_first") {
     c.wrong({"data.separator", "data.format"}, "lines of \"" + data.format + "\" have no fields",
             "leave it out, or use another format");
   }
@@ -135,7 +129,7 @@ class TextClassificationRules final : public TextRules {
   void check_data(RuleCheck& c) const override {
     TextRules::check_data(c);
     check_columns(c);
-    check_separator(c);
+    check_fields(c);
     check_labels(c);
     check_class_weights(c);
     check_regression(c);

@@ -44,13 +44,13 @@ class TrainingLines : public text::LineSource {
     Part part{
         data::open_lines(source_ ? options.train_src : options.train_tgt, bad_samples),
         data::open_tsv_column(options.train_tsv, source_ ? options.src_column : options.tgt_column,
-                              bad_samples)};
+                              data::separator_of(options), bad_samples)};
     if (source_) {
       part.second_files =
           data::on_second_source([&] { return data::open_lines(options.train_src2, bad_samples); });
       if (options.src2_column != 0) {
-        part.second_columns =
-            data::open_tsv_column(options.train_tsv, options.src2_column, bad_samples);
+        part.second_columns = data::open_tsv_column(options.train_tsv, options.src2_column,
+                                                    data::separator_of(options), bad_samples);
       }
     }
     parts_.push_back(std::move(part));

@@ -175,8 +175,8 @@ class Look {
     for (const char* column : {".src_column", ".src2_column", ".tgt_column"}) {
       if (is_known(head.section + column)) return false;
     }
-    return !is_known("data.invalid_utf8") && !is_known("data.too_long") &&
-           !is_known("data.bad_samples");
+    return !is_known("data.separator") && !is_known("data.invalid_utf8") &&
+           !is_known("data.too_long") && !is_known("data.bad_samples");
   }
 
   // A tokenizer is trained on the text of all heads.

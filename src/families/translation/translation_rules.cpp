@@ -242,6 +242,7 @@ class TranslationRules final : public TranslationFacts {
   void check_data(RuleCheck& c) const override {
     for_each_text(
         c.e, [&](const std::string& section, const auto& text) { check_text(c, section, text); });
+    check_separator(c, translation_of(c.e).data.separator);
     check_number_of_sources(c);
     check_lengths(c);
     check_decoding(c);

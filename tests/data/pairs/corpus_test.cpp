@@ -263,6 +263,24 @@ TEST_F(CorpusCache, JoinsSeveralFilesAndTsv) {
   EXPECT_EQ(corpus->tgt(4), (std::vector<int64_t>{7, kEos}));
 }
 
+TEST_F(CorpusCache, ReadsColumnsBetweenAnotherSeparator) {
+  DataOptions o;
+  o.cache_dir = options(1).cache_dir;
+  o.train_tsv = {write("a.csv", "w1;w2 w3\nw4\tw5;w6\n")};
+  EXPECT_TRUE(contains(failure(ExitCode::kBadData, [&] { open(o); }),
+                       "a.csv:1: this line has no column 2"));
+  o.separator = ";";
+  const auto corpus = open(o);
+  ASSERT_EQ(corpus->num_pairs(), 2);
+  EXPECT_EQ(corpus->tgt(0), (std::vector<int64_t>{6, 7, kEos}));
+  EXPECT_EQ(corpus->src(1), (std::vector<int64_t>{8, 9, kEos}));
+  o.train_tsv = {write("both.csv", "w1;w2\tw3\n")};
+  EXPECT_EQ(open(o)->tgt(0), (std::vector<int64_t>{6, 7, kEos}));
+  o.separator = "\t";
+  EXPECT_EQ(open(o)->src(0), (std::vector<int64_t>{testing::kUnk, kEos}))
+      << "cut at the tab, and w1;w2 is no word";
+}
+
 TEST_F(CorpusCache, StoresLargeVocabulariesToo) {
   std::string words;
   for (int i = 0; i < 70000; ++i) words += word(i) + "\n";
