@@ -1,13 +1,21 @@
 #include "tests/add_a_task/label_family.h"
 
+#include <torch/torch.h>
+
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/stdout.h"
 #include "base/text.h"
 #include "data/text_input.h"
+#include "models/packed.h"
 #include "models/registry.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/watch.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
 #include "runs/choose_checkpoint.h"
@@ -15,11 +23,223 @@
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tasks/line_work.h"
-#include "tests/add_a_task/label_task.h"
-#include "tests/add_a_task/labelling_options.h"
+#include "tests/add_a_task/label_lines.h"
+#include "tests/add_a_task/labelling.h"
 
 namespace stretto::tasks {
 namespace {
+
+constexpr const char* kLabelFile = "labels.txt";
+constexpr int64_t kScoredLines = 1024;  // at once
+
+/// The labels as a file of the run folder, and back.
+Assets assets_of(const Labels& labels) {
+  return {{kLabelFile, join(labels, "\n") + "\n"}};
+}
+
+Labels labels_of(const Assets& assets) {
+  Labels labels = split(assets.at(kLabelFile), '\n');
+  labels.pop_back();  // what stands behind the last line end
+  return labels;
+}
+
+// The model.
+
+/// The label of a line of bytes: logits = W mean(e_b) + c, over the bytes b of the line.
+///
+/// L labels, D model.d_model. Parameters: `bytes.weight` [256, D], `output.weight` [L, D],
+/// `output.bias` [L].
+class LabelModel : public torch::nn::Module {
+ public:
+  LabelModel(const nn::Init& init, int64_t d_model, int64_t num_labels) {
+    bytes_ = register_module("bytes", nn::Embedding(init.child("bytes"), 256, d_model, /*pad=*/-1));
+    output_ = register_module("output", nn::Linear(init.child("output"), d_model, num_labels));
+  }
+
+  /// One row of logits for each line: [lines, L].
+  at::Tensor forward(const data::PackedTokens& lines) const {
+    const nn::PackedRows rows = models::pack(lines, nullptr, output_->weight.device());
+    const at::Tensor lengths = at::diff(rows.offsets.values.to(at::kLong));
+    const at::Tensor means =
+        at::segment_reduce(bytes_->forward(rows.ids, {}), "mean", lengths, {}, {}, /*axis=*/0,
+                           /*unsafe=*/false, /*initial=*/0);
+    return output_->forward(nn::watch(*this, means));
+  }
+
+ private:
+  nn::Embedding bytes_{nullptr};
+  nn::Linear output_{nullptr};
+};
+
+std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& experiment,
+                                             const Labels& labels, at::Device device) {
+  return std::make_shared<LabelModel>(nn::Init(static_cast<uint64_t>(experiment.run.seed), device),
+                                      labelling_of(experiment).model.d_model,
+                                      static_cast<int64_t>(labels.size()));
+}
+
+// What a loss, a score and an answer are.
+
+/// The loss summed over some lines, and how many labels are right.
+std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
+  const at::Tensor logits = model.forward(lines.column<int64_t>(kText));
+  const at::Tensor wanted =
+      at::tensor(lines.column<int64_t>(kLabel).values, at::kLong).to(logits.device());
+  return {at::cross_entropy_loss(logits, wanted, {}, at::Reduction::Sum),
+          logits.argmax(1).eq(wanted).sum()};
+}
+
+/// Means over lines.
+struct LabelScore {
+  double loss = 0, accuracy = 0;
+};
+LabelScore score_lines(const LabelModel& model, const data::Batch& lines) {
+  const torch::NoGradGuard no_grad;
+  const int64_t count = lines.num_sequences();
+  LabelScore score;
+  for (int64_t begin = 0; begin < count; begin += kScoredLines) {
+    const auto part = data::part(lines, begin, std::min(count, begin + kScoredLines));
+    const auto [loss, right] = sums_of(model, part);
+    score.loss += loss.item<double>() / static_cast<double>(count);
+    score.accuracy += right.item<double>() / static_cast<double>(count);
+  }
+  return score;
+}
+
+/// The best label of a line.
+struct LineLabel {
+  int64_t number = 0;
+  bool is_finite = true;  ///< whether the logits of all labels are
+};
+std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor logits = model.forward(lines);
+  const at::Tensor best = logits.argmax(1).cpu(), finite = logits.isfinite().all(1).cpu();
+  std::vector<LineLabel> labels;
+  for (int64_t i = 0; i < best.numel(); ++i) {
+    labels.push_back({best.const_data_ptr<int64_t>()[i], finite.const_data_ptr<bool>()[i]});
+  }
+  return labels;
+}
+
+std::string text_of(const data::PackedTokens& lines, int64_t index) {
+  const auto bytes = lines.sequence(index);
+  return {bytes.begin(), bytes.end() - 1};
+}
+
+distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
+  Xxh3Stream hash;
+  for (const size_t number : {kText, kLabel}) {
+    const auto& values = lines.column<int64_t>(number).values;
+    hash.update(values.data(), values.size() * sizeof(int64_t));
+  }
+  return {name, counted(lines.num_sequences(), "line") + ", " + hex64(hash.digest())};
+}
+
+// Training.
+
+/// Training as the loop sees it: cross entropy of labels, and how many are right.
+class LabelTask : public FamilyTask {
+ public:
+  LabelTask(const experiment::Experiment& experiment, const Labels& labels, at::Device device)
+      : options_(labelling_of(experiment)),
+        labels_(labels),
+        num_samples_(experiment.report.samples),
+        update_bound_(options_.data.max_samples * experiment.train.update_freq),
+        model_(make_label_model(experiment, labels, device)),
+        lines_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.train, labels))),
+        train_(data::make_length_batches(
+            lines_,
+            {.max_rows = {options_.data.max_bytes}, .max_samples = options_.data.max_samples},
+            data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
+        valid_(read_labelled_lines(options_.data.valid, labels)) {}
+
+  torch::nn::Module& model() override { return *model_; }
+  const data::BatchSource& train_batches() override { return *train_; }
+  std::vector<std::string> statistics() const override { return {"right"}; }
+  std::vector<std::string> counters() const override { return {"lines", "bytes"}; }
+  train::TaskWords words() const override {
+    return {.sample = "line",
+            .samples = "lines",
+            .smaller_batches =
+                "lower data.max_samples (raise train.update_freq by the same factor "
+                "to keep the batch)"};
+  }
+  std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
+                                                        int64_t index) const override {
+    const auto label = static_cast<size_t>(batch.column<int64_t>(kLabel).sequence(index).front());
+    return {{"text", text_of(batch.column<int64_t>(kText), index)}, {"label", labels_.at(label)}};
+  }
+
+  train::Sums loss(const data::Batch& batch, const train::StepContext& /*context*/) override {
+    const auto [loss, right] = sums_of(*model_, batch);
+    return {.losses = {loss},
+            .statistics = {right},
+            .counts = {batch.num_sequences(), batch.column<int64_t>(kText).num_rows()}};
+  }
+  std::vector<double> weights(const data::Batch& batch) const override {
+    return {static_cast<double>(batch.num_sequences())};
+  }
+  std::vector<train::Score> measures(const train::Totals& totals) const override {
+    return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
+  }
+  bool can_validate() const override { return valid_.num_sequences() > 0; }
+  // Each of several processes scores all lines, and so has the same scores as the others.
+  train::Validation validate() override {
+    const LabelScore score = score_lines(*model_, valid_);
+    train::Validation result{
+        .scores = {{.name = "loss", .value = score.loss},
+                   {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
+        .counts = {{"lines", valid_.num_sequences()}}};
+    result.samples = samples();
+    return result;
+  }
+  Assets assets() const override { return assets_of(labels_); }
+
+  std::vector<distributed::Fact> data_facts() const override {
+    return {fact_of("training lines", lines_->lines()), fact_of("validation lines", valid_)};
+  }
+  // Every byte is known, and a label that is not stops the reading.
+  void require_known_data(bool /*warn*/) const override {
+    if (train_->num_batches() > 0) return;
+    throw Error(ExitCode::kBadData, "data.train: the files have no line",
+                "give lines of a label, a tab and a text");
+  }
+  std::vector<std::pair<std::string, std::string>> facts() const override {
+    return {{"parameters", with_thousands(models::num_parameters(*model_))},
+            {"labels", join(labels_, ", ")},
+            {"training lines", with_thousands(lines_->lines().num_sequences())}};
+  }
+  int64_t prefetch() const override { return options_.data.prefetch; }
+  int64_t update_bound() const override { return update_bound_; }
+  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
+    return {};
+  }
+
+ private:
+  std::vector<report::Sample> samples() const {
+    if (num_samples_ == 0) return {};
+    const auto shown = data::part(valid_, 0, std::min(num_samples_, valid_.num_sequences()));
+    const auto best = best_labels(*model_, shown.column<int64_t>(kText));
+    std::vector<report::Sample> samples;
+    for (size_t i = 0; i < best.size(); ++i) {
+      report::RowsSample sample{.rows = show(shown, static_cast<int64_t>(i))};
+      sample.rows.emplace_back("answer", labels_.at(static_cast<size_t>(best[i].number)));
+      samples.emplace_back(std::move(sample));
+    }
+    return samples;
+  }
+
+  const experiment::LabellingOptions options_;
+  const Labels labels_;
+  const int64_t num_samples_, update_bound_;
+  std::shared_ptr<LabelModel> model_;
+  std::shared_ptr<const LinesByLength> lines_;
+  std::unique_ptr<data::BatchSource> train_;
+  data::Batch valid_;
+};
+
+// Commands.
 
 struct LabelRun {
   Labels labels;

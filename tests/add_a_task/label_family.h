@@ -4,7 +4,7 @@
 
 namespace stretto::tasks {
 
-/// Labels of lines of text, for the registry.
+/// Labels of lines of text: what `stretto train`, `eval` and `infer` do with them.
 const Family& label_family();
 
 }  // namespace stretto::tasks

@@ -12,11 +12,8 @@
 #include "runs/run_folder.h"
 #include "tasks/exported_run.h"
 #include "tasks/registry.h"
-#include "tests/add_a_task/label_display.h"
-#include "tests/add_a_task/label_rules.h"
-#include "tests/add_a_task/label_spec.h"
-#include "tests/add_a_task/label_task.h"
-#include "tests/add_a_task/labelling_options.h"
+#include "tests/add_a_task/label_lines.h"
+#include "tests/add_a_task/labelling.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/train/toy_task.h"
@@ -115,7 +112,7 @@ TEST_F(LabelFamilyTest, TheRecipeHasTheSectionsOfTheFamily) {
 
 TEST_F(LabelFamilyTest, TheNameOfTheTaskChoosesTheFamily) {
   EXPECT_EQ(&family_of(experiment_.options), &family_);
-  EXPECT_EQ(experiment::find_task_rules(experiment_.options), &experiment::label_rules());
+  EXPECT_NE(experiment::find_task_rules(experiment_.options), nullptr);
   EXPECT_EQ(experiment::display_of(experiment_.options).loss_unit.count, "lines");
   const Error error =
       failure(ExitCode::kUsage, [&] { load({"task.name=language_identification"}); });
@@ -139,11 +136,13 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
 
 TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
   const auto scores = make_task()->validate().scores;
-  for (const auto& name : experiment::label_rules().scores(experiment_.options)) {
+  const auto display = experiment::display_of(experiment_.options);
+  const auto* rules = experiment::find_task_rules(experiment_.options);
+  for (const auto& name : rules->scores(experiment_.options)) {
     const auto* score = train::find_score(scores, name.name);
     ASSERT_NE(score, nullptr) << name.name;
     EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(label_display().style(name.name).higher_is_better, name.higher_is_better);
+    EXPECT_EQ(display.style(name.name).higher_is_better, name.higher_is_better);
   }
 }
 
@@ -152,11 +151,11 @@ TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
 TEST_F(LabelFamilyTest, LabelsAreAFileOfTheRun) {
   const Assets assets = family_.first_assets(experiment_);
   EXPECT_EQ(assets, (Assets{{"labels.txt", "consonants\nvowels\n"}}));
-  EXPECT_EQ(labels_of(assets), (Labels{"consonants", "vowels"}));
+  EXPECT_EQ(family_.make_task(experiment_.options, assets, {})->assets(), assets);
 }
 
 TEST_F(LabelFamilyTest, TheNetworkOfARunHasARowForEachLabel) {
-  const auto network = family_.make_network(experiment_.options, assets_of({"a", "b", "c"}),
+  const auto network = family_.make_network(experiment_.options, {{"labels.txt", "a\nb\nc\n"}},
                                             /*draws_weights=*/false);
   const at::Tensor output = network->named_parameters()["output.weight"];
   EXPECT_EQ(output.sizes(), at::IntArrayRef({3, 8}));

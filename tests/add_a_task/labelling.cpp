@@ -1,13 +1,16 @@
-#include "tests/add_a_task/label_rules.h"
+#include "tests/add_a_task/labelling.h"
 
 #include <algorithm>
 
 #include "base/text.h"
-#include "tests/add_a_task/labelling_options.h"
+#include "config/open_part.h"
+#include "experiment/task_rules.h"
+#include "report/display.h"
 
 namespace stretto::experiment {
 namespace {
 
+/// What `check` asks of a configuration.
 class LabelRules final : public TaskRules {
  public:
   // Every width fits, and bytes need no tokenizer.
@@ -46,11 +49,36 @@ class LabelRules final : public TaskRules {
   }
 };
 
-}  // namespace
-
 const TaskRules& label_rules() {
   static const LabelRules rules;
   return rules;
+}
+
+/// How numbers are printed and drawn.
+report::Display display_of_labels(const Experiment& /*experiment*/) {
+  report::Display display;
+  display.numbers = {report::loss_style(),
+                     {.name = "accuracy",
+                      .decimals = 3,
+                      .progress = "accuracy",
+                      .chart = "Accuracy",
+                      .axis = report::Axis::kFromZero,
+                      .tile = "Accuracy",
+                      .column = "Accuracy",
+                      .higher_is_better = true}};
+  display.rate = {
+      .key = "lines_per_second", .unit = "lines", .short_unit = "lines", .batch = "lines"};
+  display.loss_unit = {.name = "lines", .count = "lines"};
+  return display;
+}
+
+}  // namespace
+
+FamilySpec labelling_spec() {
+  return {.options = config::open_alternative<LabellingOptions>(),
+          .also_called = {"language_identification"},
+          .rules = &label_rules,
+          .display = &display_of_labels};
 }
 
 }  // namespace stretto::experiment

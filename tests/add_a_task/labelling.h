@@ -6,7 +6,9 @@
 
 #include "config/field.h"
 #include "experiment/experiment.h"
+#include "experiment/family_spec.h"
 
+/// Labels of lines of text, such as the language of each; no libtorch.
 namespace stretto::experiment {
 
 /// `[data]` of labelled lines.
@@ -80,5 +82,8 @@ inline const LabellingOptions& labelling_of(const Experiment& experiment) {
 inline LabellingOptions& labelling_of(Experiment& experiment) {
   return experiment.task.as<LabellingOptions>();
 }
+
+/// What the family is called, its keys, its rules, and how its numbers are shown.
+FamilySpec labelling_spec();
 
 }  // namespace stretto::experiment
