@@ -65,9 +65,12 @@ struct PreflightOptions {
 class LookTime {
  public:
   explicit LookTime(const PreflightOptions& how)
-      : is_endless_(how.full), end_(std::chrono::steady_clock::now() + how.limit) {}
+      : is_endless_(how.full),
+        keeps_(how.keeps),
+        end_(std::chrono::steady_clock::now() + how.limit) {}
 
   bool is_endless() const { return is_endless_; }
+  bool keeps() const { return keeps_; }  ///< as PreflightOptions::keeps
   /// The limit as a point in time.
   std::chrono::steady_clock::time_point end() const {
     return is_endless_ ? std::chrono::steady_clock::time_point::max() : end_;
@@ -80,7 +83,7 @@ class LookTime {
   }
 
  private:
-  bool is_endless_;
+  bool is_endless_, keeps_;
   std::chrono::steady_clock::time_point end_;
 };
 

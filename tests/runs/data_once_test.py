@@ -6,6 +6,7 @@
 import contextlib
 import ctypes
 import gzip
+import json
 import os
 import select
 import struct
@@ -48,6 +49,8 @@ every = 1
 tensorboard = false
 html = false
 """
+QUESTIONS = CONFIG.replace("text_classification", "question_answering").replace(".tsv", ".json").replace(
+    "max_text_tokens = 24", "max_text_tokens = 40\nmax_question_tokens = 12\nstride = 8").replace("vocab_size = 80", 'type = "wordpiece"\nvocab_size = 80')
 NAMES = ("Anna", "Bela", "Jose", "Nora", "Peter")
 TOWNS = ("Oslo", "Turku", "Riga", "Lyon")
 IN_OPEN, IN_CLOSE = 0x20, 0x18
@@ -59,6 +62,24 @@ def rows(count):
         town = TOWNS[i * 7 % len(TOWNS)]
         lines.append(f"{NAMES[i % len(NAMES)]} lives in {town}.\t{'north' if town != 'Lyon' else 'south'}\n")
     return "".join(lines)
+
+
+def articles(count):
+    questions = []
+    for i in range(count):
+        name, town = NAMES[i % len(NAMES)], TOWNS[i * 7 % len(TOWNS)]
+        context = f"{name} lives in {town}."
+        questions.append({"context": context, "qas": [{"id": str(i), "question": f"Where does {name} live?",
+                                                       "answers": [{"text": town, "answer_start": context.index(town)}]}]})
+    return json.dumps({"data": [{"title": "", "paragraphs": questions}]})
+
+
+@contextlib.contextmanager
+def lab_with_questions(stretto):
+    with Lab(stretto, QUESTIONS) as lab:
+        (lab.root / "train.json").write_text(articles(40))
+        (lab.root / "valid.json").write_text(articles(8))
+        yield lab
 
 
 @contextlib.contextmanager
@@ -135,6 +156,27 @@ def a_compressed_file_is_opened_as_often(stretto):
         compare(lab, "plain", "second", "a compressed file")
 
 
+def questions_are_read_once_too(stretto):
+    with lab_with_questions(stretto) as lab:
+        (lab.root / "file").write_text("")
+        said = train(lab, "none", f"data.cache_dir={lab.root}/file/cache")
+        check(said.count("set data.cache_dir to a folder where you may write") == 1, said)
+        check(opens_of(lab, "train.json", "first") == 2, "the first start")
+        check(opens_of(lab, "train.json", "second") == 1, "another run")
+        check(opens_of(lab, "valid.json", "third") == 1, "validation questions of another run")
+        for run in ("first", "second"):
+            compare(lab, "none", run, f"{run}, from the cache")
+        stores = [folder for folder in (lab.root / "cache").glob("*/") if folder.name != "hashes"]
+        check(len(stores) == 4, f"questions and tokens of two files: {stores}")
+        for number, folder in enumerate(sorted(stores)):
+            path = folder / ("head.bin", "0.bin", "1.bin", "2.bin")[number]
+            content = bytearray(path.read_bytes())
+            content[len(content) // 2] ^= 1
+            path.write_bytes(bytes(content))
+            train(lab, f"flipped_{number}")
+            compare(lab, "none", f"flipped_{number}", f"a flipped bit in {path}")
+
+
 def updates_are_those_without_a_cache(stretto):
     with lab_with_texts(stretto) as lab:
         (lab.root / "file").write_text("")
@@ -182,6 +224,7 @@ def a_changed_file_is_another_text(stretto):
 
 
 TESTS = (a_file_is_opened_twice_by_the_first_start_and_once_by_others, a_compressed_file_is_opened_as_often,
+         questions_are_read_once_too,
          updates_are_those_without_a_cache, a_damaged_cache_is_made_again, a_changed_file_is_another_text)
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/on_threads.h"
 #include "data/squad/code_points.h"
 #include "text/encoded_text.h"
 
@@ -47,6 +48,26 @@ TextTokens tokenize(std::string_view text, const text::Tokenizer& tokenizer) {
   return tokens;
 }
 
+QuestionTokens tokenize_questions(const SquadData& data, const text::Tokenizer& tokenizer,
+                                  int64_t threads) {
+  constexpr size_t kTogether = 64;
+  QuestionTokens tokens;
+  tokens.paragraphs.resize(data.paragraphs.size());
+  tokens.questions.resize(data.questions.size());
+  const size_t num_texts = data.paragraphs.size() + data.questions.size();
+  for_each_on_threads((num_texts + kTogether - 1) / kTogether, threads, [&](size_t part) {
+    for (size_t i = part * kTogether; i < std::min(num_texts, (part + 1) * kTogether); ++i) {
+      if (i < data.paragraphs.size()) {
+        tokens.paragraphs[i] = tokenize(data.paragraphs[i].text, tokenizer);
+      } else {
+        const size_t question = i - data.paragraphs.size();
+        tokenizer.encode(data.questions[question].text, tokens.questions[question]);
+      }
+    }
+  });
+  return tokens;
+}
+
 PairLayout::PairLayout(const text::SequenceTemplate& sequences)
     : slots_(sequences.pair),
       none_slot_(slot_of(slots_, Part::kSpecial, "special token, where no answer has its score")),
@@ -71,6 +92,17 @@ int64_t PairLayout::first_row(int64_t question_tokens) const {
 QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenizer,
                                  const WindowOptions& options)
     : data_(std::move(data)), layout_(text::template_of(tokenizer)) {
+  cut(tokenize_questions(data_, tokenizer), options);
+}
+
+QuestionWindows::QuestionWindows(SquadData data, QuestionTokens tokens,
+                                 const text::SequenceTemplate& sequences,
+                                 const WindowOptions& options)
+    : data_(std::move(data)), layout_(sequences) {
+  cut(std::move(tokens), options);
+}
+
+void QuestionWindows::cut(QuestionTokens tokens, const WindowOptions& options) {
   WindowOptions own = options;
   own.num_specials = layout_.num_specials();
   if (own.max_tokens - own.num_specials - own.max_question_tokens < 1) {
@@ -81,16 +113,9 @@ QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenize
                     counted(own.num_specials, "special token"),
                 "raise data.max_text_tokens, or lower data.max_question_tokens");
   }
-  paragraphs_.reserve(data_.paragraphs.size());
-  for (const auto& paragraph : data_.paragraphs) {
-    paragraphs_.push_back(tokenize(paragraph.text, tokenizer));
-  }
-  questions_.reserve(data_.questions.size());
-  for (size_t i = 0; i < data_.questions.size(); ++i) {
-    questions_.emplace_back();
-    tokenizer.encode(data_.questions[i].text, questions_.back());
-    add_windows(i, own);
-  }
+  paragraphs_ = std::move(tokens.paragraphs);
+  questions_ = std::move(tokens.questions);
+  for (size_t i = 0; i < data_.questions.size(); ++i) add_windows(i, own);
 }
 
 void QuestionWindows::add_windows(size_t question, const WindowOptions& options) {

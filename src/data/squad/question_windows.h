@@ -36,6 +36,15 @@ struct TextTokens {
 /// Throws Error(kUsage) where the tokenizer does not know its offsets.
 TextTokens tokenize(std::string_view text, const text::Tokenizer& tokenizer);
 
+/// All texts of some questions, as a tokenizer has them.
+struct QuestionTokens {
+  std::vector<TextTokens> paragraphs;           ///< as SquadData::paragraphs
+  std::vector<std::vector<int64_t>> questions;  ///< ids, as SquadData::questions
+};
+/// Throws as tokenize().
+QuestionTokens tokenize_questions(const SquadData& data, const text::Tokenizer& tokenizer,
+                                  int64_t threads = 1);
+
 /// How a question and a window become one sequence.
 class PairLayout {
  public:
@@ -78,6 +87,9 @@ class QuestionWindows {
   /// token of the paragraph.
   /// @param options  num_specials does not count: the tokenizer has its own
   QuestionWindows(SquadData data, const text::Tokenizer& tokenizer, const WindowOptions& options);
+  /// @param tokens  as tokenize_questions() makes them
+  QuestionWindows(SquadData data, QuestionTokens tokens, const text::SequenceTemplate& sequences,
+                  const WindowOptions& options);
 
   const SquadData& data() const { return data_; }
   const SquadQuestion& question(size_t number) const { return data_.questions[number]; }
@@ -113,6 +125,7 @@ class QuestionWindows {
   int64_t num_unreachable() const { return num_unreachable_; }
 
  private:
+  void cut(QuestionTokens tokens, const WindowOptions& options);
   void add_windows(size_t question, const WindowOptions& options);
   int64_t question_tokens(int64_t window) const;
   void fill_rows(int64_t window, Batch& batch) const;

@@ -27,6 +27,7 @@ struct QuestionDataOptions {
   std::string version = "auto";
   std::string answer_split = "space";
   double max_unknown = 0.2;
+  std::string cache_dir;
   int64_t prefetch = 8;
 
   static auto fields() {
@@ -87,6 +88,11 @@ struct QuestionDataOptions {
         field(&O::max_unknown, "max_unknown",
               "training refuses text of which more than this share of tokens is unknown",
               between(0, 1), {.change = Change::kFree}),
+        field(&O::cache_dir, "cache_dir",
+              "where questions and their tokens are kept for the next start; empty = stretto in "
+              "the user's cache folder",
+              any(), {.change = Change::kFree, .is_path = true})
+            .also_called({"cache", "dataset_cache_dir"}),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
               between(1, 1024),
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})

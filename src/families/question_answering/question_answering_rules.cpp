@@ -87,8 +87,7 @@ class QuestionAnsweringRules final : public TextRules {
   }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
-    const auto& data = questions_of(experiment).data;
-    return std::make_unique<QuestionText>(data.train, data::bad_sample_rule(data));
+    return std::make_unique<QuestionText>([experiment] { return read_training_text(experiment); });
   }
 
   std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {

@@ -7,11 +7,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/system_info.h"
 #include "base/text.h"
 #include "config/load.h"
 #include "data/byte_stream.h"
 #include "data/squad/question_windows.h"
 #include "data/text_columns.h"
+#include "text/encoded_text.h"
 
 namespace stretto::experiment {
 namespace {
@@ -21,6 +24,28 @@ constexpr uintmax_t kQuickBytes = uintmax_t{16} << 20;
 
 bool is_impossible(const data::SquadQuestion& question) {
   return question.is_impossible;
+}
+
+data::QuestionCache cache_of(const Experiment& experiment) {
+  return {.dir = questions_of(experiment).data.cache_dir, .threads = usable_cores()};
+}
+
+data::SquadReading reading_of(const Experiment& experiment) {
+  const auto& options = questions_of(experiment).data;
+  const bool skip = options.bad_answers == "skip";
+  return {.bad_answers = skip ? data::BadAnswers::kSkip : data::BadAnswers::kRefuse,
+          .require_answers = true,
+          .bad_samples = data::bad_sample_rule(options)};
+}
+
+void require_version(const Experiment& experiment, const std::vector<std::string>& files,
+                     const data::SquadData& data) {
+  const auto impossible = std::find_if(data.questions.begin(), data.questions.end(), is_impossible);
+  if (questions_of(experiment).data.version != "1" || impossible == data.questions.end()) return;
+  throw Error(ExitCode::kBadData,
+              join(files, ", ") + ": question " + printable(impossible->id) +
+                  " is marked `is_impossible`, and data.version is \"1\"",
+              "set data.version = \"2\" or \"auto\"");
 }
 
 /// Bytes on disk; 0 of a file that is not there.
@@ -48,25 +73,51 @@ void look_at_questions(const Experiment& experiment, Stage stage, const std::str
     found.unread.push_back({key, "the answers of " + join(files, ", ")});
     return;
   }
-  note_stop(found, stage, key, [&] { read_questions(experiment, files); });
+  note_stop(found, stage, key, [&] {
+    how.keeps ? void(open_questions(experiment, files)) : void(read_questions(experiment, files));
+  });
 }
 
 }  // namespace
 
 data::SquadData read_questions(const Experiment& experiment,
                                const std::vector<std::string>& files) {
+  auto questions = data::read_squad(files, reading_of(experiment));
+  require_version(experiment, files, questions);
+  return questions;
+}
+
+data::StoredQuestions open_questions(const Experiment& experiment,
+                                     const std::vector<std::string>& files) {
+  auto found = data::open_squad(files, reading_of(experiment), cache_of(experiment));
+  require_version(experiment, files, found.data);
+  return found;
+}
+
+// A reader that asks nothing of answers has the same texts, unless something was left out.
+data::SquadData read_training_text(const Experiment& experiment) {
   const auto& options = questions_of(experiment).data;
-  const bool skip = options.bad_answers == "skip";
-  auto data = data::read_squad(
-      files, {.bad_answers = skip ? data::BadAnswers::kSkip : data::BadAnswers::kRefuse,
-              .require_answers = true,
-              .bad_samples = data::bad_sample_rule(options)});
-  const auto impossible = std::find_if(data.questions.begin(), data.questions.end(), is_impossible);
-  if (options.version != "1" || impossible == data.questions.end()) return data;
-  throw Error(ExitCode::kBadData,
-              join(files, ", ") + ": question " + printable(impossible->id) +
-                  " is marked `is_impossible`, and data.version is \"1\"",
-              "set data.version = \"2\" or \"auto\"");
+  try {
+    auto questions = open_questions(experiment, options.train).data;
+    if (questions.skipped_questions == 0 && questions.bad.count == 0) return questions;
+  } catch (const Error&) {  // training tells it when it looks at answers
+  }
+  return data::read_squad(options.train, {.bad_answers = data::BadAnswers::kIgnore,
+                                          .bad_samples = data::bad_sample_rule(options)});
+}
+
+data::QuestionWindows open_windows(const Experiment& experiment,
+                                   const std::vector<std::string>& files,
+                                   const text::Tokenizer& tokenizer) {
+  auto found = open_questions(experiment, files);
+  if (!found.refusal.empty() && files == questions_of(experiment).data.train) {
+    log::warn(found.refusal +
+              "; each start reads the questions anew: set data.cache_dir to a folder where you may "
+              "write");
+  }
+  auto tokens = data::open_question_tokens(found, tokenizer, cache_of(experiment));
+  return {std::move(found.data), std::move(tokens), text::template_of(tokenizer),
+          window_options(experiment)};
 }
 
 bool has_impossible(const data::SquadData& questions) {
@@ -87,10 +138,7 @@ data::WindowOptions window_options(const Experiment& experiment) {
 }
 
 bool QuestionText::next(std::string& line) {
-  if (!data_) {
-    data_ = data::read_squad(
-        files_, {.bad_answers = data::BadAnswers::kIgnore, .bad_samples = bad_samples_});
-  }
+  if (!data_) data_ = read_();
   const size_t paragraphs = data_->paragraphs.size();
   const size_t number = next_++;
   if (number >= paragraphs + data_->questions.size()) return false;
@@ -126,8 +174,10 @@ SeenTokens count_question_tokens(const Experiment& experiment,
       std::cmp_greater(bytes_of(files), time.left().count() * kBytesOfMillisecond)) {
     return {.counts = {}, .unread = join(files, ", ")};
   }
-  const data::QuestionWindows windows(read_questions(experiment, files), tokenizer,
-                                      window_options(experiment));
+  const data::QuestionWindows windows =
+      time.keeps() ? open_windows(experiment, files, tokenizer)
+                   : data::QuestionWindows(read_questions(experiment, files), tokenizer,
+                                           window_options(experiment));
   return {.counts = count_window_tokens(windows, tokenizer),
           .unread = {},
           .samples = windows.num_windows()};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/squad/question_store.h"
 #include "data/squad/question_windows.h"
 #include "data/squad/squad_file.h"
 #include "data/squad/windows.h"
@@ -30,6 +31,15 @@ inline QuestionAnsweringOptions& questions_of(Experiment& experiment) {
 /// Throws as data::read_squad(), and Error(kBadData) for an impossible question where data.version
 /// is 1.
 data::SquadData read_questions(const Experiment& experiment, const std::vector<std::string>& files);
+/// The same from the cache, where they are kept for the next start.
+data::StoredQuestions open_questions(const Experiment& experiment,
+                                     const std::vector<std::string>& files);
+/// The questions for training, those with bad answers too.
+data::SquadData read_training_text(const Experiment& experiment);
+/// Windows of open_questions(); tokens are from the cache where they are in it.
+data::QuestionWindows open_windows(const Experiment& experiment,
+                                   const std::vector<std::string>& files,
+                                   const text::Tokenizer& tokenizer);
 
 /// Whether a paragraph of these may not answer its question.
 bool has_impossible(const data::SquadData& questions);
@@ -41,17 +51,15 @@ metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impos
 /// How paragraphs are cut; the special tokens are those of the tokenizer.
 data::WindowOptions window_options(const Experiment& experiment);
 
-/// Paragraphs and questions for the training of a tokenizer, one a line. Files are read when the
-/// first line is asked for; answers do not count.
+/// Paragraphs and questions for the training of a tokenizer, one a line.
 class QuestionText : public text::LineSource {
  public:
-  QuestionText(std::vector<std::string> files, data::BadSampleRule bad_samples)
-      : files_(std::move(files)), bad_samples_(bad_samples) {}
+  /// @param read  called when the first line is asked for
+  explicit QuestionText(std::function<data::SquadData()> read) : read_(std::move(read)) {}
   bool next(std::string& line) override;
 
  private:
-  std::vector<std::string> files_;
-  data::BadSampleRule bad_samples_;
+  std::function<data::SquadData()> read_;
   std::optional<data::SquadData> data_;
   size_t next_ = 0;  ///< paragraphs, then questions
 };

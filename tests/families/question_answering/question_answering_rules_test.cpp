@@ -79,6 +79,7 @@ TEST(QuestionAnsweringRules, WindowsLeaveNoGap) {
 
 class QuestionData : public ::testing::Test {
  protected:
+  QuestionData() { questions_of(e_).data.cache_dir = (folder_ / "cache").string(); }
   std::string write(const std::string& answer, bool is_impossible) {
     return folder_.write(
         "data.json", R"({"data": [{"paragraphs": [{"context": "In Oslo.", "qas": [)"
@@ -136,7 +137,8 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 }
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
-  QuestionText text({write(kElsewhere, false)}, {});
+  questions_of(e_).data.train = {write(kElsewhere, false)};
+  QuestionText text([&] { return read_training_text(e_); });
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));

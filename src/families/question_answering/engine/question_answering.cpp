@@ -19,8 +19,8 @@ std::shared_ptr<const data::QuestionWindows> open_questions(
     const experiment::Experiment& experiment, const std::vector<std::string>& files,
     const text::Tokenizer& tokenizer) {
   if (files.empty()) return nullptr;
-  return std::make_shared<data::QuestionWindows>(experiment::read_questions(experiment, files),
-                                                 tokenizer, experiment::window_options(experiment));
+  return std::make_shared<data::QuestionWindows>(
+      experiment::open_windows(experiment, files, tokenizer));
 }
 
 /// What the columns of all windows hold.

@@ -13,12 +13,11 @@ namespace {
 bool learns_no_answer(const experiment::Experiment& experiment) {
   const auto& options = experiment::questions_of(experiment).data;
   if (options.version != "auto") return options.version == "2";
-  // What is left out teaches nothing; whether it would have been, answers must be looked at.
-  if (options.bad_samples == "skip") {
-    return experiment::has_impossible(experiment::read_questions(experiment, options.train));
-  }
-  return experiment::has_impossible(
-      data::read_squad(options.train, {.bad_answers = data::BadAnswers::kIgnore}));
+  // What data.bad_samples leaves out teaches nothing; a question that data.bad_answers leaves out
+  // counts all the same.
+  return experiment::has_impossible(options.bad_samples == "skip"
+                                        ? experiment::open_questions(experiment, options.train).data
+                                        : experiment::read_training_text(experiment));
 }
 
 class QuestionAnsweringFamily final : public TextFamily {

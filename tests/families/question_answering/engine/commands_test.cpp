@@ -48,6 +48,7 @@ class QuestionCommands : public ::testing::Test {
     e.eval.best_metric = "f1";
     auto& options = experiment::questions_of(e);
     options.data.train = options.data.valid = {folder_.write("data.json", kCommandQuestions)};
+    options.data.cache_dir = (folder_ / "cache").string();
     options.data.max_text_tokens = 40;
     options.data.max_question_tokens = 24;
     options.data.stride = 8;

@@ -35,6 +35,7 @@ class QuestionAnsweringTaskTest : public ::testing::Test {
     e_.run = {.seed = 3, .threads = 1, .device = "cpu"};
     auto& options = experiment::questions_of(e_);
     options.data.train = options.data.valid = {folder_.write("data.json", kQuestions)};
+    options.data.cache_dir = (folder_ / "cache").string();
     options.data.max_tokens = 64;
     options.data.max_text_tokens = 40;
     options.data.max_question_tokens = 24;
