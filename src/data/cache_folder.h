@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -48,6 +49,18 @@ void warn_of_damage(const std::filesystem::path& folder);
 /// Throws Error(kIo) for a folder that is not there right after it was built.
 [[noreturn]] void throw_vanished(const std::filesystem::path& folder);
 
+/// What `find` gives; nothing where a file that was there a moment ago is gone, since another
+/// process makes a damaged folder again.
+template <class Find>
+auto find_beside_others(const Find& find, bool& damaged) -> decltype(find(damaged)) {
+  try {
+    return find(damaged);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;  // "no such file"
+    return std::nullopt;
+  }
+}
+
 /// What lies whole in a folder of the cache; else one process builds it, under a lock, and the
 /// others wait for it. What is damaged is built again, with a warning.
 /// @param find   bool& damaged -> std::optional<T>: nothing where there is none that is whole;
@@ -58,7 +71,7 @@ template <class Find>
 auto find_or_build(const std::filesystem::path& folder, const Find& find,
                    const std::function<void(const std::filesystem::path&)>& build) {
   bool damaged = false;
-  if (auto found = find(damaged)) return std::pair(std::move(*found), false);
+  if (auto found = find_beside_others(find, damaged)) return std::pair(std::move(*found), false);
   const FileLock lock = FileLock::wait(folder.string() + ".lock");
   damaged = false;
   if (auto found = find(damaged)) return std::pair(std::move(*found), false);

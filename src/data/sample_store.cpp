@@ -131,15 +131,12 @@ std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged) 
   std::error_code failure;
   damaged = fs::exists(place.folder(), failure);
   if (!damaged) return std::nullopt;
-  try {
+  const auto read = [&](bool& is_damaged) {
     auto found = read_samples(place);
-    damaged = !found;
+    is_damaged = !found;
     return found;
-  } catch (const Error& error) {
-    // Another process makes a damaged one again, and its files are gone at this moment.
-    if (error.code() != ExitCode::kUsage) throw;
-    return std::nullopt;
-  }
+  };
+  return find_beside_others(read, damaged);
 }
 
 SampleStore open_samples(const StorePlace& place, const StoreBuild& build) {

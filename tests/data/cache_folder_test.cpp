@@ -38,5 +38,26 @@ TEST(CacheFolder, ClosesEntriesOfEarlierReleasesAndNoFolderThatWasChosen) {
   EXPECT_FALSE(std::filesystem::exists(dir / "none"));
 }
 
+// Another process makes a damaged folder again at this moment.
+TEST(CacheFolder, AFileThatVanishesWhileItIsLookedForIsBuilt) {
+  const stretto::testing::TempDir dir;
+  const auto root = open_cache((dir / "cache").string());
+  int looks = 0;
+  const auto find = [&](bool& damaged) -> std::optional<std::string> {
+    damaged = true;
+    if (++looks == 1) throw Error(ExitCode::kUsage, "ids.bin: no such file");
+    if (looks == 2) return std::nullopt;
+    damaged = false;
+    return read_file(root / "0123/ids.bin", 10);
+  };
+  const auto [found, is_new] = find_or_build(
+      root / "0123", find, [](const auto& aside) { write_file_atomic(aside / "ids.bin", "text"); });
+  EXPECT_EQ(found, "text");
+  EXPECT_TRUE(is_new);
+  const auto refused = [](bool&) -> std::optional<int> { throw Error(ExitCode::kIo, "no"); };
+  bool damaged = false;
+  EXPECT_THROW(find_beside_others(refused, damaged), Error);
+}
+
 }  // namespace
 }  // namespace stretto::data
