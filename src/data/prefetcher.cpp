@@ -100,11 +100,12 @@ struct Prefetcher::Impl {
   std::vector<std::jthread> threads_;
 };
 
-Prefetcher::Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
+Prefetcher::Prefetcher(const BatchSource& source, Position start, Loading loading,
                        RankBatches share)
-    : impl_(std::make_unique<Impl>(source, start, depth, share)) {
+    : impl_(std::make_unique<Impl>(source, start, loading.depth, share)) {
   if (impl_->idle()) return;
-  threads = std::clamp<int64_t>(threads, 1, static_cast<int64_t>(impl_->ring_.size()));
+  const auto threads =
+      std::clamp<int64_t>(loading.threads, 1, static_cast<int64_t>(impl_->ring_.size()));
   try {
     for (int64_t i = 0; i < threads; ++i) {
       impl_->threads_.emplace_back([impl = impl_.get()] { impl->run(); });

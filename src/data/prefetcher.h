@@ -4,19 +4,19 @@
 #include <memory>
 
 #include "data/batch_source.h"
+#include "data/loading.h"
 #include "data/rank_batches.h"
 
 namespace stretto::data {
 
-/// Walks a BatchSource in the order of training from any position, `depth` batches ahead on
-/// threads; of several processes each walks its share. The order of what next() returns does not
-/// depend on threads.
+/// Walks a BatchSource in the order of training from any position, some batches ahead on threads;
+/// of several processes each walks its share. The order of what next() returns does not depend on
+/// threads.
 class Prefetcher {
  public:
   using Position = data::Position;
   /// @param start  with a share: the beginning of an update
-  Prefetcher(const BatchSource& source, Position start, int64_t depth, int64_t threads,
-             RankBatches share = {});
+  Prefetcher(const BatchSource& source, Position start, Loading loading, RankBatches share = {});
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;

@@ -109,6 +109,7 @@ void for_keys(Event& event, const Visit& visit) {
   visit("batch_hash", event.batch_hash);
   visit("weights_hash", event.weights_hash);
   visit("reason", event.reason);
+  visit("data_wait_seconds", event.data_wait_seconds);
   visit("noise_scale", event.noise_scale);
   visit("comm_seconds", event.comm_seconds);
   visit("comm_wait_seconds", event.comm_wait_seconds);

@@ -49,7 +49,7 @@ class FamilyTask : public train::Task {
   virtual std::vector<std::string> notes() const { return {}; }
   /// Of `[data]`, micro-batches that are made ready ahead, and the bound of an update: as many
   /// micro-batches as train.update_freq, in what optim.reference_batch counts.
-  virtual int64_t prefetch() const = 0;
+  virtual data::Loading loading() const = 0;
   virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.
   virtual std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const = 0;

@@ -102,6 +102,7 @@ void Recorder::train_event(const TrainStep& step, const runs::TrainState& state)
   event.loss_scale = result.loss_scale;
   set_memory(event);
   event.seconds = state.seconds;
+  event.data_wait_seconds = result.data_wait_seconds;
   event.batch_hash = hex64(result.batch_hash);
   if (step.skipped) event.skipped = true;
   event.noise_scale = step.noise_scale;

@@ -73,6 +73,7 @@ void RunObserver::event(const report::MetricsEvent& event) {
       scalars(event.counts);  // the rate
       scalars(event.scores);
       scalar("loss_scale", event.loss_scale);
+      scalar("data_wait_seconds", event.data_wait_seconds);
       scalar("noise_scale", event.noise_scale);
       scalar("comm_seconds", event.comm_seconds);
       scalar("comm_wait_seconds", event.comm_wait_seconds);

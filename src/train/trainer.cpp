@@ -62,7 +62,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                 .optim = setup_.optim,
                 .dist = setup_.dist,
                 .precision = setup_.precision,
-                .prefetch = setup_.prefetch}),
+                .loading = setup_.loading}),
       checkpointer_(setup_.run_directory, setup_.identity, setup_.train.checkpoints_kept(),
                     {.in_background = setup_.train.save_in_background}),
       stops_(setup_.train, setup_.until, task.train_batches().num_batches()),

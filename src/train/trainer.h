@@ -36,7 +36,7 @@ struct TrainerSetup {
   optim::Precision precision;
   optim::Precision validation_precision = {};
   report::ReportOptions report;
-  int64_t prefetch = 8;
+  data::Loading loading = {};
   int64_t batch_size = 0;   ///< of an update, for optim.lr_scaling: the bound of its micro-batches
   int64_t model_width = 0;  ///< for the schedule noam; 0 = the model has none
   std::filesystem::path run_directory;

@@ -7,15 +7,14 @@
 namespace stretto::train {
 
 UpdateBatches::UpdateBatches(const data::BatchSource& source, const data::RankBatches& share,
-                             int64_t prefetch)
-    : source_(source), share_(share), prefetch_(prefetch) {}
+                             data::Loading loading)
+    : source_(source), share_(share), loading_(loading) {}
 
 UpdateBatches::~UpdateBatches() = default;
 
 void UpdateBatches::seek(data::Position position) {
   position_ = position;
-  prefetcher_ =
-      std::make_unique<data::Prefetcher>(source_, position, prefetch_, /*threads=*/1, share_);
+  prefetcher_ = std::make_unique<data::Prefetcher>(source_, position, loading_, share_);
 }
 
 int64_t UpdateBatches::load() {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "data/loading.h"
 #include "data/prefetcher.h"
 #include "data/rank_batches.h"
 
@@ -17,8 +18,8 @@ namespace stretto::train {
 class UpdateBatches {
  public:
   /// Reads nothing before seek(). The source must outlive it.
-  /// @param prefetch  micro-batches that are made ready ahead
-  UpdateBatches(const data::BatchSource& source, const data::RankBatches& share, int64_t prefetch);
+  UpdateBatches(const data::BatchSource& source, const data::RankBatches& share,
+                data::Loading loading);
   ~UpdateBatches();
 
   /// Goes on from this place; begins an update.
@@ -45,7 +46,7 @@ class UpdateBatches {
  private:
   const data::BatchSource& source_;
   data::RankBatches share_;
-  int64_t prefetch_;
+  data::Loading loading_;
   std::unique_ptr<data::Prefetcher> prefetcher_;
   data::Position position_, first_;  // first_: of the loaded update
   int64_t count_ = 0;                // micro-batches of the loaded update

@@ -6,7 +6,7 @@
 
 namespace stretto::train {
 
-/// What one update did; the same on every rank but for `seconds`.
+/// What one update did; the same on every rank but for the seconds.
 struct UpdateResult {
   int64_t epoch = 0;  ///< of its micro-batches, from 1
   Totals totals;
@@ -15,7 +15,8 @@ struct UpdateResult {
                          ///< wants it
   double loss_scale = 1;
   double seconds = 0;
-  int64_t micro_batches = 0;  ///< of all ranks
+  double data_wait_seconds = 0;  ///< of `seconds`: until the micro-batches were there
+  int64_t micro_batches = 0;     ///< of all ranks
   uint64_t batch_hash = 0;
   bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped
   int stop = 0;        ///< the largest of all ranks' reasons to stop

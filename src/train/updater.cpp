@@ -64,7 +64,7 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
                       .chunk = setup_.state_chunk}),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
-      update_batches_(task_.train_batches(), share_, setup_.prefetch),
+      update_batches_(task_.train_batches(), share_, setup_.loading),
       sums_(task_) {
   if (setup_.train.ema_decay > 0) {
     average_ = std::make_unique<optim::WeightAverage>(
@@ -283,6 +283,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   result.epoch = position().epoch + 1;
   result.loss_scale = scaler_->scale();
   result.micro_batches = update_batches_.load();
+  result.data_wait_seconds = seconds_since(start);
   divide_by_totals();
   result.batch_hash = update_batches_.hash();
   task_.model().train();

@@ -38,7 +38,7 @@ struct UpdaterSetup {
   optim::OptimOptions optim;
   distributed::DistOptions dist;
   optim::Precision precision;
-  int64_t prefetch = 8;
+  data::Loading loading = {};
   /// Elements of the optimizer's state that gather_state() and scatter_state() send at once.
   int64_t state_chunk = int64_t{1} << 22;
 };

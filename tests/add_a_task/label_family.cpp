@@ -210,7 +210,7 @@ class LabelTask : public FamilyTask {
             {"labels", join(labels_, ", ")},
             {"training lines", with_thousands(lines_->lines().num_sequences())}};
   }
-  int64_t prefetch() const override { return options_.data.prefetch; }
+  data::Loading loading() const override { return {.depth = options_.data.prefetch}; }
   int64_t update_bound() const override { return update_bound_; }
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
     return {};

@@ -78,7 +78,7 @@ class LabelFamilyTest : public ::testing::Test {
     setup.optim = options.optim;
     setup.schedule = options.schedule;
     setup.report = options.report;
-    setup.prefetch = task->prefetch();
+    setup.loading = task->loading();
     setup.batch_size = task->update_bound();
     setup.run_directory = run.directory();
     setup.identity = {.run_id = run.run_id(),

@@ -34,7 +34,7 @@ TEST(Prefetcher, KeepsTheOrderForAnyDepthAndThreads) {
   const Counting source(13);
   for (const int64_t depth : {1, 3, 16}) {
     for (const int64_t threads : {1, 2, 5}) {
-      Prefetcher prefetcher(source, {.epoch = 2, .index = 11}, depth, threads);
+      Prefetcher prefetcher(source, {.epoch = 2, .index = 11}, {depth, threads});
       int64_t epoch = 2, index = 11;
       for (int i = 0; i < 40; ++i) {
         const auto position = prefetcher.position();
@@ -49,7 +49,7 @@ TEST(Prefetcher, KeepsTheOrderForAnyDepthAndThreads) {
 
 TEST(Prefetcher, LoadsAheadButNeverMoreThanItsDepth) {
   const Counting source(1000);
-  Prefetcher prefetcher(source, {}, 4, 2);
+  Prefetcher prefetcher(source, {}, {4, 2});
   for (int i = 0; i < 200 && source.loaded < 4; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -64,7 +64,7 @@ TEST(Prefetcher, LoadsAheadButNeverMoreThanItsDepth) {
 
 TEST(Prefetcher, RethrowsInItsPlaceAndGoesOn) {
   const Counting source(10, 3);
-  Prefetcher prefetcher(source, {}, 8, 3);
+  Prefetcher prefetcher(source, {}, {8, 3});
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(prefetcher.next().sample_ids[1], i);
   EXPECT_THROW(prefetcher.next(), std::runtime_error);
   EXPECT_EQ(prefetcher.next().sample_ids[1], 4);
@@ -73,16 +73,16 @@ TEST(Prefetcher, RethrowsInItsPlaceAndGoesOn) {
 TEST(Prefetcher, EndsWhileThreadsAreAtWork) {
   const Counting source(1000);
   for (int i = 0; i < 50; ++i) {
-    Prefetcher prefetcher(source, {}, 8, 4);
+    Prefetcher prefetcher(source, {}, {8, 4});
     if (i % 2 == 0) prefetcher.next();
   }
 }
 
 TEST(Prefetcher, RefusesAPlaceOutsideTheSource) {
   const Counting source(5), empty(0);
-  EXPECT_THROW(Prefetcher(source, {.epoch = 0, .index = 6}, 2, 1), std::invalid_argument);
-  EXPECT_THROW(Prefetcher(source, {.epoch = -1, .index = 0}, 2, 1), std::invalid_argument);
-  EXPECT_THROW(Prefetcher(empty, {}, 2, 1), std::invalid_argument);
+  EXPECT_THROW(Prefetcher(source, {.epoch = 0, .index = 6}, {2, 1}), std::invalid_argument);
+  EXPECT_THROW(Prefetcher(source, {.epoch = -1, .index = 0}, {2, 1}), std::invalid_argument);
+  EXPECT_THROW(Prefetcher(empty, {}, {2, 1}), std::invalid_argument);
 }
 
 TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
@@ -90,7 +90,7 @@ TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
   for (const int64_t size : {2, 3}) {
     for (int64_t rank = 0; rank < size; ++rank) {
       const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
-      Prefetcher prefetcher(source, {.epoch = 1, .index = 8}, 3, 2, share);
+      Prefetcher prefetcher(source, {.epoch = 1, .index = 8}, {3, 2}, share);
       for (int64_t epoch = 1; epoch < 4; ++epoch) {
         for (int64_t index = epoch == 1 ? 8 : 0; index < 13; ++index) {
           if (index % 4 % size != rank) continue;
@@ -103,7 +103,7 @@ TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
 
 TEST(Prefetcher, WithoutAShareOfItsOwnLoadsNothing) {
   const Counting source(5);
-  Prefetcher prefetcher(source, {}, 3, 1, {.update_freq = 2, .rank = 2, .size = 3});
+  Prefetcher prefetcher(source, {}, {3, 1}, {.update_freq = 2, .rank = 2, .size = 3});
   EXPECT_THROW(prefetcher.next(), std::logic_error);
   EXPECT_EQ(source.loaded, 0);
 }

@@ -68,6 +68,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   event.comm_wait_seconds = 0.125;
   event.comm_seconds = 0.25;
   event.noise_scale = 12000.5;
+  event.data_wait_seconds = 0.5;
   event.reason = "r";
   event.weights_hash = "00000000000000ff";
   event.batch_hash = "0123456789abcdef";
@@ -90,7 +91,8 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
             R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
             R"("seconds":3,"bleu":12.5,"skipped":true,)"
             R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
-            R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
+            R"("data_wait_seconds":0.5,"noise_scale":12000.5,"comm_seconds":0.25,)"
+            R"("comm_wait_seconds":0.125,"processes":4,)"
             R"("note":"n","unscheduled":true})");
 }
 
@@ -101,7 +103,8 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
       R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
       R"("seconds":3,"bleu":12.5,"skipped":true,)"
       R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
-      R"("noise_scale":12000.5,"comm_seconds":0.25,"comm_wait_seconds":0.125,"processes":4,)"
+      R"("data_wait_seconds":0.5,"noise_scale":12000.5,"comm_seconds":0.25,)"
+      R"("comm_wait_seconds":0.125,"processes":4,)"
       R"("note":"n","unscheduled":true})";
   put(line + "\n");
   const auto events = read_metrics(path_);

@@ -95,6 +95,13 @@ TEST_F(RecorderTest, ASkippedStepAndOneWithANoteAreRecordedBetweenIntervals) {
   EXPECT_FALSE(found[3].skipped);
 }
 
+TEST_F(RecorderTest, HowLongAnUpdateWaitedForItsDataIsRecorded) {
+  Recorder tried = recorder();
+  tried.open(state_);
+  steps(tried, 1, [](TrainStep& step) { step.update.data_wait_seconds = 0.25; });
+  EXPECT_EQ(events().front().data_wait_seconds, 0.25);
+}
+
 TEST_F(RecorderTest, TheRateIsThatSinceTheLastScheduledRecord) {
   Recorder tried = recorder();
   tried.open(state_);

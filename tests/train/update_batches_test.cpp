@@ -16,7 +16,7 @@ class UpdateBatchesTest : public ::testing::Test {
   static constexpr int64_t kPrefetch = 2;
 
   UpdateBatches batches(const data::RankBatches& share) const {
-    return {source_, share, kPrefetch};
+    return {source_, share, {.depth = kPrefetch}};
   }
   /// The samples of the next update on this rank; moves behind it.
   static Ids next(UpdateBatches& batches) {

@@ -158,7 +158,7 @@ struct UpdaterRank {
     setup.optim.name = "adam";
     setup.dist = options;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
-    setup.prefetch = 2;
+    setup.loading.depth = 2;
     return setup;
   }
 };

@@ -126,7 +126,7 @@ TEST_F(Batches, OfFewSamplesAreSharedByProcessesSoThatEachSampleIsSeenOnce) {
     std::vector<int64_t> seen;
     for (int64_t rank = 0; rank < size; ++rank) {
       const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
-      Prefetcher prefetcher(*source, {}, 4, 2, share);
+      Prefetcher prefetcher(*source, {}, {4, 2}, share);
       for (int64_t i = 0; i < share.of_epoch(source->num_batches()); ++i) {
         const Batch batch = prefetcher.next();
         EXPECT_LE(batch.num_sequences(), 3);

@@ -47,7 +47,7 @@ class TextTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
   std::vector<std::string> notes() const override;
-  int64_t prefetch() const override { return sections().prefetch; }
+  data::Loading loading() const override { return {.depth = sections().prefetch}; }
   int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 

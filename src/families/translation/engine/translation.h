@@ -107,7 +107,7 @@ class TranslationTask : public FamilyTask {
   /// Corpus, vocabulary and filters.
   std::vector<std::pair<std::string, std::string>> facts() const override;
   std::vector<std::string> notes() const override;
-  int64_t prefetch() const override { return options_.data.prefetch; }
+  data::Loading loading() const override { return {.depth = options_.data.prefetch}; }
   int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
