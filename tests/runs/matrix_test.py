@@ -8,10 +8,11 @@
     tests/runs/matrix_test.py build/release/stretto lstm.resume        one cell
     tests/runs/matrix_test.py --list                                   the table, and why a cell is empty
 
-A new family is a row in matrix/text_rows.py or beside it, a new model of translation one in matrix/translation_rows.py, and a new
+A new family is a row in a file matrix/…_rows.py, a new model of translation one in matrix/translation_rows.py, and a new
 capability a function in matrix/training.py, use.py or tuning.py with a line in matrix/columns.py.
 """
 import argparse
+import importlib
 import pathlib
 import resource
 import subprocess
@@ -22,10 +23,9 @@ from harness import FULL, Failure
 
 from matrix.bench import Bench, NoProcesses
 from matrix.columns import COLUMNS, cells_of, covering, described, shard_of
-from matrix.text_rows import ROWS as TEXT_ROWS
-from matrix.translation_rows import ROWS as TRANSLATION_ROWS
 
-ROWS = {row.name: row for row in (*TEXT_ROWS, *TRANSLATION_ROWS)}
+FILES = sorted((pathlib.Path(__file__).parent / "matrix").glob("*_rows.py"))
+ROWS = {row.name: row for file in FILES for row in importlib.import_module(f"matrix.{file.stem}").ROWS}
 
 
 def some(text, known, what):

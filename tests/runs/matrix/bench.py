@@ -83,6 +83,7 @@ class Bench:
         self.scores = {}
         write_text(self.root)
         for row in rows.values():
+            row.write_data(self.root)
             (self.root / f"{row.name}.toml").write_text(EXPERIMENT + row.config)
 
     def __enter__(self):

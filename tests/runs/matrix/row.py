@@ -31,6 +31,10 @@ class Row:
 
     # Of the family; a row adds what it lacks itself.
     lacks: ClassVar[dict] = {}
+    large: ClassVar[tuple] = ("data.max_tokens=100000",)  # words with which all samples are one micro-batch
+
+    def write_data(self, folder):
+        """Writes files that its configuration names, where they are not those of matrix/text.py."""
 
     def reason(self, column):
         """Why there is no such cell, or None."""

@@ -4,7 +4,7 @@ import re
 
 from harness import check
 
-LARGE = ("train.max_steps=4", "eval.every=2", "data.max_tokens=100000")
+SHORT = ("train.max_steps=4", "eval.every=2")
 
 
 def train(bench, row):
@@ -68,14 +68,14 @@ def bf16(bench, row):
 
 def micro_batches(bench, row):
     """Updates of a whole epoch: as one micro-batch, as several, and as one that had to be halved."""
-    said = bench.train(row, "one", *LARGE, "train.update_freq=1")
+    said = bench.train(row, "one", *SHORT, *row.large, "train.update_freq=1")
     [samples] = re.findall(r"training (?:text|windows|pairs): ([\d,]+)", said)
     check("micro-batches an epoch: 1\n" in said, said)
     each = -(-int(samples.replace(",", "")) // 3)
-    said = bench.train(row, "several", *LARGE, "train.update_freq=3", f"data.max_samples={each}")
+    said = bench.train(row, "several", *SHORT, *row.large, "train.update_freq=3", f"data.max_samples={each}")
     check("micro-batches an epoch: 3\n" in said, said)
     bench.same_curve(row, "one", "several", row.rounding)
-    said = bench.train(row, "halved", *LARGE, "train.update_freq=1", env={"STRETTO_FAILPOINT": "backward:enomem:1"})
+    said = bench.train(row, "halved", *SHORT, *row.large, "train.update_freq=1", env={"STRETTO_FAILPOINT": "backward:enomem:1"})
     check("update 1: no memory for a micro-batch of" in said, said)
     bench.same_curve(row, "one", "halved", row.rounding)
 
