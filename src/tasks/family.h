@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/loading.h"
 #include "distributed/agreement.h"
 #include "distributed/process_group.h"
 #include "experiment/preflight.h"
