@@ -98,7 +98,7 @@ def agreement(files, one, other):
 
 
 def score(options, files, answers):
-    """Of all texts; Stretto's answers are brought into the form of predictions first."""
+    """The score of all texts; Stretto's answers are brought into the form of predictions first."""
     whole = understanding.Files(files.task, files.train, files.train)
     if answers.suffix == ".out":
         found, _ = stretto_answers(answers, files.task.kind, understanding.questions_of(files.train) if files.task.kind == "answers" else [])

@@ -179,7 +179,7 @@ class EqualTrainer(CountingTrainer):
 
 
 def rate(updates, warm):
-    """Of the updates after `warm`. Times are those of the end of backward: each window holds as many optimizer steps."""
+    """The rate after `warm` updates. Times are those of the end of backward: each window holds as many optimizer steps."""
     if len(updates) <= warm or warm < 1:
         sys.exit(f"error: {len(updates)} updates, no more than the {warm} before the window")
     window, seconds = updates[warm:], updates[-1][0] - updates[warm - 1][0]

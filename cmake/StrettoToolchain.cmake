@@ -44,7 +44,7 @@ elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 
 if(STRETTO_SANITIZE)
-  # Of debug information, reports of the sanitizers read lines alone.
+  # Reports of the sanitizers need only the lines of the debug information.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
                       -O1 $<IF:$<CXX_COMPILER_ID:Clang>,-gline-tables-only,-g1>)
   add_link_options(-fsanitize=address,undefined)

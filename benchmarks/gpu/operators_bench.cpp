@@ -49,7 +49,7 @@ struct Case {
   double forward_bytes = 0, backward_bytes = 0;
 };
 
-/// Of one call; `work` is told which of the ten it is.
+/// The seconds of one call; `work` is told which of the ten it is.
 template <class Work>
 double seconds_of_call(at::Device device, const Work& work) {
   const auto all = [&] {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAccessList = "system.posix_acl_access";
 
-// Of a file without a list, the new one loses that which it inherited from its folder.
+// Where the old file has no list, the new one loses the list that it inherited from its folder.
 void copy_access_list(const fs::path& from, int file) {
   const ssize_t size = ::getxattr(from.c_str(), kAccessList, nullptr, 0);
   std::string list(size > 0 ? static_cast<size_t>(size) : 0, '\0');

@@ -9,9 +9,9 @@
 
 namespace stretto {
 
-/// Of a file that is read whole and whose kind says nothing of its size.
+/// The most bytes of a file that is read whole and whose kind says nothing of its size.
 inline constexpr size_t kMaxWholeFileBytes = size_t{1} << 30;
-/// Of `config.toml`, `run.json` and files like these, which people write or read.
+/// The most bytes of `config.toml`, `run.json` and files like these, which people write or read.
 inline constexpr size_t kMaxSmallTextBytes = size_t{1} << 20;
 
 /// Whole file as bytes. Throws Error(kUsage) when it does not exist or is no regular file (a pipe

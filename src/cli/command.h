@@ -16,7 +16,7 @@ struct Command {
   /// Adds the command's options and says what runs once they are parsed. The function it returns
   /// gives the exit code, and throws stretto::Error for what the user can act on.
   std::function<int()> (*declare)(CLI::App& app);
-  /// Of a command that takes no keys: where they are given, as advice.
+  /// For a command that takes no keys: where they are given instead, as advice.
   const char* instead_of_keys = "train, check, eval and infer take keys of the configuration";
 };
 

@@ -160,7 +160,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// Of a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
+// For a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
 constexpr const char* kOutOfMemory =
     "out of memory\n  stop what else takes the memory of this machine, or give it less text at a "
     "time";

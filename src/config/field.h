@@ -151,7 +151,7 @@ struct FieldDecl {
     former_value = {before, now};
     return std::move(*this);
   }
-  /// Of a Choice: the sections of its parts stand beside this one, not below it, and a part may
+  /// For a Choice: the sections of its parts stand beside this one, not below it, and a part may
   /// have one of the same name for keys that join `name`. The key `task.name` decides what `[data]`
   /// is.
   FieldDecl with_parts_beside() && {

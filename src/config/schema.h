@@ -117,7 +117,7 @@ struct List {
 };
 
 /// All keys of an options struct, with the sections they stand in, in the order of declaration.
-/// Of a section that is one of several parts, those of the part that the object has; of a list,
+/// A section that is one of several parts has the keys of the part that the object has; a list has
 /// those of the entries that the object has.
 struct Schema {
   std::vector<Section> sections;

@@ -18,7 +18,8 @@ namespace stretto::config {
 /// may an entry.
 ///
 /// A list that a later file states replaces the one before as a whole, which is removed from
-/// `files`. Of more than kMostEntries entries the first count; a list that is none is empty.
+/// `files`. Where there are more than kMostEntries entries, the first ones count; what is no list
+/// is empty.
 ///
 /// @return the keys that name a part that there is not; their sections keep the part that they had
 std::set<std::string> take_shape(std::vector<TomlFile>& files,

@@ -145,7 +145,8 @@ bool is_certain(double spelling) {
   return spelling <= 1;
 }
 
-// Of a key that the schema has, or of what no key does. A whole path is meant before its last name.
+// The foreign option whose key the schema has, or which no key replaces. A whole path is tried
+// before its last name.
 const ForeignOption* find_foreign(const Typed& typed, const Schema& schema) {
   for (const std::string_view name : {typed.whole, typed.leaf}) {
     for (const auto& option : schema.foreign) {

@@ -9,7 +9,7 @@
 namespace stretto::data {
 namespace {
 
-// Of less than this for each a thread costs more than it saves.
+// With fewer blocks for each, a thread costs more than it saves.
 constexpr uint64_t kBlocksForAThread = 512;  // 8 MiB
 
 uint64_t blocks_of(uint64_t bytes) {

@@ -55,7 +55,8 @@ void add_moves(const std::string& key, const FilesOfKey& files,
                          std::to_string(files.before.size())});
 }
 
-/// Of as many files as there were: those whose content differs, or their order.
+/// The changes where there are as many files as before: files whose content differs, or their
+/// order.
 void add_differences(const std::string& key, const FilesOfKey& files,
                      const std::vector<size_t>& changed, const std::vector<FileDigest>& digests,
                      std::vector<DataChange>& changes) {

@@ -52,7 +52,7 @@ struct DigestSetting {
 FileDigest digest_of(const std::string& path, const DigestSetting& setting = {});
 /// FileDigest::stored_hash, by what is remembered of it, or of the digest that is made.
 uint64_t stored_hash_of(const std::string& path, const DigestSetting& setting);
-/// Of several files; of a path that stands there twice it is made once.
+/// The digests of several files; a path that is given twice is read once.
 std::vector<FileDigest> digests_of(const std::vector<std::string>& paths,
                                    const DigestSetting& setting);
 

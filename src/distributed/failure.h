@@ -16,12 +16,12 @@ struct Failure {
   bool told = false;             ///< the lost one had an error of its own, and has told it
 };
 
-/// Of an error that was caught.
+/// The failure of an error that was caught.
 Failure failure_of(const Error& error);
 
 /// Tells a failure where it is to be told: to the launcher of `--processes`, which puts the ranks'
-/// words in order, else on the screen. Of several processes each error carries rank and host, and
-/// the last lines that only `--quiet` or the rank kept from the screen.
+/// words in order, else on the screen. Where there are several processes, each error carries rank
+/// and host, and the last lines that only `--quiet` or the rank kept from the screen.
 ///
 /// What several ranks have alike is told once: the same message on one host (the first that leaves
 /// a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end, tells it; others wait

@@ -47,8 +47,8 @@ bool has_failed(const RankReport& report);
 std::vector<RankReport> failures_in_order(std::vector<RankReport> reports);
 
 /// The failures for people: rank, host, code, message and last lines of each, once; ranks that say
-/// the same share a paragraph. Of those that left because of another's error, which stands there
-/// too, only that. Empty when there is none.
+/// the same share a paragraph. For ranks that left because of another's error, which is listed too,
+/// it says only that. Empty when there is none.
 std::string failures_text(const std::vector<RankReport>& reports);
 
 /// Exit code of the whole job: that of the root cause; 69 when it was killed or ended by force; 75

@@ -19,7 +19,7 @@ config::Schema defaults_beside(const config::Schema& present, Experiment& fallba
 
 /// The keys of an experiment whose values are not the defaults, of those that `asked` holds for. A
 /// stored configuration has all keys, so that values tell what somebody chose, and not that they
-/// were given. Of a part other than the default its name is one.
+/// were given. The name of a part other than the default is one of them.
 std::vector<std::string> changed_keys(const Experiment& experiment,
                                       const std::function<bool(const std::string&)>& asked);
 

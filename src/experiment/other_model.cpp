@@ -38,7 +38,7 @@ fs::path run_of_path(const std::string& path) {
   return lies_in_run ? run : fs::path();
 }
 
-// Of the newest checkpoint: all of a run have the same.
+// The names in the newest checkpoint: all checkpoints of a run have the same.
 std::vector<std::string> tensor_names_of(const fs::path& run) {
   const store::CheckpointStore checkpoints(run);
   const auto steps = checkpoints.steps();

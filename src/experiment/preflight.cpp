@@ -138,7 +138,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
 
 std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
                                          const config::Origins& origins) {
-  // Of two that have one cause training comes to one first.
+  // Where two have one cause, the one that training comes to first is kept.
   auto sorted = stops;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Stop& a, const Stop& b) { return a.stage < b.stage; });

@@ -28,8 +28,8 @@ constexpr std::string_view kLastSection = "\n[report]\n";
               "the command line (decode.beam_size=8), others into a new run");
 }
 
-// Of its own checkpoints: releases that did not note a second configuration in run.json (`--extend`
-// makes one) noted it there.
+// The hashes in the run's own checkpoints: releases that did not note a second configuration in
+// run.json (`--extend` makes one) noted it there.
 std::vector<std::string> hashes_in_checkpoints(const fs::path& run_directory,
                                                const std::string& run_id) {
   const store::CheckpointStore checkpoints(run_directory);

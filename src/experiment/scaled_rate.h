@@ -30,7 +30,7 @@ struct ScaledRate {
   double ratio = 1;      ///< batch / reference; 1 without one
 
   explicit ScaledRate(const Experiment& options);
-  /// Of this family; null = of one that is not known, and the rate is not scaled.
+  /// The rate of a given family; null = the family is not known, and the rate is not scaled.
   ScaledRate(const Experiment& options, const TaskRules* task);
 
   bool rate_is_peak() const { return e.schedule.name != "noam"; }

@@ -75,9 +75,8 @@ class TaskRules : public TaskFacts {
                                  const std::vector<config::Problem>& known,
                                  const PreflightOptions& how) const;
 
-  /// Of it what the files alone show, those of a tokenizer that is named too, while no text is
-  /// tokenised: training asks before it makes a run folder. Nothing, where the family does not
-  /// look.
+  /// The part of it that the files alone show, those of a named tokenizer too, while no text is
+  /// tokenised: training asks before it makes a run folder. Nothing where the family does not look.
   virtual Preflight look_at_files(const Experiment& experiment,
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const;
@@ -104,13 +103,13 @@ class TaskRules : public TaskFacts {
   }
   /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
-  /// Of a run's stored configuration that is older than a key: the value that says what the run
+  /// A run's stored configuration that is older than a key gets the value that says what the run
   /// did, where it is not the default. @param given  the keys that the configuration states
   virtual void complete_stored(Experiment& /*experiment*/, const config::Origins& /*given*/) const {
   }
   /// `train.init_from`: where the other run's model computes other numbers than `own` would with
-  /// the same tensors, though their shapes are the same. Of parts that `own` takes nothing from,
-  /// and for runs of other families, nothing.
+  /// the same tensors, though their shapes are the same. Nothing for parts that `own` takes nothing
+  /// from, and for runs of other families.
   /// @param stored  the names of the other run's tensors; not read without `train.init_only`
   virtual std::vector<ModelDifference> hidden_differences(
       const Experiment& /*theirs*/, const Experiment& /*own*/,

@@ -65,7 +65,7 @@ void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::Te
   }
 }
 
-// Of a weight-normalised matrix: a row of zeros has no direction.
+// For weight-normalised matrices, in which a row of zeros has no direction.
 void note_normed(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
                  std::vector<PatternProblem>& problems) {
   constexpr std::string_view kWeight = "weight";

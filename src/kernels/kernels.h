@@ -99,8 +99,8 @@ struct DistanceBias {
   /// [H, distances], or of queries [N, H, distances], on the device of the rows, fp32 where they
   /// are fp32 or half; undefined: nothing is added.
   at::Tensor table = {};
-  /// Column of distance 0. Of [H, distances]: at least the longest sequence - 1, and unless causal,
-  /// as many columns stand behind it.
+  /// Column of distance 0. In [H, distances] it is at least the longest sequence - 1, and unless
+  /// causal, as many columns stand behind it.
   int64_t zero = 0;
 
   bool active() const { return table.defined(); }

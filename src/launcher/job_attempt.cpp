@@ -55,7 +55,7 @@ std::vector<std::string> last_lines(const fs::path& path) {
   file.read(text.data(), size - from);
   std::vector<std::string> lines;
   for (auto& line : split(text, '\n')) {
-    // Of a line that was redrawn only what stood there last.
+    // A line that was redrawn counts only as it stood last.
     if (const size_t redrawn = line.rfind('\r'); redrawn != std::string::npos) {
       line.erase(0, redrawn + 1);
     }

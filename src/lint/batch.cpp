@@ -54,7 +54,7 @@ double memory_of(double beta2) {
   return 1 / (1 - beta2);
 }
 
-// Of fewer updates even the last gradient alone is more than a third.
+// With fewer updates, the last gradient alone is more than a third of the run.
 constexpr int64_t kFewestToForget = 3;
 // Kingma and Ba 2015 advise it; Devlin et al. 2018 print it for fine-tuning runs of 200 updates and
 // more. The moment of so short a run is a mean over all of its gradients, and sound as that.

@@ -113,7 +113,7 @@ RunLength length_of(const Subject& s) {
   return {guess / 2, 2 * guess, s.task.name_of_data()};
 }
 
-// Of a share of a length that nobody knows it is only known that there is a warm-up.
+// When the run's length is unknown, a warm-up given as a ratio counts as one update.
 int64_t warmup_of(const experiment::Experiment& e, const RunLength& run) {
   const int64_t given = experiment::schedule_length(e);
   const int64_t total = given > 0 ? given : run.at_most / 2;

@@ -51,7 +51,7 @@ bool drops_anything(const Subject& s) {
   });
 }
 
-// Of 20 samples up to 11.2 points: 0.5 / sqrt(20).
+// At most 0.5 / sqrt(n): with 20 samples up to 11.2 points.
 std::string standard_error_text(const experiment::ScoreNoise& noise, int64_t samples) {
   if (!noise.is_share) return "";
   return ": its standard error is up to " + fixed(50 / std::sqrt(static_cast<double>(samples)), 1) +

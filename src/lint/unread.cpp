@@ -55,7 +55,7 @@ void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindr
   }
 }
 
-// Of `model.dropout` it is `model.encoder.dropout` where a part has that, and reads it.
+// `model.encoder.dropout` for `model.dropout`, where a part has that key and reads it.
 std::vector<std::string> read_below(const Subject& s, const Schema& schema, const Key& key) {
   const size_t dot = key.path.rfind('.');
   const std::string section = key.path.substr(0, dot + 1), leaf = key.path.substr(dot);

@@ -29,7 +29,7 @@ class LabelCounts {
 
   /// Share of samples whose label was predicted; 0 without samples.
   double accuracy() const;
-  /// Of one label against all others: 2 TP / (2 TP + FP + FN), 0 if the divisor is 0.
+  /// F1 of one label against all others: 2 TP / (2 TP + FP + FN), 0 if the divisor is 0.
   double f1(int64_t label) const;
   /// Mean of f1() over labels that occur, as gold or predicted.
   double macro_f1() const;

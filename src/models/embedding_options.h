@@ -57,7 +57,7 @@ inline EmbeddingKind convolutional_embedding() {
   return {.part = EmbeddingKind::Part::kConvolutional};
 }
 
-/// Of a part's options: their own embedding_kind(), or without one a Transformer's.
+/// The kind that a part's options name: their own embedding_kind(), or without one a Transformer's.
 template <class Options>
 EmbeddingKind embedding_kind(const Options& part) {
   if constexpr (requires { part.embedding_kind(); }) {

@@ -9,7 +9,7 @@
 namespace stretto::models {
 namespace {
 
-// Of a number of layers beyond its range, which its key is blamed for: no loop takes longer.
+// A number of layers beyond its range is reported at its key; this bounds loops over layers.
 constexpr int64_t kMostLayers = 1000;
 
 std::string number(int64_t value) {
@@ -168,7 +168,7 @@ void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& f
   each_encoder(model, [&](const EncoderChoice& encoder, const std::string& section) {
     const int64_t rows = rows_of(model, encoder);
     if (rows == model.d_model) return;
-    // Of two encoders, rows of one width alone can be joined.
+    // Rows of two encoders can be joined only where they have one width.
     const bool alone = model.encoders.empty();
     found.push_back(
         {{section + ".hidden_dim", "model.d_model", "model.decoder.name"},
@@ -194,7 +194,7 @@ void encoders_are_two_of_one_width(const Seq2SeqOptions& model, std::vector<Misf
                      "[model.encoder]"});
     return;
   }
-  // Of other decoders decoder_reads_the_width() tells it.
+  // For other decoders, decoder_reads_the_width() reports it.
   if (!model.decoder.is<LstmDecoderOptions>()) return;
   const int64_t first = rows_of(model, model.encoders[0]),
                 second = rows_of(model, model.encoders[1]);
@@ -218,7 +218,7 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
                      what,
                      "use initial_state = \"mean\", which any encoder has"});
   };
-  // Of two encoders the first one's states are taken.
+  // With two encoders, the states of the first are taken.
   const EncoderChoice& encoder = first_encoder(model);
   const std::string section = model.encoders.empty() ? "model.encoder" : "model.encoders.0";
   if (!encoder.is<LstmEncoderOptions>()) {

@@ -47,8 +47,8 @@ class DistanceBiasImpl : public torch::nn::Module {
  public:
   DistanceBiasImpl(const Init& init, const DistanceBiasOptions& options, int64_t d_model);
 
-  /// Of sequences of up to `longest` tokens, on the device of `like`: one table [H, distances] for
-  /// kernels::self_attention and decode_self_attention.
+  /// The bias for sequences of up to `longest` tokens, on the device of `like`: one table [H,
+  /// distances] for kernels::self_attention and decode_self_attention.
   kernels::DistanceBias forward(int64_t longest, const at::Tensor& like) const;
 
   at::Tensor weight;  ///< of T5, else undefined

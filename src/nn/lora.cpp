@@ -31,7 +31,7 @@ at::Tensor parts_of(const MergedMap& map, double scale, at::Device device) {
   return at::tensor(numbers, at::kFloat).view({count, 2}).to(device);
 }
 
-/// Of a linear map or a convolution; null where it has none, and of other modules.
+/// The LoRA of a linear map or a convolution; null where it has none, and for other modules.
 const Lora* lora_of_map(const torch::nn::Module& module) {
   if (const auto* linear = module.as<LinearImpl>()) return linear->lora.get();
   if (const auto* map = module.as<TimeConvolutionImpl>()) return map->lora.get();

@@ -98,7 +98,7 @@ inline std::vector<PlanProblem> plan_problems(const TrainingPlan& plan,
   };
   for (const std::string& pattern : plan.freeze) look("train.freeze", pattern);
   for (const LateStart& start : plan.unfreeze) look("train.unfreeze", start.pattern);
-  // Of patterns that reach no linear map, or no part, their own key tells.
+  // Patterns that match no linear layer or no part are reported at their own key.
   const auto is_added = [&](const TensorName& tensor) { return plan.is_added(tensor); };
   if (!plan.adding.empty() && std::none_of(tensors.begin(), tensors.end(), is_added)) {
     return problems;

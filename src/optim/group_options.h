@@ -144,8 +144,8 @@ inline std::optional<GroupProblem> matches_no_name(const std::string& pattern,
 struct GroupSettings {
   double lr_scale = 1;
   double weight_decay = 0;
-  /// Of optim.no_decay, and not given a decay by a group: layer-wise optimizers leave its rate
-  /// alone. A decay of 0 by itself exempts nothing.
+  /// The tensor matches optim.no_decay, and no group gives it a decay: layer-wise optimizers leave
+  /// its rate alone. A decay of 0 by itself exempts nothing.
   bool exempt = false;
   /// Updates that pass before the tensor is stepped (train.unfreeze).
   int64_t begins = 0;

@@ -24,7 +24,7 @@ class Lars : public Optimizer {
   std::vector<StateTensor> state() override { return velocity_.state(); }
 
  private:
-  /// Of one tensor: |p|, |g|, and |h| of larc.
+  /// The norms of one tensor: |p|, |g|, and |h| of larc.
   struct Norms {
     double weight = 0, gradient = 0, decayed = 0;
   };

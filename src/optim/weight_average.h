@@ -12,8 +12,9 @@ struct AverageRule {
   double decay = 0;     ///< in [0, 1): train.ema_decay
   bool warm_up = true;  ///< train.ema_warmup: smaller decays in the first updates
 
-  /// Of update t, counted from 1: decay, with a warm-up min(decay, (1 + t) / (10 + t)). Without one
-  /// the first weights, which are random, would stay in the average for 1 / (1 - decay) updates.
+  /// The decay of update t, counted from 1: decay, with a warm-up min(decay, (1 + t) / (10 + t)).
+  /// Without one the first weights, which are random, would stay in the average for 1 / (1 - decay)
+  /// updates.
   double decay_at(int64_t number) const;
 };
 

@@ -47,7 +47,7 @@ class BucketSender {
 
   /// A mark behind the work that computes gradients on the caller's stream; null on the CPU.
   std::shared_ptr<c10::Event> mark() const;
-  /// Of this process's gradients in the bucket, before they are sent.
+  /// The sum over this process's gradients in the bucket, before they are sent.
   double sum_of_squares(const Bucket& bucket, const std::shared_ptr<c10::Event>& ready) const;
   /// Returns when the sums stand in the arena, where they are kept. Afterwards what is not kept is
   /// unspecified.

@@ -186,7 +186,7 @@ void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
   }
 }
 
-// Of a bucket.
+// The most elements that a bucket has.
 int64_t GradientReducer::Impl::most_elements() const {
   const auto element = static_cast<int64_t>(arena_.grads().element_size());
   const int64_t bytes = distributed::bucket_bytes_of(options_, group_.on_device());

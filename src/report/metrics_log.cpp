@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // a line's numbers have an order
 
-// Of some hundred bytes for each event: ten million events.
+// Room for ten million events of some hundred bytes each.
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
 
 /// Builds one JSON object with the keys in the order of the calls.

@@ -32,10 +32,10 @@ struct MetricsEvent {
   /// `seconds` is the time that the whole run has trained so far, all its sessions together.
   std::optional<double> loss, lr, grad_norm, loss_scale, seconds;
   /// The task's own: what it measures beside the loss, and stands behind it; what an update counted
-  /// and how fast, behind `grad_norm`; what validation alone scores, behind `seconds`. Of a line
+  /// and how fast, behind `grad_norm`; what validation alone scores, behind `seconds`. In a line
   /// that was read, whole numbers behind the loss are `counts`.
   NamedNumbers measures, counts, scores;
-  /// Of this process: resident memory of the host, and on a GPU what tensors held there.
+  /// Peaks of this process: resident memory of the host, and on a GPU what tensors held there.
   std::optional<int64_t> peak_memory_bytes, peak_device_memory_bytes;
   std::optional<bool> skipped;
   std::optional<std::string> batch_hash, weights_hash, reason;
@@ -89,7 +89,7 @@ class MetricsLog {
   /// the line cannot be written whole; the part that was is taken back.
   void write(const MetricsEvent& event);
 
-  /// Of what the constructor kept and of what was written since.
+  /// The mark of what the constructor kept and of what was written since.
   MetricsMark mark() const { return {bytes_, hash_.digest()}; }
 
  private:

@@ -168,7 +168,7 @@ Chart loss_scale_chart(const Curves& curves) {
           .series = {{"loss scale", "ink1", LineStyle::kSteps, curves.loss_scale}}};
 }
 
-/// Of the whole run: long updates count by their length.
+/// The share over the whole run: long updates count by their length.
 std::string hidden_text(const Curves& curves) {
   const double hidden = 1 - sum(curves.comm_wait) / sum(curves.comm);
   return std::isfinite(hidden) && !curves.comm_wait.empty() ? percent(hidden) + " hidden" : "";

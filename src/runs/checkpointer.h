@@ -88,7 +88,7 @@ class Checkpointer {
   /// Waits for the save on its way: before the last checkpoint is counted on.
   void wait();
 
-  /// Of the newest save whose end is known: after wait(), of the newest.
+  /// Whether the newest save whose end is known failed: after wait(), the newest of all.
   bool last_save_failed() const { return failures_in_a_row_ > 0; }
   const SaveStats& stats() const { return stats_; }
 

@@ -42,7 +42,7 @@ store::LoadedCheckpoint open_heads(const fs::path& directory) {
   return opened;
 }
 
-// Of a run the newest whose heads can be read: training would pass over those before it too.
+// The newest checkpoint of a run whose heads can be read: training would pass over broken ones too.
 store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
   const store::CheckpointStore store(run);
   auto steps = store.steps();
@@ -126,7 +126,7 @@ void tell_of_part(const std::string& path, const FoundWeights& found) {
             " anew: " + join(found.missing, ", "));
 }
 
-// Of a run that had another task.
+// For a run that had another task.
 void tell_of_another_head(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
             counted(found.num_tensors, "tensor") + " from " + path +

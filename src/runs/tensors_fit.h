@@ -31,8 +31,8 @@ TensorMisfit extra_misfit(const std::string& name);
 
 /// An Error(kBadData) of what does not fit. Tensors whose names differ only in numbers between
 /// dots, and of which the same is said, are told together: "`layers.*.weight` is missing (6
-/// tensors)". Of many entries these are the first three and how many tensors more; then all
-/// misfits, each by itself, are the details.
+/// tensors)". Where there are many entries, it has the first three and the number of further
+/// tensors; then all misfits, each by itself, are the details.
 /// @param what  is said in front of them
 Error misfits_error(const std::string& what, const std::vector<TensorMisfit>& misfits,
                     std::string advice);

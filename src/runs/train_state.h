@@ -24,7 +24,7 @@ struct TrainState {
   double seconds = 0;     ///< of training, over all resumes
   /// Validations so far: step -> quality, where higher is better: the score or its negative.
   std::map<int64_t, double> quality;
-  /// Of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
+  /// The mark of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
   std::optional<report::MetricsMark> metrics;
   /// train.max_steps once counted attempts. A checkpoint of such a version goes by that rule until
   /// its next update, so that a run which was finished is finished.

@@ -31,7 +31,7 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-// Of each trial with a report, where it stands in its bracket: 0 the best, towards 1 the worst.
+// Where each trial with a report stands in its bracket: 0 the best, towards 1 the worst.
 std::map<TrialId, double> standings(const SearchState& state) {
   std::map<int64_t, std::vector<Competitor>> brackets;
   for (const auto& trial : state.trials()) {

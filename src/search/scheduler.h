@@ -13,7 +13,7 @@ namespace stretto::search {
 /// The budget of a grid that is tried as a whole: its points end it.
 inline constexpr int64_t kAllPoints = 1'000'000'000'000;
 
-/// Of a trial: 0, 1, 2, … in the order in which they were begun.
+/// The number of a trial: 0, 1, 2, … in the order in which they were begun.
 using TrialId = int64_t;
 
 /// A training that is to be run: trial `trial` until it has made `until` updates in all.

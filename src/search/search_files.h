@@ -16,7 +16,7 @@ namespace stretto::search {
 nlohmann::ordered_json trial_json(const SearchState& state, const Trial& trial);
 /// The lines of `trials.jsonl`.
 std::string trials_jsonl(const SearchState& state);
-/// What `stretto search --json` prints: the search, its best trial and all trials. Of a grid,
+/// What `stretto search --json` prints: the search, its best trial and all trials. For a grid,
 /// `grid` has `points` (null = more than SearchPlan::kMostCounted), `looked_at`, and `refused`: how
 /// many of those that were looked at break a rule, with `first_refused` and `why` of the first.
 nlohmann::ordered_json search_json(const SearchState& state);

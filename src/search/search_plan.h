@@ -37,7 +37,7 @@ struct SearchPlan {
   std::string metric;  ///< "nll"
   bool higher_is_better = false;
   int64_t max_steps = 0;  ///< updates of a whole trial
-  /// Of the grid; kMostCounted + 1 stands for more. Zero for other methods.
+  /// Points of the grid; kMostCounted + 1 stands for more. Zero for other methods.
   uint64_t grid_points = 0;
   RefusedPoints refused = {};         ///< of the grid; nothing of other methods
   std::filesystem::path folder = {};  ///< of the search file; empty for what a journal has kept

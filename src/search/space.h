@@ -37,8 +37,8 @@ struct Parameter {
   bool is_discrete() const { return kind == Kind::kCategorical || kind == Kind::kNumbers; }
   bool has_order() const { return kind != Kind::kCategorical; }
 
-  /// The value at `u` in [0, 1) of the parameter's own scale, as text. Of an interval it has five
-  /// significant digits, more where the interval is narrow.
+  /// The value at `u` in [0, 1) of the parameter's own scale, as text. A value of an interval has
+  /// five significant digits, more where the interval is narrow.
   std::string at(double u) const;
   /// Whether `value` is one of its values.
   bool contains(const std::string& value) const;

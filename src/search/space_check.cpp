@@ -95,7 +95,7 @@ class Probe {
          kind == Parameter::Kind::kLog ? "add integer = true" : "name = \"int\" draws them");
   }
 
-  // Of several values of `name` that are wrong in the same way the first.
+  // Where several values of `name` are wrong in the same way, notes the first.
   void note(const std::string& name, const std::string& what, const std::string& hint) {
     const std::string key = space_key(number_, name);
     if (!told_.insert(key + ": " + what.substr(0, what.find(", got "))).second) return;

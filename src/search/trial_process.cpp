@@ -142,7 +142,7 @@ void TrialProcess::stop() {
   if (process_ && !is_remote_) process_->send(ChildProcess::kEnd);
 }
 
-// Of this process alone: what others complained about was told.
+// The output of this process alone: what earlier ones complained about has been reported.
 std::vector<std::string> TrialProcess::output_lines() const {
   try {
     const std::string text = read_file(run_.directory / kOutput, kMostOutput);

@@ -58,7 +58,7 @@ std::string new_key() {
   return key;
 }
 
-// Of several processes that begin at once, the first makes the key, and the others read it.
+// When several processes begin at once, the first makes the key, and the others read it.
 void make_key(const fs::path& path) {
   make_directories(path.parent_path());
   ::chmod(path.parent_path().c_str(), 0700);

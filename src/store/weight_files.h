@@ -33,8 +33,9 @@ class WeightFiles {
   std::vector<TensorView> tensors_;
 };
 
-/// Of a folder that `transformers` saved, with a `config.json` that has a `model_type`: the command
-/// that makes a run of it, as advice for who gave it as a run. Empty for any other folder.
+/// For a folder that `transformers` saved, with a `config.json` that has a `model_type`: the
+/// command that makes a run of it, as advice for whoever gave it as a run. Empty for any other
+/// folder.
 std::string import_advice(const std::filesystem::path& folder);
 
 }  // namespace stretto::store

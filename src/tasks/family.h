@@ -47,8 +47,8 @@ class FamilyTask : public train::Task {
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
   /// What the data had that metrics.jsonl is to keep, such as samples that were left out.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Of `[data]`, micro-batches that are made ready ahead, and the bound of an update: as many
-  /// micro-batches as train.update_freq, in what optim.reference_batch counts.
+  /// What `[data]` asks for: micro-batches that are prepared ahead, and the bound of an update: as
+  /// many micro-batches as train.update_freq, in the units of optim.reference_batch.
   virtual int64_t prefetch() const = 0;
   virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.

@@ -124,7 +124,8 @@ class LineSession {
 
   /// Before a line is read: a prompt for whoever types at a terminal and reads stderr there.
   void prompt(const std::function<bool()>& waits_for_a_person);
-  /// Warns of a line's problem or note. Of many lines the first are named, and the others counted.
+  /// Warns of a line's problem or note. Where there are many, the first are named, and the others
+  /// counted.
   void tell_of(const WorkLine& line);
   /// Cuts lines of these costs into batches, and runs these with SideBySide.
   /// @param run  of one batch: the numbers of its lines, and a function that shows the progress

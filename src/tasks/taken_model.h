@@ -24,7 +24,7 @@ class TakenModel {
   void require_alike(const experiment::Experiment& own) const;
 
   /// Whether its head is another task's: tensors of the same name and shape then mean something
-  /// else, as weights of classes and of the ends of an answer do. Of tasks on encoded texts alone.
+  /// else, as weights of classes and of the ends of an answer do. Only for tasks on encoded texts.
   /// False where the other run has no head (the pooler beside such an encoder is any task's), or
   /// where nobody knows.
   bool has_another_head(const experiment::Experiment& own) const;

@@ -19,8 +19,8 @@ struct EncodedText {
 /// How a text that is too long is cut.
 struct TextBound {
   enum class Side : uint8_t { kEnd, kStart };
-  /// Of a pair: always the longer one, token by token (the second one of two that are equal, as
-  /// BERT's own programs cut), or this one alone.
+  /// Which text of a pair is cut: always the longer one, token by token (the second one of two that
+  /// are equal, as BERT's own programs cut), or this one alone.
   enum class Which : uint8_t { kLongest, kFirst, kSecond };
 
   int64_t max_tokens = 512;  ///< special ones included
@@ -41,7 +41,7 @@ class TextEncoder {
   TextEncoder(const Tokenizer& tokenizer, const TextBound& bound);
 
   EncodedText encode(std::string_view text) const;
-  /// Of a pair one text at least keeps a token. Throws Error(kBadData) where the bound cuts one
+  /// At least one text of a pair keeps a token. Throws Error(kBadData) where the bound cuts one
   /// text alone, and the other one leaves no room; std::logic_error for a bound without pairs.
   EncodedText encode(std::string_view first, std::string_view second) const;
 

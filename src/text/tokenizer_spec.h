@@ -38,7 +38,7 @@ struct TokenizerSpec {
   bool add_prefix_space = false;  ///< of BPE: text that does not begin with a space gets one
   bool use_regex = true;          ///< of BPE: text is split by GPT-2's pattern
 
-  /// Of BPE: offsets leave out the spaces of a piece. The value says whether the one space before
+  /// For BPE: offsets leave out the spaces of a piece. The value says whether the one space before
   /// the first word counts as added, and stays.
   std::optional<bool> trim_offsets = {};
 

@@ -37,9 +37,9 @@ struct FrozenParts {
 /// A batch norm whose gain and bias are both frozen normalises by its running statistics, which
 /// stay, in training too: the part is a fixed map. Dropout in a frozen part goes on.
 ///
-/// Of a model with LoRA (nn/lora.h) only its matrices train, and what model.lora.train names; of
-/// one with adapters (nn/adapter.h) only these, and what model.adapter.train names.
-/// Tensors of `unfreeze` (train.unfreeze) are not frozen, but late: the arena is to be told.
+/// In a model with LoRA (nn/lora.h) only its matrices train, and what model.lora.train names; in
+/// one with adapters (nn/adapter.h) only these, and what model.adapter.train names. Tensors of
+/// `unfreeze` (train.unfreeze) are not frozen, but late: the arena is to be told.
 ///
 /// Freezing again what is frozen changes nothing. Throws Error(kUsage) for an entry that cannot be
 /// read, for a pattern that matches nothing, and when nothing would be left to train at first.

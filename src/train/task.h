@@ -69,9 +69,9 @@ struct StepContext {
 /// What the training loop sees of a task. It names no model, no loss and no score.
 ///
 /// An update minimises sum_i L_i / W_i, where L_i is a loss summed over all samples of the update
-/// and W_i the sum of its weights; a loss with W_i = 0 is left out. Of one loss the division comes
-/// after the sum, so that a micro-batch need not know of the others; of several each is divided
-/// before backward.
+/// and W_i the sum of its weights; a loss with W_i = 0 is left out. With one loss the division
+/// comes after the sum, so that a micro-batch need not know of the others; with several, each is
+/// divided before backward.
 class Task {
  public:
   virtual ~Task() = default;
@@ -98,8 +98,8 @@ class Task {
   virtual std::vector<std::string> counters() const = 0;
 
   virtual TaskWords words() const { return {}; }
-  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}. Of two parts
-  /// the first goes in, and the second is to come out.
+  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}. Where there
+  /// are two parts, the first is the input, and the second the wanted output.
   /// @param index  in [0, batch.num_sequences())
   virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                                 int64_t index) const {

@@ -199,7 +199,7 @@ void Updater::finish(Attempt& made) {
     made.rank_result.late = true;
     made.why_late = error;
   }
-  // Of several processes with one micro-batch each, rank 0's is the small batch.
+  // With several processes of one micro-batch each, rank 0's is the small batch.
   if (batches().size() == 1 && reducer_.local_sum_of_squares() > 0) {
     made.rank_result.small = gradient_part(sums_.first_weight(made.rank_result.micros[0]),
                                            reducer_.local_sum_of_squares());
@@ -322,7 +322,7 @@ std::unique_ptr<optim::KeptWeights> Updater::use_average() {
   return kept;
 }
 
-// Of the sum over micro-batches, as it stands in the arena.
+// The largest magnitude in the sum over micro-batches, as it stands in the arena.
 double Updater::largest_gradient() {
   const auto owned = reducer_.owned();
   double largest = 0;

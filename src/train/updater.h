@@ -98,7 +98,7 @@ class Updater {
   /// The other way round: cuts what rank 0 has. Collective, with the same room. `tensors` only
   /// matter on rank 0.
   void scatter_state(const std::vector<optim::StateTensor>& tensors);
-  /// Of the optimizer's state on this rank: with `sharded` its slice alone.
+  /// Bytes of the optimizer's state on this rank: with `sharded`, of its slice alone.
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StateTensor> empty_state();

@@ -42,7 +42,7 @@ class Validator {
   /// @return whether this validation is the best so far
   bool judge(const Validation& validation, runs::TrainState& state);
 
-  /// Of the schedule `plateau`, so far.
+  /// How often the schedule `plateau` has reduced the rate so far.
   int64_t reductions() const { return plateau_.reductions; }
 
   /// What a checkpoint keeps.

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kLabelFile = "labels.txt";
 constexpr int64_t kScoredLines = 1024;  // at once
 
-/// Of some lines: the loss summed over them, and how many labels are right.
+/// The loss summed over some lines, and how many of their labels are right.
 std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
   const at::Tensor logits = model.forward(lines.column<int64_t>(kText));
   const at::Tensor wanted =
@@ -129,7 +129,7 @@ std::vector<train::Score> LabelTask::measures(const train::Totals& totals) const
   return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
 }
 
-// Of several processes each scores all lines, and so has the same scores as the others.
+// Each of several processes scores all lines, and so has the same scores as the others.
 train::Validation LabelTask::validate() {
   const LabelScore score = score_lines(*model_, valid_);
   train::Validation result{

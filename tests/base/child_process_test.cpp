@@ -67,7 +67,7 @@ TEST(ChildProcess, TakesVariablesInThePlaceOfThisProcessesOwn) {
             "STRETTO_TEST_CHANGED=after\nSTRETTO_TEST_KEPT=kept\nSTRETTO_TEST_NEW=a=b\n");
 }
 
-// Of blocked and ignored signals, as bits: 1 << (number - 1).
+// The blocked or ignored signals, as bits: 1 << (number - 1).
 uint64_t signals_in(const std::string& status, const std::string& name) {
   const size_t at = status.find(name);
   return at == std::string::npos ? 0 : std::stoull(status.substr(at + name.size()), nullptr, 16);

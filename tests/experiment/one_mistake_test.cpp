@@ -160,7 +160,7 @@ TEST(OneMistake, IsOneErrorWhereASectionIsMistyped) {
   }
 }
 
-// Of each family, every key that a recipe gives, in the first that does.
+// For each family, every key that a recipe gives, in the first recipe that does.
 TEST(OneMistake, IsOneErrorInTheRecipesToo) {
   std::set<std::string> tried;
   for (const auto& path : stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR)) {

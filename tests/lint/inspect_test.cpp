@@ -171,7 +171,7 @@ struct Published {
   std::vector<std::string> others;
 };
 
-// Of all sizes of data, the smallest of GLUE among them (RTE has 2,490 pairs).
+// With data of all sizes, the smallest of GLUE among them (RTE has 2,490 pairs).
 TEST(Inspect, FineTuningAsArticlesPrintItRaisesNothing) {
   const stretto::testing::TempDir folder;
   const std::string train = folder.write("train.tsv", rows(2'490));

@@ -294,7 +294,7 @@ TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
     const auto codes = codes_of(lint_of({samples, scaling, "optim.reference_batch=4096"}));
     return std::count(codes.begin(), codes.end(), "LB017") == 1;
   };
-  // Of 4,096 tokens, at 25 a sentence.
+  // Half of 4,096 tokens, at 25 a sentence.
   EXPECT_TRUE(noted("data.max_samples=81"));
   EXPECT_FALSE(noted("data.max_samples=82"));
   EXPECT_FALSE(noted("data.max_samples=0"));

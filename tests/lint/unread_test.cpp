@@ -56,7 +56,7 @@ TEST(Unread, EveryKeyThatNothingReadsIsNamed) {
             Keys{"train.loss_scale.factor"});
 }
 
-// Of several encoders or decoders each may read a key.
+// Each of several encoders or decoders may read a key.
 TEST(Unread, AKeyThatNoEncoderOfAListReadsIsNamed) {
   const auto unread = [](experiment::Experiment e) {
     translation_of(e).model.norm = "pre";
@@ -335,7 +335,7 @@ TEST(DeclaredReadWith, NamesChoosersAndValuesThatThereAre) {
                 }
               });
   EXPECT_GE(paths.size(), 80u);
-  // Of another section, of a part, of an entry, of another task.
+  // Keys whose chooser is in another section, in a part, in an entry, or in another task.
   for (const char* path : {"model.encoder.scale_gradient", "model.encoder.bidirectional_layers",
                            "model.heads.decoder.max_positions", "loss.class_weight_list"}) {
     EXPECT_TRUE(paths.contains(path)) << path;

@@ -202,7 +202,7 @@ def a_strangers_configuration_names_no_files(stretto):
         succeed(call(lab, "eval", run, f"data.test_src={secret}", f"data.test_tgt={secret}", env=env))
         check(not cache.exists(), "the folder of the stranger's cache was made")
         shutil.rmtree(lab.root / "own_cache", ignore_errors=True)
-    # Of another user; then edited, with and without a seal.
+    # A folder of another user; then one that was edited, with and without a seal.
     refused(env={"STRETTO_STATE": str(lab.root / "other_state")})
     check(not (lab.root / "other_state").exists(), "eval made a key")
     config = run / "config.toml"

@@ -359,7 +359,7 @@ class OpenedFile {
     alignas(inotify_event) std::array<char, 4096> bytes{};
     int times = 0;
     for (ssize_t size = 0; (size = ::read(events_, bytes.data(), bytes.size())) > 0;) {
-      // Of a file that is watched itself, no name follows.
+      // The events of a watch on a file itself, not on its folder, carry no name.
       for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event))) {
         const auto* event = reinterpret_cast<const inotify_event*>(bytes.data() + at);
         times += (event->mask & IN_OPEN) != 0 ? 1 : 0;

@@ -106,7 +106,7 @@ class FrozenPartsTest : public ::testing::Test {
   const int threads_before_ = at::get_num_threads();
 };
 
-/// Of the encoder nothing has moved, of all else every tensor has.
+/// Nothing of the encoder has moved, and every other tensor has.
 void expect_only_encoder_stays(const std::map<std::string, torch::Tensor>& before,
                                PartsTask& task) {
   const auto after = task.copies();

@@ -66,7 +66,7 @@ std::string what_is_saved(const std::string& run_directory) {
          ": the same command goes on from there";
 }
 
-// Of a run that goes on patterns alone are compared.
+// When a run goes on, only the patterns are compared.
 void require_sound(const experiment::LoadedExperiment& experiment,
                    const experiment::Standing& standing) {
   const auto looks = engine_looks();

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of everything that shapes the cached files. Paths do not count: a moved text is the same one.
+/// A hash of everything that shapes the cached files. Paths do not count: a moved text is the same
+/// one.
 uint64_t documents_key(const DocumentInput& input, const InputFiles& files,
                        const text::Tokenizer& tokenizer) {
   std::string text = "documents " + std::to_string(kDocumentsVersion);

@@ -18,8 +18,8 @@ struct MaskRules {
 
 /// Chooses tokens and hides them. Safe to use from several threads.
 ///
-/// Of n tokens that are no specials (padding, unknown, beginning, separator, mask, and those of the
-/// tokenizer's template), max(1, floor(p n + u)) are chosen, where u is uniform in [0, 1): on
+/// From n tokens that are no specials (padding, unknown, beginning, separator, mask, and those of
+/// the tokenizer's template), max(1, floor(p n + u)) are chosen, where u is uniform in [0, 1): on
 /// average p n. With whole words, words are drawn in a random order; one that would exceed the
 /// number is passed over, unless it is the first. Each chosen token becomes the mask, a random one
 /// that is no special, or stays, by a draw of its own.

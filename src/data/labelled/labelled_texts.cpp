@@ -56,7 +56,7 @@ std::string reading_text(const LabelledInput& input) {
   return text;
 }
 
-/// Of what the files hold and of how they are read, but for labels.
+/// A key of what the files hold and of how they are read, but for labels.
 uint64_t key_without_labels(const LabelledInput& input, const DigestSetting& setting) {
   std::string text = "labelled texts " + std::to_string(kTextsVersion);
   for (const auto& path : input.paths) {

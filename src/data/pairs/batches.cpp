@@ -42,7 +42,7 @@ struct SideDraws {
   }
 };
 
-/// Of both sides; without samplers nothing is drawn.
+/// The draws of both sides; without samplers nothing is drawn.
 struct Draws {
   SideDraws src = {}, tgt = {};
 };

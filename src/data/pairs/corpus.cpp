@@ -46,7 +46,8 @@ void require_ends(const text::TokenizerPair& tokenizers) {
   }
 }
 
-/// Of everything that shapes the cached files. Paths do not count: a moved corpus is the same one.
+/// A hash of everything that shapes the cached files. Paths do not count: a moved corpus is the
+/// same one.
 uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
                    const text::TokenizerPair& tokenizers) {
   std::string text = "corpus " + std::to_string(kCorpusVersion);

@@ -31,7 +31,7 @@ class CorpusMaps {
   const char* read_text(uint64_t pair, int side, std::string& out) const;
 
   const CorpusMeta& meta() const { return meta_; }
-  /// Of the head: another one when another build stands in the folder.
+  /// The stamp of the head: it changes when another build stands in the folder.
   const FileStamp& stamp() const { return stamp_; }
 
  private:

@@ -207,8 +207,8 @@ void PairReader::throw_unequal(bool has_src, bool has_second, bool has_tgt) {
                         " not have the same number of lines: " + join(counts, ", "),
                     "line i of one file must be the translation of line i of the other: look for a "
                     "file that was cut off, or for lines that were removed on one side only");
-  // Of three files the one that differs from the other two is at fault: the longer one where these
-  // ended together. Else, and of two files, it is the shortest.
+  // With three files, the one that differs from the other two is at fault: the longer one where
+  // these ended together. Otherwise, and with two files, it is the shortest.
   const bool is_longer =
       src2_ != nullptr && (has_src ? !has_second && !has_tgt : has_second != has_tgt);
   if (has_second == is_longer && src2_ != nullptr) throw SecondSourceError(error);

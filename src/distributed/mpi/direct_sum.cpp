@@ -10,7 +10,8 @@
 namespace stretto::distributed {
 namespace {
 
-// Of each part in a chunk: small enough that a slow line is not idle for long at the end of a sum.
+// The bytes of each part in a chunk: small enough that a slow line is not idle for long at the end
+// of a sum.
 constexpr int64_t kShareBytes = int64_t{1} << 17;
 constexpr int64_t kOnTheWay = 8;                 // chunks
 constexpr size_t kBlockBytes = size_t{1} << 13;  // of a sum, which stays in the cache

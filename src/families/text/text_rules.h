@@ -90,7 +90,7 @@ class TextRules : public TaskRules {
   std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
                                                 const config::Origins& given) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
-  /// Of training alone.
+  /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;
 };
 

@@ -19,7 +19,7 @@ struct TextSections {
   const text::TextTokenizerOptions* tokenizer = nullptr;
   const TextEvalOptions* eval = nullptr;
   const std::vector<std::string>*train = nullptr, *valid = nullptr, *test = nullptr;  ///< files
-  /// Of `[data]`.
+  /// Keys of `[data]`.
   int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0, prefetch = 0;
   double max_unknown = 0.2;
   bool cuts_start = false;  ///< whether a text that is too long loses its beginning

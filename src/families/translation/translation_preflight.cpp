@@ -32,7 +32,7 @@ std::string key_of(const Head& head, Split split, const char* side = "_src") {
   return head.section + "." + data::name_of(split) + (files.empty() ? "_tsv" : side);
 }
 
-/// Of several heads the first one with data, where an error is of no head in particular.
+/// The first head with data, where there are several and an error concerns no head in particular.
 Head first_head(const Experiment& e) {
   const auto heads = heads_of(e);
   return heads.empty() ? Head() : heads.front();
@@ -275,7 +275,7 @@ class Look {
     }
   }
 
-  // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
+  // The shares do not matter for text that training would stop at anyway. A tokenizer that is
   // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
   void unknown_tokens() {
     const bool named = names_tokenizer();

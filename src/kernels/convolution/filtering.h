@@ -28,7 +28,7 @@ struct Tiles {
   at::Tensor outputs;  ///< int32 [tiles, 2]: its two outputs, or -1
 };
 
-/// Of a window, and of its way back: rows of x from rows of dy, taps in reverse.
+/// The tiles of a window, and of its backward pass: rows of x from rows of dy, taps in reverse.
 Tiles forward_tiles(const TimeWindow& window);
 Tiles backward_tiles(const TimeWindow& window);
 

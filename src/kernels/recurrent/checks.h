@@ -19,7 +19,7 @@ void rows_of_gates(const at::Tensor& x_gates, const RecurrentWeights& weights,
 void overwrites(const at::Tensor& x_gates, const Recurrent& options, const char* name);
 /// [rows, width] or undefined.
 void state(const at::Tensor& state, int64_t rows, int64_t width, const char* name);
-/// Of `batch` sequences, as wide as these weights need it.
+/// The memory of `batch` sequences, as wide as these weights need it.
 void memory(const Memory& memory, const AttentiveWeights& weights, int64_t batch, const char* name);
 
 }  // namespace stretto::kernels::checks

@@ -80,7 +80,7 @@ Answer has_socket(long pid, unsigned long inode) {
   return answer;
 }
 
-// Of the children of one thread; each thread has those that it started.
+// Asks about the children of one thread; each thread has those that it started.
 Answer children_have_socket(const char* thread, unsigned long inode) {
   char path[320];
   std::snprintf(path, sizeof path, "/proc/self/task/%s/children", thread);

@@ -22,7 +22,7 @@ kernels::Score score_named(const std::string& name) {
   return name == "luong" ? kernels::Score::kDot : kernels::Score::kScaledDot;
 }
 
-/// Of each row the one before it in its sequence; zero for a first one.
+/// For each row the one before it in its sequence; zero for a first one.
 at::Tensor rows_before(const at::Tensor& rows, const at::Tensor& positions) {
   if (rows.size(0) == 0) return rows;
   const at::Tensor before =

@@ -27,8 +27,8 @@ struct UpdateRecord {
   std::string run_id, config_hash;
   int64_t step = 0;  ///< as metrics.jsonl counts: StepContext::update + 1
   int64_t rank = 0, world_size = 1;
-  /// Of each examined micro-batch, epochs from 0; parts of one that was split for lack of memory
-  /// have the same position.
+  /// The position of each examined micro-batch, epochs from 0; parts of one that was split for lack
+  /// of memory have the same position.
   std::vector<data::Position> positions;
   double lr = 0;
   std::string checkpoint;  ///< "step_00000100", the newest that a finite update followed; "" = none

@@ -68,7 +68,7 @@ class NonfinitePolicy {
   /// After each update that was finite.
   void succeeded();
 
-  /// Of all rollbacks so far; multiplies the learning rate of the schedule.
+  /// The factor of all rollbacks so far; it multiplies the learning rate of the schedule.
   double lr_factor() const;
   /// Step of the checkpoint to go back to, 0 when none will do.
   ///

@@ -186,7 +186,7 @@ TEST(ForensicsText, ASumOverProcessesIsToldApartAndHasARemedyOfItsOwn) {
       << advice(local);
 }
 
-// Of several processes one alone proves nothing about the machine.
+// One process of several, alone, proves nothing about the machine.
 TEST(ForensicsText, AllFiniteOnOneOfSeveralProcessesLeavesTheSum) {
   const auto alone = last_line({}, {.step = 7});
   EXPECT_NE(alone.find("doubt the machine"), std::string::npos) << alone;

@@ -71,7 +71,7 @@ struct LabelPredictions {
   double loss = 0;  ///< what training minimises, without dropout
   int64_t num_outputs = 1;
 
-  /// Of sample `i`.
+  /// The outputs of sample `i`.
   std::span<const double> of(int64_t i) const {
     const auto width = static_cast<size_t>(num_outputs);
     return {outputs.data() + static_cast<size_t>(i) * width, width};

@@ -19,8 +19,8 @@ struct HeadScore {
 bool share_set(const std::vector<HeadScore>& heads);
 
 /// The heads together: loss and NLL per target token of all of them, BLEU the mean over the heads,
-/// if they share a set. Of one head its own numbers. @param heads  at least one; all translated, or
-/// none did
+/// if they share a set. One head alone has its own numbers. @param heads  at least one; all
+/// translated, or none did
 CorpusScore overall(const std::vector<HeadScore>& heads);
 
 /// loss, nll, ppl and, of translations, bleu of all; where heads have names, behind them nll, ppl

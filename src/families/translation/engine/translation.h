@@ -83,7 +83,7 @@ class TranslationTask : public FamilyTask {
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
   std::vector<optim::TiedName> tied_names() const override { return model_.model->tied_names(); }
-  /// Of several heads "de.loss", with its weight.
+  /// With several heads, "de.loss" and so on, each with its weight.
   std::vector<std::string> losses() const override;
   bool has_all_losses_together() const override { return !has_heads(); }
   std::vector<std::string> statistics() const override;
