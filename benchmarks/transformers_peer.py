@@ -69,7 +69,7 @@ class QuestionFeatures:
 
     def encode(self, path, for_training=False):
         self.asked = questions_of(path)
-        # Stretto's stride is the distance of two windows' begins, the tokenizer's is what they share.
+        # Stretto's stride is the distance between the starts of two windows, the tokenizer's is their overlap.
         texts = [question for _, question, _, _ in self.asked]
         cut = self.tokenizer(texts, truncation=True, max_length=MAX_QUESTION, add_special_tokens=False)["input_ids"]
         texts = [text if len(ids) < MAX_QUESTION else self.tokenizer.decode(ids) for text, ids in zip(texts, cut)]

@@ -60,8 +60,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-/// An advisory lock on a file (flock), held until destruction; the file tells who holds it
-/// (host, pid, command) and stays behind unlocked. The file is opened by open_own_file().
+/// An advisory lock on a file (flock), held until destruction; the file says who holds it (host,
+/// pid, command) and stays behind unlocked. The file is opened by open_own_file().
 class FileLock {
  public:
   /// Waits for the lock. Throws Error(kIo) when the file cannot be created.

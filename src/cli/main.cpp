@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   using namespace stretto;
   using namespace stretto::cli;
   try {
-    // First thing: who starts this process with others must know of it before anything can end it.
+    // First of all: the launcher of a job must know of this process before anything can end it.
     distributed::report_start();
     const int code = dispatch({argv + 1, argv + argc});
     flush_stdout();

@@ -30,7 +30,7 @@ namespace {
 
 using experiment::Experiment;
 
-// What stands in for numbers that nobody gave. Each that is used is printed.
+// Defaults for numbers that were not given. Each that is used is printed.
 constexpr double kGflops = 50;          // a process on one core with AVX2
 constexpr double kFill = 0.9;           // real target tokens of data.max_tokens
 constexpr double kOptimizerBytes = 28;  // read and written per weight by Adam

@@ -51,7 +51,7 @@ const char* CheckedFile::bytes(uint64_t begin, uint64_t size) const {
       if (seen_[block].load(std::memory_order_relaxed) == 0 && !verify(block)) return nullptr;
     }
   }
-  // An empty file has no map, and no bytes are no damage.
+  // An empty file has no map, and cannot be damaged.
   static constexpr char kNothing = '\0';
   return file_.size() == 0 ? &kNothing : file_.bytes().data() + begin;
 }

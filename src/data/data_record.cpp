@@ -33,7 +33,7 @@ bool is_content_of(const FileDigest& now, const FileDigest& before) {
   return now.hash == before.hash && now.bytes == before.bytes;
 }
 
-/// Where the number of files is another one: those that are new, and those that are gone.
+/// Where the number of files has changed: those that are new, and those that are gone.
 void add_moves(const std::string& key, const FilesOfKey& files,
                const std::vector<FileDigest>& digests, std::vector<DataChange>& changes) {
   const size_t known = changes.size();

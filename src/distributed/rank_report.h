@@ -8,7 +8,7 @@
 
 namespace stretto::distributed {
 
-/// Why a rank ended that has not said so itself; mostly the launcher had to do it.
+/// Why a rank ended that did not say so itself; mostly the launcher had to end it.
 enum class Forced {
   kNo,           ///< it ended by itself
   kHung,         ///< it did not leave with the others
@@ -66,8 +66,8 @@ std::filesystem::path job_folder();
 /// ignores SIGHUP if its launcher does.
 void report_start();
 void report_joined();
-/// Tells it how this rank ends; an error's message stands there once, so that from here on this
-/// process's stderr goes nowhere. True when there is a launcher to tell.
+/// Tells it how this rank ends; an error's message is reported once, so from here on this process's
+/// stderr goes nowhere. True when there is a launcher to tell.
 /// @param lost_rank  when the error is another's loss
 bool report_end(int exit_code, const std::string& message, std::optional<int> lost_rank = {});
 

@@ -32,7 +32,7 @@ void require_same_start(const experiment::Experiment& experiment,
 /// compared instead, and keys that say so (config::Meta::per_process).
 bool may_differ_by_rank(const config::Key& key);
 
-/// The GPU on which a process of this group trains: that of the group's collectives, and of one
+/// The GPU on which a process of this group trains: that of the group's collectives; for a single
 /// process the first that it sees.
 at::Device gpu_of(const distributed::ProcessGroup& group);
 

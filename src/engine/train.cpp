@@ -74,8 +74,8 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
-// A run that goes on has its weights already. Where one begins, the look before its folder was made
-// has refused what is refused here, and left the warnings.
+// A run that goes on has its weights already. For a run that begins, the look before its folder was
+// made has refused what would be refused here, and left the warnings.
 void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return;

@@ -251,7 +251,7 @@ void check_stops(RuleCheck& c) {
             "the run would never stop",
             "set at least one of train.max_steps, max_epochs, max_hours, patience");
   }
-  // A division, since the product may overflow.
+  // Divides, since the product may overflow.
   if (t.patience > 0 && t.max_steps > 0 && t.patience >= (t.max_steps - 1) / c.e.eval.every + 1) {
     c.wrong({"train.patience", "train.max_steps", "eval.every"},
             "can never stop the run: " + counted(t.patience, "validation") + " every " +

@@ -38,7 +38,7 @@ std::vector<std::string> hashes_in_checkpoints(const fs::path& run_directory,
     try {
       const auto manifest = store::Manifest::read(checkpoints.path_of(step));
       if (manifest.run_id == run_id) hashes.push_back(manifest.config_hash);
-    } catch (const Error&) {  // who loads it says what is wrong with it
+    } catch (const Error&) {  // whoever loads it says what is wrong with it
       continue;
     }
   }

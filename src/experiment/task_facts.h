@@ -22,7 +22,7 @@ inline constexpr int64_t kCountedSamples = 500;
 
 /// How many samples a score needs.
 struct ScoreNoise {
-  int64_t fewest = 0;     ///< of fewer it is mostly noise; 0 = no number is known
+  int64_t fewest = 0;     ///< with fewer it is mostly noise; 0 = no number is known
   std::string source;     ///< paper or page that says so
   bool is_share = false;  ///< a mean of values from 0 to 1: its standard error has a bound
 };

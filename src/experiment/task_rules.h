@@ -59,10 +59,10 @@ struct ModelDifference {
 /// What only the linter asks is in TaskFacts. No libtorch.
 class TaskRules : public TaskFacts {
  public:
-  /// Rules of the family's model, and of what turns its data into ids or numbers. They are told
+  /// Rules of the family's model, and of what turns its data into ids or numbers. They are reported
   /// before the rules of the optimizer and of the run.
   virtual void check_model(RuleCheck& check) const = 0;
-  /// Rules of its data and of its outputs. They are told after those of the run.
+  /// Rules of its data and of its outputs. They are reported after those of the run.
   virtual void check_data(RuleCheck& check) const = 0;
   /// What training alone needs, such as training text: not asked of a run's stored configuration,
   /// which may describe a model that was imported.

@@ -44,7 +44,7 @@ void note(const char* key, const std::optional<optim::GroupProblem>& problem,
   if (problem) problems.push_back({key, problem->what, problem->hint});
 }
 
-// Which rule each tensor has: of a vector there is no fan.
+// Which rule each tensor has: a vector has no fan.
 void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
                   std::vector<PatternProblem>& problems) {
   for (const nn::InitRule& rule : rules) {

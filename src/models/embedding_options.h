@@ -21,7 +21,7 @@ namespace stretto::models {
 ///
 /// Rows that are multiplied start N(0, D^-0.5), whoever reads them.
 struct EmbeddingKind {
-  /// Where several parts look up one table, a later one decides how its rows start.
+  /// Where several parts look up one table, the last of these decides how its rows start.
   enum class Part : uint8_t { kRecurrent, kConvolutional, kTransformer };
   Part part = Part::kTransformer;
   double init_bound = 0;  ///< of kRecurrent

@@ -64,7 +64,7 @@ struct SourceEncoders {
   void register_in(torch::nn::Module& model) const;
 
   int64_t width() const { return first->width(); }
-  /// Floating-point operations for each row of the column; of two sources each is half of it.
+  /// Floating-point operations for each row of the column; each of two sources is half of it.
   double operations(double length) const;
   /// Their tables of tokens, where the model has no joint one.
   std::vector<VocabularyTable> vocabulary_tables() const;
@@ -75,7 +75,7 @@ struct SourceEncoders {
   bool share_table() const;
 };
 
-/// The modules of an encoder-decoder that are there already, for a model that shares some of them
+/// The modules of an encoder-decoder that exist already, for a model that shares some of them
 /// (models/several_decoders.h).
 struct JoinedParts {
   nn::Embedding embedding{nullptr};  ///< when all are tied

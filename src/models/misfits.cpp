@@ -136,7 +136,7 @@ class Side {
   template <class Light>
   void check(const Light& light) {
     heads_divide_the_width(light.num_heads);
-    // Nobody has to shorten the default for a model of few layers.
+    // The default need not be shortened for a model of few layers.
     if (light.kernels != Light{}.kernels) {
       check_list("kernels", light.kernels, light.num_layers, kMostTaps);
     }
@@ -266,7 +266,7 @@ bool same_finding(const Misfit& a, const Misfit& b) {
   return a.keys == b.keys && a.what == b.what;
 }
 
-// Each decoder on its own behind the encoder. What concerns no decoder is told once.
+// Each decoder by itself behind the encoder. What concerns no decoder is reported once.
 std::vector<Misfit> misfits_of_heads(const Seq2SeqOptions& model) {
   std::vector<Misfit> found;
   for (size_t head = 0; head < model.heads.size(); ++head) {
@@ -322,7 +322,7 @@ std::vector<Misfit> misfits(const BertOptions& model) {
   needs("d_model", sizes.d_model);
   needs("num_heads", sizes.num_heads);
   if (!found.empty()) return found;
-  // Who sets one of two sizes is told of that one.
+  // A user who sets one of two sizes is told of that one.
   const std::string blamed =
       model.num_heads == 0 && model.d_model > 0 ? "model.d_model" : "model.num_heads";
   const std::vector<std::string> keys{

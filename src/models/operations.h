@@ -2,9 +2,9 @@
 
 #include <torch/nn/module.h>
 
-/// What forward of a model costs, in multiplications and additions of products: of rows with
-/// weights, of queries with keys and of attention's weights with values, of windows with filters.
-/// A multiplication and the addition behind it are two. Not counted is what grows more slowly than
+/// What a forward pass of a model costs, in multiplications and additions of products: of rows with
+/// weights, of queries with keys and of attention's weights with values, of windows with filters. A
+/// multiplication and the addition behind it are two. Not counted is what grows more slowly than
 /// products do: lookups, norms, gates, softmax, dropout, sums of residual connections.
 namespace stretto::models {
 

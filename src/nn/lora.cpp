@@ -65,7 +65,7 @@ Lora::Lora(torch::nn::Module& owner, const Init& init, std::shared_ptr<const Lor
   const InitRule zeros{.distribution = Distribution::kConstant, .number = 0};
   a = owner.register_parameter("lora_a",
                                init.matrix("lora_a", count * options_->rank, map.in, uniform));
-  // Without rules, since another start would change what the model computes.
+  // Without rules of initialisation, since another start would change what the model computes.
   b = owner.register_parameter("lora_b",
                                init.with_rules({}).matrix("lora_b", out, options_->rank, zeros));
   parts = owner.register_buffer("lora_parts", parts_of(map, options_->scale(), init.device()));

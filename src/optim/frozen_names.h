@@ -14,8 +14,8 @@
 /// train, by their names. No libtorch, as optim/group_options.h.
 namespace stretto::optim {
 
-/// Whether one of the patterns names the tensor. What is tied is one tensor: it is frozen as a
-/// whole by any of its names.
+/// Whether one of the patterns names the tensor. Tied tensors are one tensor: any of its names
+/// freezes it as a whole.
 inline bool is_frozen(std::span<const std::string> patterns, const TensorName& tensor) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return matches_any_name(pattern, tensor); });

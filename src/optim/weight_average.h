@@ -23,8 +23,8 @@ struct AverageRule {
 ///
 ///     a = w before the first update,   then   a = a + (1 - decay_at(t)) (w - a)
 ///
-/// fp32, of the slice that a process steps, and with the same bits for any number of slices and
-/// threads. It is no weight of training: nothing that trains reads it.
+/// fp32, for the slice that a process updates, and with the same bits for any number of slices and
+/// threads. Training does not read it.
 class WeightAverage {
  public:
   WeightAverage(AverageRule rule, const Arena& arena, Slice slice);
@@ -47,7 +47,7 @@ class WeightAverage {
 /// Name of the average among the tensors of state; runs/checkpoint_tensors.h knows it too.
 inline constexpr const char* kWeightAverage = "ema";
 
-/// Keeps a copy of the arena's weights, and puts them back when it goes, to the bit.
+/// Keeps a copy of the arena's weights, and restores them to the bit when it is destroyed.
 class KeptWeights {
  public:
   explicit KeptWeights(Arena& arena);

@@ -10,8 +10,8 @@
 
 namespace stretto::optim {
 
-/// The weights of an update with noise on them, until this goes: then the arena has its own weights
-/// again, to the bit, because they were kept. A default one does nothing.
+/// The weights of an update with noise added, as long as this object lives. Then the arena has its
+/// own weights again, to the bit, because they were kept. A default one does nothing.
 class NoisyWeights {
  public:
   NoisyWeights() = default;

@@ -23,14 +23,13 @@ Strategy strategy_named(const std::string& name);
 
 /// Sends buckets of the gradients, one after the other, and puts the sums back in their place.
 ///
-/// A bucket of one range that is not compressed goes as it lies in the arena. Others are gathered
-/// in a staging buffer first. Compressed gradients are divided by the number of processes before
-/// they are rounded, so that their sum is a mean and cannot leave the range of the half type when
-/// the gradients do not, and are multiplied back after it.
+/// A bucket of one range that is not compressed is sent from where it lies in the arena. Others are
+/// gathered in a staging buffer first. Compressed gradients are divided by the number of processes
+/// before they are rounded, so that their sum is a mean and cannot leave the range of the half type
+/// when the gradients do not, and are multiplied back after it.
 ///
 /// On a GPU the staging runs on a stream of its own, which waits for the gradients of the bucket;
-/// the collective waits for that stream alone, so that it goes on beside what backward still
-/// computes.
+/// the collective waits for that stream alone, so that it runs beside what backward still computes.
 class BucketSender {
  public:
   struct Setup {

@@ -165,7 +165,7 @@ void read_task_numbers(const Json& object, MetricsEvent& event) {
   }
 }
 
-/// An event is flat, so depth is bounded before the parser builds anything.
+/// An event is flat, so the depth is checked before the parser builds anything.
 Json parse_flat(std::string_view line) {
   const auto only_flat = [](int depth, Json::parse_event_t event, Json&) {
     const bool opens =

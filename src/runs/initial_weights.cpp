@@ -67,7 +67,7 @@ store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
                                 "checkpoint (RUN/checkpoints/step_00000100)");
 }
 
-// What is damaged is another matter: its reader says so.
+// Damage is another matter: the reader reports it.
 void require_run_or_checkpoint(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -173,8 +173,8 @@ void require_tokenizer_of(const InitialRun& run,
 
 namespace {
 
-// What stands beside the tokenizer's files, such as labels, belongs to parts that begin anew where
-// they do not fit: whether they do the task says.
+// Other files beside the tokenizer's, such as labels, belong to parts that begin anew where they do
+// not fit; the task says whether they fit.
 std::map<std::string, std::string> files_that_count(std::map<std::string, std::string> hashes,
                                                     const TakenWeights& taken) {
   if (taken.replaceable.empty()) return hashes;

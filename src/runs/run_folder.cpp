@@ -171,7 +171,7 @@ std::map<std::string, std::string> RunFolder::read_assets() const {
   if (!fs::is_directory(folder)) return assets;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    // What is no file is refused by name; hidden ones belong to the file system (.nfs…).
+    // What is no file is refused by name; hidden entries belong to the file system (.nfs…).
     if (!name.starts_with('.')) assets[name] = read_file(entry.path(), kMaxAssetBytes);
   }
   return assets;

@@ -11,7 +11,7 @@
 namespace stretto::runs {
 
 /// Everything that a run carries from one update to the next beside tensors; state.json of a
-/// checkpoint. Randomness is no state: it is a function of (seed, counters).
+/// checkpoint. Random numbers need no state: they are a function of (seed, counters).
 struct TrainState {
   int64_t step = 0;         ///< attempts at an update so far, those that were left out too
   int64_t epoch = 0;        ///< of the next micro-batch, from 0

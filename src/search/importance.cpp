@@ -15,7 +15,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// From 1; ties share their mean rank.
+// Ranks from 1; ties share their mean rank.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});

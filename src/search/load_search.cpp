@@ -101,7 +101,7 @@ void check_slots(const SearchOptions& options, FileCheck& check) {
   }
 }
 
-// A host without room for a trial is no use; at least one must have some.
+// A host without room for a trial is useless; at least one must have room.
 std::vector<Host> load_hosts(const SearchOptions& options, FileCheck& check) {
   if (options.hosts.empty()) return {};
   auto hosts = parse_hosts(read_file(options.hosts, kMaxSmallTextBytes), options.hosts);

@@ -15,7 +15,7 @@ namespace stretto::search {
 /// Points whose configuration breaks a rule: no trial gets them.
 struct RefusedPoints {
   uint64_t looked_at = 0;  ///< of a grid, from its first point
-  uint64_t count = 0;      ///< of the points that were looked at, those that are refused
+  uint64_t count = 0;      ///< how many of the points that were looked at are refused
   std::string first = {};  ///< the first of these: "model.d_model=64 model.encoder.num_heads=5"
   std::string why = {};    ///< what is wrong with its configuration, in a line
 
@@ -26,8 +26,8 @@ struct RefusedPoints {
   bool operator==(const RefusedPoints&) const = default;
 };
 
-/// All that decides what a search does: made of a search file and its configuration, kept in the
-/// journal, and made of that again.
+/// All that decides what a search does: made from a search file and its configuration, kept in the
+/// journal, and read back from it.
 struct SearchPlan {
   SearchFileOptions options;
   Space space;

@@ -59,7 +59,7 @@ using Point = std::vector<std::optional<std::string>>;
 struct Space {
   std::vector<Parameter> parameters;
 
-  /// No more points than this has the space, those of every condition counted; kEndless = many.
+  /// An upper bound of the number of points, those of every condition counted; kEndless = many.
   uint64_t num_points() const;
   /// Whether parameter `number` is part of a point that has `point`'s values below that number.
   bool is_active(size_t number, const Point& point) const;

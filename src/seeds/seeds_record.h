@@ -49,7 +49,7 @@ nlohmann::ordered_json seeds_json(const std::vector<SeedRun>& runs,
                                   const std::vector<RunScores>& scores, const BestBy& by,
                                   const std::vector<data::AcceptedChanges>& accepted = {});
 
-/// Those of the runs that finished.
+/// The scores of the runs that finished.
 std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,
                                        const std::vector<RunScores>& scores);
 

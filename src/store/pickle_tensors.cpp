@@ -41,7 +41,7 @@ std::string_view name_of(Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-/// Values refer to others by number, so that a pickle that holds itself is nothing special.
+/// Values refer to others by number, so that a pickle that contains itself needs no special case.
 struct Value {
   Kind kind = Kind::kNone;
   int64_t integer = 0;          // kInteger, kBool; elements of kStorage; which one of kTensor

@@ -16,8 +16,8 @@ namespace stretto::store {
 class WeightFiles {
  public:
   /// Throws Error(kUsage) when the folder has none of them, Error(kBadData) for a damaged index (a
-  /// path in it, a tensor that its file has not, one that two files have) and as the readers of the
-  /// files do.
+  /// path in it, a tensor that its file does not have, one that two files have) and as the readers
+  /// of the files do.
   explicit WeightFiles(const std::filesystem::path& folder);
 
   const std::vector<TensorView>& tensors() const { return tensors_; }  ///< of all files

@@ -41,7 +41,7 @@ class FamilyTask : public train::Task {
   /// Training and validation data, for processes to compare: other data make other batches.
   virtual std::vector<distributed::Fact> data_facts() const = 0;
   /// Looks at how well the task knows its data. Throws Error(kBadData) when it hardly does.
-  /// @param warn  whether this process tells of what is allowed, but odd
+  /// @param warn  whether this process reports what is allowed, but odd
   virtual void require_known_data(bool warn) const = 0;
   /// Model and data in words, for the report and the log.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;

@@ -9,7 +9,7 @@
 
 namespace stretto::text {
 
-/// A text, or two, as an encoder takes it: ids with special tokens, of each the text that it
+/// A text, or two, as an encoder takes it: ids with special tokens, for each the text that it
 /// belongs to, and how many tokens were cut off.
 struct EncodedText {
   std::vector<int64_t> ids, segments;  ///< equally long
@@ -29,11 +29,11 @@ struct TextBound {
   bool pairs = true;  ///< whether there are pairs, around which more special tokens stand
 };
 
-/// What stands around texts: the tokenizer's own template; of a tokenizer without one, its
-/// beginning- and end-of-sentence, as far as it has them: bos A eos, and bos A eos B eos.
+/// What surrounds texts: the tokenizer's own template; for a tokenizer without one, its beginning-
+/// and end-of-sentence, as far as it has them: bos A eos, and bos A eos B eos.
 SequenceTemplate template_of(const Tokenizer& tokenizer);
 
-/// Ids of texts with what stands around them. Safe to use from several threads.
+/// Ids of texts with the special tokens around them. Safe to use from several threads.
 class TextEncoder {
  public:
   /// @param tokenizer  outlives this object

@@ -38,7 +38,7 @@ struct Totals {
   double loss() const;
 };
 
-/// A number by which people judge.
+/// A number that people judge a model by.
 struct Score {
   std::string name;  ///< its key in metrics.jsonl: "nll"
   double value = 0;
@@ -77,7 +77,7 @@ class Task {
   virtual ~Task() = default;
   virtual torch::nn::Module& model() = 0;
   virtual const data::BatchSource& train_batches() = 0;
-  /// What tied parameters of the model are beside the names that it registers them by.
+  /// The other names of tied parameters of the model, beside those that it registers them by.
   virtual std::vector<optim::TiedName> tied_names() const { return {}; }
 
   /// Patterns of tensors that a run may begin anew where the run that `train.init_from` names has

@@ -23,7 +23,7 @@ struct ValidatorSetup {
 /// The validations of a run: when one is due, the task's scores, and what follows from them for the
 /// run: the best step, train.patience, and the reductions of the schedule `plateau`.
 ///
-/// All ranks validate together and have the same scores, so that they judge alike.
+/// All ranks validate together and have the same scores, so that they decide alike.
 class Validator {
  public:
   /// The task must outlive it.

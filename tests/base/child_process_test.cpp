@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 TEST(ChildProcess, ItsStderrComesAsItIsWritten) {
   const testing::TempDir folder;
-  // It says the second word when the first is here, however late that is read.
+  // It writes the second word once the first has arrived, however late that is read.
   ChildProcess child(
       {find_program("sh"), "-c",
        "printf one >&2; until [ -e \"$1\" ]; do sleep 0.01; done; echo two >&2; exit 3", "sh",

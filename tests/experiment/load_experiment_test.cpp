@@ -255,7 +255,7 @@ TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
   EXPECT_TRUE(bench.standing({}).keeps_tokenizer);
 }
 
-// A folder that an older program spoilt, or whose keys are gone, blocks nobody either.
+// A folder that an older program spoilt, or whose keys are gone, does not block anything either.
 TEST(SameExperiment, AStoredConfigurationThatIsRefusedNowIsAnotherOne) {
   const RunBench bench;
   bench.folder.write("run/config.toml", "[optim]\ngroups = [\"encodr.* lr_scale=0.5\"]\n");

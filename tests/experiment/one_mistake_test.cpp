@@ -1,4 +1,4 @@
-// One mistake is one error: what follows from it is not told as another.
+// One mistake is one error: its consequences are not reported as others.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -84,7 +84,7 @@ TEST_F(RunConfig, WithAnotherModelIsRefused) {
   edit([](std::string& text) { replace_first(text, "num_heads = ", "num_heads = 1"); });
   EXPECT_NE(refusal().find("is not the configuration that the run was trained with"),
             std::string::npos);
-  // And when somebody took the seal off as well.
+  // And when the seal was removed as well.
   edit([](std::string& text) { text = store::unseal_config(text).toml; });
   EXPECT_NE(refusal().find("is not the configuration"), std::string::npos);
 }

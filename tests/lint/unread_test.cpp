@@ -327,7 +327,7 @@ TEST(DeclaredReadWith, NamesChoosersAndValuesThatThereAre) {
                 const auto* chooser = find(reader.chooser);
                 ASSERT_NE(chooser, nullptr) << place;
                 EXPECT_EQ(fault_of(reader, *chooser), "") << place;
-                // Who goes from chooser to chooser comes to an end.
+                // A chain of choosers ends.
                 for (const auto& next : chooser->readers) {
                   const auto* last = find(next.chooser);
                   ASSERT_NE(last, nullptr) << place;
@@ -361,7 +361,7 @@ TEST(Unread, NoiseOnFrozenTensorsIsFoundWhereNoOtherTensorHasIt) {
   // Without patterns it is for the matrices.
   EXPECT_EQ(keys({"train.freeze=[\"*.up.weight\", \"embedding*\"]"}),
             Keys{"optim.weight_noise: every matrix is"});
-  // Without the names of the model nobody knows.
+  // Without the names of the model it is not known.
   EXPECT_TRUE(
       lint_of({encoder, "optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]"})
           .empty());

@@ -33,7 +33,7 @@ class ProductCounter {
   static double sum() { return sum_; }
 
   static void pass_on(const c10::OperatorHandle& call, torch::jit::Stack* stack) {
-    // What the call itself is made of is not seen.
+    // The calls that this call makes are not counted.
     const c10::impl::ExcludeDispatchKeyGuard unseen(kSeesCalls);
     static const std::set<std::string> kProducts{"aten::linear", "aten::matmul", "aten::mm",
                                                  "aten::bmm", "aten::mv"};

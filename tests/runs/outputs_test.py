@@ -107,7 +107,7 @@ def devices_and_pipes_are_written_through(stretto):
         os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
         device.write_text("")
     except PermissionError:
-        # Who is not root cannot rename over this one.
+        # Only root can rename over this one.
         device = pathlib.Path("/dev/null") if os.geteuid() != 0 else None
     for words in () if device is None else (("eval", lab.root / "run", "--per-line", device), ("eval", lab.root / "run", "--hypotheses", device),
                   ("eval", lab.root / "labels", "--predictions", device),

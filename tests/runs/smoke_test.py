@@ -51,13 +51,13 @@ RECIPES = {"translation": Curve(), "mixed_fp16": Curve(early=2e-3, late=0.04), "
            "large_batch": Curve(), "batch_norm": Curve(), "modern_blocks": Curve(), "modern_attention": Curve(),
            "shaw_positions": Curve(), "light_conv": Curve(), "dynamic_conv": Curve(), "gnmt": Curve(), "norm_lstm": Curve(),
            "alibi": Curve(), "masked_lm": Curve(),
-           # Losses near zero differ by a rounding from update 225 on. Whoever learns one word alone has 0.72.
+           # Losses near zero differ by a rounding from update 225 on. A model that learns only one word has 0.72.
            "text_classification": Curve(followed=200, reaches=0.95),
            # It has 600 updates: where an answer becomes all but certain, a rounding grows to a percent, by update 124 on Zen 3.
            "question_answering": Curve(followed=100),
            "regularised": Curve(falls_to=0.75)}  # what keeps from learning by heart slows the start
 
-# Which of ten symbols comes next costs ln 10 = 2.30 before anything is known of their order, and the first loss is about
+# Guessing which of ten symbols comes next costs ln 10 = 2.30 while nothing is known of their order, and the first loss is about
 # 2.8: in 60 updates a model learns little more than that there are ten.
 FIRST_UPDATES = Curve(first_updates(60), falls_to=0.95)
 PARTS = ("transformer", "lstm", "conv")

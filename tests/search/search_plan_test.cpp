@@ -165,7 +165,7 @@ TEST(SearchPlan, RefusesASpaceOfNoPoints) {
             refusal(bench, "",
                     block("key = \"model.d_model\"\nname = \"log\"\ninteger = true\nmin = "
                           "64.2\nmax = 64.8")));
-  // Each value by itself is sound, but no point keeps the rule across keys.
+  // Each value by itself is sound, but every point breaks the rule across keys.
   const auto message = refusal(
       bench, "", block("key = \"model.encoder.num_heads\"\nname = \"numbers\"\nvalues = [5, 7]"));
   expect_in("none of those that were looked at makes a sound configuration", message);
@@ -289,7 +289,7 @@ TEST(SearchPlan, HasSixteenTrialsOfAnotherMethodWhereMaxTrialsIsNotGiven) {
   expect_in("max_trials = 16\n", plan.toml);
 }
 
-/// While it lives, the test stands in another folder.
+/// While it lives, the test's working directory is another folder.
 class InFolder {
  public:
   explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }

@@ -196,7 +196,7 @@ TEST_F(FrozenPartsTest, AreEqualOnAllRanksWhateverTheStrategy) {
       std::vector<PartsTask> tasks(2);
       const auto before = tasks[0].copies();
       {
-        // Rank 0 has the weights; the other is told.
+        // Rank 0 has the weights; the other receives them.
         const torch::NoGradGuard no_grad;
         tasks[1].model().named_parameters()["encoder.embedding.weight"].zero_();
       }

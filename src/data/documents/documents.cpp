@@ -81,7 +81,7 @@ class MappedDocuments final : public Documents {
   int64_t vocab_size_;
 };
 
-/// Nothing where there are no whole files. @param damaged  whether there is something else instead
+/// Nothing where there are no complete files. @param damaged  whether something else is there
 std::optional<MappedDocuments::Found> find_documents(const DocumentInput& input,
                                                      const fs::path& folder, uint64_t key,
                                                      bool& damaged) {

@@ -76,7 +76,7 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
   return xxh3_64(text);
 }
 
-/// Says what was left out or changed, and where to look at it; of a cached corpus too.
+/// Says what was left out or changed, and where to look at it; for a cached corpus too.
 void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::string& name) {
   auto kinds = describe_filters(plan, meta.filters);
   const std::string cut = cut_text(meta.src_counts, meta.tgt_counts);

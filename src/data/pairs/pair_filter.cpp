@@ -22,7 +22,7 @@ constexpr std::array<FilterKind, 6> kKinds{{
     {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
 }};
 
-/// A PairFault with the place of one side's line; of a TSV file all sides are one line.
+/// A PairFault with the place of one side's line; in a TSV file all sides are one line.
 [[noreturn]] void throw_bad_side(const PairPlace& place, Side side, const std::string& what,
                                  const std::string& advice) {
   const std::string_view name = side == Side::kTarget         ? place.tgt_name

@@ -142,7 +142,7 @@ bool PairReader::next(std::string_view& src, std::string_view& tgt) {
   return has_src;
 }
 
-/// A line that its reader refuses is one of the pair all the same: the other files go on in step.
+/// A line that its reader refuses still counts as one of the pair: the other files stay in step.
 bool PairReader::take(LineReader& lines, Side side, std::string_view& line) {
   try {
     return lines.next(line);
@@ -186,7 +186,7 @@ bool PairReader::next_line(const File& file, std::string_view& line) {
   return &file.lines == src2_.get() ? next_second(line) : take(file.lines, Side::kSource, line);
 }
 
-// "a.en has 1,234", as far as there is time to count what is left of it.
+// "a.en has 1,234", as far as there is time to count the rest of it.
 std::string PairReader::count_rest(const File& file) {
   std::string_view line;
   bool counted = !file.has_line;

@@ -142,7 +142,8 @@ bool DirectSum::advance(const Call& call, Chunk& chunk) {
   return true;
 }
 
-// In order of rank, so that the sum does not depend on who had which part; two addends have none.
+// In order of rank, so that the sum does not depend on who had which part; for two addends the
+// order does not matter.
 void DirectSum::add_up(const Call& call, const Chunk& chunk) {
   const Buffer own = share(call, chunk.number, rank_);
   const size_t width = size_of(own.element);

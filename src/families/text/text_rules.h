@@ -94,7 +94,7 @@ class TextRules : public TaskRules {
   FileSizes file_sizes(const Experiment& experiment) const override;
 };
 
-/// Those of its family. Throws std::bad_cast for other families.
+/// The rules of the experiment's family. Throws std::bad_cast for other families.
 const TextRules& text_rules_of(const Experiment& experiment);
 
 }  // namespace stretto::experiment

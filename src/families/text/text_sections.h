@@ -44,7 +44,7 @@ TextSections sections_of(const Options& options) {
   return sections;
 }
 
-/// Those that the family's rules give (TextRules::sections); nothing of other families.
+/// The sections that the family's rules give (TextRules::sections); nothing for other families.
 std::optional<TextSections> find_text_sections(const Experiment& experiment);
 
 /// Throws std::bad_optional_access for other families.

@@ -15,7 +15,7 @@
 namespace stretto::experiment {
 namespace {
 
-// Whether nobody can rely on a key that says how rows are read.
+// Whether a key that says how rows are read is unreliable.
 bool is_reading_in_doubt(const std::vector<config::Problem>& known) {
   bool in_doubt = false;
   data::LabelledOptions::reading_fields().for_each([&](const auto& field) {

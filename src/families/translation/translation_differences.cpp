@@ -66,8 +66,8 @@ std::vector<Pair> pairs_of(const std::vector<Part>& theirs, const std::vector<Pa
   return pairs;
 }
 
-// Who reads a table that all parts share has a counterpart there too: of its name, or the first of
-// a list for a single one.
+// A part that reads a table that all parts share has a counterpart there too: the one of its name,
+// or the first of a list for a single one.
 void add_readers_of_shared_table(const std::vector<Part>& theirs, const std::vector<Part>& own,
                                  std::vector<Pair>& pairs) {
   for (const Part& here : own) {

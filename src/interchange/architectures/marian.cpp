@@ -76,7 +76,7 @@ std::string read_marian_activation(const ConfigReader& config) {
                 "is `" + printable(name) + "`; relu, swish, gelu and gelu_new are known");
 }
 
-// Marian has layers that MarianMTModel does not: a folder that asks for them was never equal.
+// Marian has layers that MarianMTModel does not: a folder that asks for them was never equivalent.
 void refuse_other_layers(const ConfigReader& config, std::string_view norm) {
   struct Refused {
     const char* key;

@@ -11,7 +11,7 @@
 //   through; accept   closes connections of other users, and those that do not come from a child
 //   process.
 //
-// What /proc does not tell is let in: a rank must never be kept out.
+// A connection that /proc says nothing about is let in: a rank must never be kept out.
 
 #include <arpa/inet.h>
 #include <dirent.h>

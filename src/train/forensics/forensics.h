@@ -24,7 +24,7 @@ enum class TensorKind : uint8_t {
   kSum,
 };
 
-/// The first tensor that was not finite, in the order in which they come to be.
+/// The first tensor that was not finite, in the order in which they are computed.
 struct FirstNonfinite {
   TensorKind kind = TensorKind::kNone;
   std::string name;         ///< path of the module or name of the parameter

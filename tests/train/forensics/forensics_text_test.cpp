@@ -56,7 +56,7 @@ TEST(ForensicsText, TheAdviceOnAGradientDependsOnWhatTheLossScalerCanDo) {
   }
 }
 
-// What is in force already is no remedy, nor is half precision where there is none.
+// What is in force already is not advised, nor is leaving half precision where there is none.
 TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
   struct Row {
     kernels::Compute compute;

@@ -37,7 +37,7 @@ class LabelOutputs {
   models::LabelLosses losses(const at::Tensor& logits, const data::Batch& batch) const;
   /// The divisor that losses() gives, from the data alone.
   double weight(const data::Batch& batch) const;
-  /// Samples of the batch whose labels are all predicted, and no others; of values none. A scalar.
+  /// Samples of the batch whose labels are all predicted, and no others; none for values. A scalar.
   at::Tensor num_right(const at::Tensor& logits, const data::Batch& batch) const;
 
   /// Probabilities [B, L], or values [B, 1].

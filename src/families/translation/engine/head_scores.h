@@ -8,7 +8,7 @@
 
 namespace stretto::tasks {
 
-/// What one of several decoders came to; without a name where there is one alone.
+/// The scores of one of several decoders; without a name where there is only one.
 struct HeadScore {
   std::string head;
   CorpusScore score;
@@ -23,7 +23,7 @@ bool share_set(const std::vector<HeadScore>& heads);
 /// translated, or none did
 CorpusScore overall(const std::vector<HeadScore>& heads);
 
-/// loss, nll, ppl and, of translations, bleu of all; where heads have names, behind them nll, ppl
+/// loss, nll, ppl and, for translations, bleu of all; where heads have names, behind them nll, ppl
 /// and bleu of each, as "de.nll".
 std::vector<train::Score> scores_of(const std::vector<HeadScore>& heads);
 

@@ -89,7 +89,7 @@ class TranslationTask : public FamilyTask {
   std::vector<std::string> statistics() const override;
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   train::TaskWords words() const override;
-  /// Source and target, as the tokenizers decode them; of several heads, which.
+  /// Source and target, as the tokenizers decode them; with several heads, which head.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
