@@ -66,7 +66,7 @@ class FileLock {
  public:
   /// Waits for the lock. Throws Error(kIo) when the file cannot be created.
   static FileLock wait(const std::filesystem::path& path);
-  /// Whether another process has the lock now. A file that is not there is held by nobody.
+  /// Whether another process has the lock now. A file that does not exist is not held.
   static bool is_held(const std::filesystem::path& path);
   /// Throws Error(kUsage) at once, naming the holder, when another process has the lock.
   static FileLock try_now(const std::filesystem::path& path, std::string_view purpose);

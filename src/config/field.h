@@ -205,11 +205,11 @@ struct RetiredDecl {
 ///     retired(&O::d_model, "d_model", "noam has the width from the model")
 ///
 /// Hashes keep it at this place, so that a run that was made with it is still the same experiment:
-/// with its default, or with what somebody who had to give it would have given, which `experiment`
-/// fills in (settle_defaults). Old files are read: a value that is given is hashed, and makes a
-/// note with `reason` (config/load.h); the resolved copy states it, since hashes are made of that
-/// too. A rule may refuse values that would have meant something else. No list of keys has it:
-/// neither the reference nor completion nor suggestions.
+/// with its default, or with the value that had to be given, which `experiment` fills in
+/// (settle_defaults). Old files are read: a value that is given is hashed, and makes a note with
+/// `reason` (config/load.h); the resolved copy states it, since hashes are made of that too. A rule
+/// may refuse values that would have meant something else. No list of keys has it: neither the
+/// reference nor completion nor suggestions.
 ///
 /// Not for the first key of a section of the file: the hash has it behind the key before it.
 template <class Owner, class T>

@@ -40,7 +40,7 @@ struct Key {
 /// A key that is gone (retired() in config/field.h), bound to what one object keeps of it.
 struct RetiredKey {
   std::string path;
-  std::string reason;  ///< why nobody need give it
+  std::string reason;  ///< why it need not be given
   std::string after;   ///< the key that it stands behind
   ValuePtr value;
   bool* given;
@@ -256,7 +256,7 @@ void bind(T& object, const std::string& path, Schema& schema);
 namespace detail {
 
 /// Keys of an object that has its defaults. Whoever binds an Experiment wants those of every part
-/// that it could have: they are made once for each path, and nobody writes into them.
+/// that it could have: they are made once for each path, and are never written to.
 struct Defaults {
   std::shared_ptr<const Schema> schema;
   std::shared_ptr<const void> object;

@@ -13,7 +13,7 @@ struct Failure {
   int exit_code = 0;
   std::string message;
   std::optional<int> lost_rank;  ///< of a loss that others see too; empty for an error of its own
-  bool told = false;             ///< the lost one had an error of its own, and has told it
+  bool told = false;             ///< the lost one had an error of its own, and has reported it
 };
 
 /// The failure of an error that was caught.

@@ -8,7 +8,7 @@
 
 namespace stretto::experiment {
 
-/// Tokens of a sentence, about, where nobody counted them.
+/// Tokens of a sentence, about, where they were not counted.
 inline constexpr double kTokensPerSentence = 25;
 
 /// The bound of a micro-batch that `data.max_tokens` and `data.max_samples` bound: where so few
@@ -34,7 +34,7 @@ struct ScaledRate {
   ScaledRate(const Experiment& options, const TaskRules* task);
 
   bool rate_is_peak() const { return e.schedule.name != "noam"; }
-  /// Where only the data tell how many updates a warm-up has, at most this; infinite with noam and
+  /// Where only the data show how many updates a warm-up has, at most this; infinite with noam and
   /// a model without a width, which the rules refuse.
   double rate_after_warmup() const;
 };

@@ -108,7 +108,7 @@ void tell_of_adapters(int64_t added) {
             " as if there was none");
 }
 
-// Goes on behind what was taken: nobody expects these tensors in the other run.
+// Goes on behind what was taken: these tensors are not expected in the other run.
 std::string text_of_added(int64_t count) {
   if (count == 0) return "";
   return "; " + counted(count, "tensor") + " of LoRA and adapters " + (count == 1 ? "is" : "are") +

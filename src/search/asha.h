@@ -29,7 +29,7 @@ std::vector<AshaBracket> asha_brackets(const AshaOptions& options, int64_t max_t
 /// Tuning") over several brackets, as Determined's adaptive ASHA has them.
 ///
 /// The best floor(n / d) of n results at a rung go on to the next one, as soon as they are among
-/// them: nobody waits until a rung is full. A free slot promotes where it can, from the highest
+/// them: no trial waits until a rung is full. A free slot promotes where it can, from the highest
 /// rung down, and otherwise begins a new trial in the bracket that is furthest behind its share.
 /// Equal scores rank by their trials' numbers. A failed trial ranks last and never goes on.
 class Asha : public Scheduler {

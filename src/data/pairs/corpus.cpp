@@ -35,7 +35,7 @@ SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inp
   return {.weights = options.train_weights, .seed = seed};
 }
 
-/// Sentences are told apart by it.
+/// Sentences are distinguished by it.
 void require_ends(const text::TokenizerPair& tokenizers) {
   for (const bool source : {true, false}) {
     if ((source ? tokenizers.src : tokenizers.tgt)->specials().eos >= 0) continue;
@@ -101,7 +101,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
   InputFiles files(files_of(plan.inputs));
   files.hash(root / "hashes", threads);
   plan.key = cache_key(plan, files, tokenizers);
-  // Without the bytes of their files, which nobody needs any more.
+  // Without the bytes of their files, which are not needed any more.
   const text::TokenizerPair only_tokenizers{
       .src = tokenizers.src, .tgt = tokenizers.tgt, .joint = tokenizers.joint, .assets = {}};
   auto cache = std::make_shared<CorpusCache>(std::move(plan), only_tokenizers, std::move(files),

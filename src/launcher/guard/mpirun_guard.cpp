@@ -2,10 +2,10 @@
 // talks to its own ranks alone.
 //
 // Open MPI 4 binds the port for other machines to all addresses, and oob_tcp_if_include does not
-// change that (it only says which addresses are told to others). A stranger who connects there and
-// sends half a header, or who connects to the loopback port on which ranks report and sends
-// nothing, holds up the whole job. A job on one machine has no other machines, and mpirun is the
-// parent of all its ranks. Therefore
+// change that (it only says which addresses are announced). A client that connects there and sends
+// half a header, or that connects to the loopback port on which ranks report and sends nothing,
+// holds up the whole job. A job on one machine has no other machines, and mpirun is the parent of
+// all its ranks. Therefore
 //
 //   bind     to all addresses becomes bind to loopback, and nothing that arrives there is let
 //   through; accept   closes connections of other users, and those that do not come from a child
