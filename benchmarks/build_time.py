@@ -31,7 +31,7 @@ import xml.etree.ElementTree
 import records
 
 MiB = 2**20
-# Of the totals in a trace, the ones that do not contain each other but in the order given.
+# Totals of a trace: the ones that do not contain each other but in the order given.
 PHASES = [("Frontend", "frontend, all"), ("Source", "of it: headers"), ("InstantiateClass", "of it: class templates"),
           ("InstantiateFunction", "of it: function templates"), ("Backend", "backend, all"), ("Optimizer", "of it: optimiser")]
 UNUSED_BY_CLANG = re.compile(r"-Werror|-Winvalid-pch|-fpch-preprocess|-fno-semantic-interposition")

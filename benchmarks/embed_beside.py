@@ -12,7 +12,7 @@ process of its own, with mean pooling and vectors of length 1:
 - transformers, sorted: lines sorted by length, batches of --batch, padded to the longest of each;
 - transformers, as they come: the same without sorting.
 
-Of the last three, loading does not count. With --preload, each of them runs once more with this library in LD_PRELOAD: MKL takes a
+For the last three, loading does not count. With --preload, each of them runs once more with this library in LD_PRELOAD: MKL takes a
 slow path on AMD's processors unless mkl_serv_intel_cpu_true() says 1. Lines per second are medians with the least and the most;
 ratios are taken round by round, memory is the peak of the process. Ends with 1 if vectors differ by more than 1e-4.
 """

@@ -14,7 +14,7 @@ Each round starts, in turn and each in a process of its own:
 - PyTorch: transformers in inference_mode, texts sorted by length, each batch padded to its longest; and that with torch.compile;
 - ONNX Runtime: the same batches, fp32, the graph fused by its tool for BERT.
 
-Of the last three, loading, exporting and compiling do not count; the first process of ONNX Runtime exports, which its memory shows. Each
+For the last three, loading, exporting and compiling do not count; the first process of ONNX Runtime exports, which its memory shows. Each
 tries the batch sizes of --batches on a part of the texts, and takes the fastest; ONNX Runtime also tries each number of threads up to
 --threads. Tokenizing, sorting and writing count for all. Ratios are taken round by round to the fastest other program. Answers must be
 equal: at most one in a hundred labels or answers may differ, by rounding, and probabilities or numbers by 1e-3 at most. Each finished cell
@@ -98,7 +98,7 @@ def agreement(files, one, other):
 
 
 def score(options, files, answers):
-    """Of all texts; Stretto's answers are brought into the form of predictions first."""
+    """The score of all texts; Stretto's answers are brought into the form of predictions first."""
     whole = understanding.Files(files.task, files.train, files.train)
     if answers.suffix == ".out":
         found, _ = stretto_answers(answers, files.task.kind, understanding.questions_of(files.train) if files.task.kind == "answers" else [])

@@ -69,7 +69,7 @@ class QuestionFeatures:
 
     def encode(self, path, for_training=False):
         self.asked = questions_of(path)
-        # Stretto's stride is the distance of two windows' begins, the tokenizer's is what they share.
+        # Stretto's stride is the distance between the starts of two windows, the tokenizer's is their overlap.
         texts = [question for _, question, _, _ in self.asked]
         cut = self.tokenizer(texts, truncation=True, max_length=MAX_QUESTION, add_special_tokens=False)["input_ids"]
         texts = [text if len(ids) < MAX_QUESTION else self.tokenizer.decode(ids) for text, ids in zip(texts, cut)]
@@ -179,7 +179,7 @@ class EqualTrainer(CountingTrainer):
 
 
 def rate(updates, warm):
-    """Of the updates after `warm`. Times are those of the end of backward: each window holds as many optimizer steps."""
+    """The rate after `warm` updates. Times are those of the end of backward: each window holds as many optimizer steps."""
     if len(updates) <= warm or warm < 1:
         sys.exit(f"error: {len(updates)} updates, no more than the {warm} before the window")
     window, seconds = updates[warm:], updates[-1][0] - updates[warm - 1][0]

@@ -185,7 +185,7 @@ def books_and_wikipedia(folder, work):
 # Processes
 
 def environment(threads, preload="", keep=True):
-    """Of a measured process. glibc would give large blocks back at each step; Stretto keeps them, and with `keep` PyTorch does too."""
+    """That of a measured process. glibc would return large blocks at each step; Stretto keeps them, with `keep` PyTorch too."""
     env = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "CUDA_VISIBLE_DEVICES": "",
            "TOKENIZERS_PARALLELISM": "true", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
     if keep:

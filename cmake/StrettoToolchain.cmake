@@ -32,19 +32,19 @@ if(STRETTO_WERROR)
   target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees ghosts in std::string and std::optional when it optimises (GCC bugs 105329, 105651, 80635).
+  # g++ 12 gives false warnings about std::string and std::optional when it optimises (GCC bugs 105329, 105651, 80635).
   target_compile_options(stretto_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict -Wno-array-bounds -Wno-maybe-uninitialized
     -Wno-stringop-overflow -Wno-stringop-overread>)
   # -fpch-preprocess lets ccache see through the precompiled header.
   target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # Else a precompiled header has the time of its files, and whatever was compiled with it is a miss.
+  # Otherwise a precompiled header holds the times of its files, and whatever was compiled with it is a cache miss.
   target_compile_options(stretto_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
 endif()
 
 if(STRETTO_SANITIZE)
-  # Of debug information, reports of the sanitizers read lines alone.
+  # Reports of the sanitizers need only the lines of the debug information.
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
                       -O1 $<IF:$<CXX_COMPILER_ID:Clang>,-gline-tables-only,-g1>)
   add_link_options(-fsanitize=address,undefined)

@@ -14,7 +14,7 @@ A block begins with ```bash run, ```bash run-full or ```bash skip: REASON; what 
 ```text, ```toml or the like. A block of any language may quote: ```cpp file: PATH is all of a file,
 ```cpp lines of: PATH lines of it that follow each other. Commands run in the root of the checkout
 with build/release first in PATH, without a terminal, under `set -euo pipefail`; a non-zero exit
-fails. Of the quickstart what it promises is checked too.
+fails. What the quickstart promises is checked too.
 """
 
 import os

@@ -140,7 +140,7 @@ def has_nccl(root):
 
 
 def cuda_sources(root):
-    """Of what CUDA_TARGETS and NCCL_TARGETS are made: their files, which lead to the rest by their includes."""
+    """The files that CUDA_TARGETS and NCCL_TARGETS are made of; they lead to the rest by their includes."""
     patterns = ("src/kernels/**/*", "src/distributed/nccl/*", "tests/kernels/cuda/*", "tests/distributed/nccl/*",
                 "benchmarks/gpu/*.cpp", "benchmarks/optimizer_bench.cpp")
     return sorted(str(path.relative_to(root)) for pattern in patterns for path in root.glob(pattern)

@@ -198,7 +198,7 @@ class Plan:
         self.alone = {one for one in mutations if self.alone_key(one) in known}
 
     def alone_key(self, one):
-        """Of the note that this fault could not be compiled beside the others."""
+        """The key of the note that this fault could not be compiled beside the others."""
         return hashlib.sha256(b"alone\0" + str(one).encode() + (self.tree / one.file).read_bytes()).hexdigest()
 
     def sources(self):
@@ -277,7 +277,7 @@ class Bench:
         self.state = copy_tree(tree, self.copy, self.apart, self.plan.sources())
 
     def key(self, what, tests):
-        """Of a result: `what` in this state of the tree, judged by these test files."""
+        """The key of a result: `what` in this state of the tree, judged by these test files."""
         digest = hashlib.sha256(f"{self.state}\0{what}\0".encode())
         for path in files_of(self.copy, tests):
             digest.update(hashlib.sha256((self.copy / path).read_bytes()).digest())

@@ -6,8 +6,8 @@
 ///
 /// Calls are handed over ten at a time, so that a launch hides behind the one before it (which
 /// keeps ten results at once: fewer --tokens where memory is short). Ours and libtorch's take
-/// turns; medians of the rounds are printed. On a CPU only fp32 is there. The output projection and
-/// attention do arithmetic rather than move bytes: they have times only, the projection (whose
+/// turns; medians of the rounds are printed. On a CPU only fp32 is measured. The output projection
+/// and attention do arithmetic rather than move bytes: they have times only, the projection (whose
 /// gradients are made in forward) for an eighth of the tokens, attention for sequences of 32.
 
 #include <torch/torch.h>
@@ -41,7 +41,8 @@ struct Settings : benchmarks::CommonSettings {
   }
 };
 
-/// One operator and what libtorch has in its place; bytes are per call, 0 for those of arithmetic.
+/// One operator and what libtorch has in its place; bytes are per call, 0 for operators that are
+/// bound by arithmetic.
 struct Case {
   const char* name;
   Tensors inputs;  ///< what gradients are taken of
@@ -49,7 +50,7 @@ struct Case {
   double forward_bytes = 0, backward_bytes = 0;
 };
 
-/// Of one call; `work` is told which of the ten it is.
+/// The seconds of one call; `work` is told which of the ten it is.
 template <class Work>
 double seconds_of_call(at::Device device, const Work& work) {
   const auto all = [&] {

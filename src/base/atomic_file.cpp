@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAccessList = "system.posix_acl_access";
 
-// Of a file without a list, the new one loses that which it inherited from its folder.
+// Where the old file has no list, the new one loses the list that it inherited from its folder.
 void copy_access_list(const fs::path& from, int file) {
   const ssize_t size = ::getxattr(from.c_str(), kAccessList, nullptr, 0);
   std::string list(size > 0 ? static_cast<size_t>(size) : 0, '\0');
@@ -37,9 +37,9 @@ void copy_access_list(const fs::path& from, int file) {
 
 /// The file that is written beside `path` and renamed to it; removed unless keep() was called.
 ///
-/// A lock on it, held until the end of this object, tells that its process lives. The second
-/// descriptor keeps it: the lock must outlast the close() that makes the file durable, for between
-/// that and the rename somebody who tidies up would find a file that nobody holds.
+/// A lock on it, held as long as this object lives, shows that its process is alive. The second
+/// descriptor keeps the lock: it must outlast the close() that makes the file durable, since
+/// between that and the rename a process that removes stray files would find this one unlocked.
 class AtomicFile::Temporary {
  public:
   explicit Temporary(const fs::path& path) {
@@ -90,7 +90,7 @@ void AtomicFile::take_attributes_of(const fs::path& other) {
   struct stat status {};
   if (::stat(other.c_str(), &status) != 0) return;
   const int file = temporary_->file().descriptor();
-  // A group of others may be given to members alone, an owner by root.
+  // Only a member may give a file to a group, and only root to another owner.
   const bool has_owner = ::fchown(file, status.st_uid, status.st_gid) == 0;
   if (!has_owner && ::fchown(file, static_cast<uid_t>(-1), status.st_gid) != 0) errno = 0;
   copy_access_list(other, file);

@@ -43,7 +43,7 @@ class Descriptor {
 };
 
 /// Opens a regular file for reading. A pipe, a device or a socket is refused before it is opened,
-/// so that nobody waits for its other side or reads it for ever; links are followed.
+/// so that no process waits for its other side or reads it forever; links are followed.
 ///
 /// @param size  when not null: bytes that the file has now (files in /proc say 0)
 /// Throws Error(kUsage) when it does not exist or is no regular file, Error(kIo) when it cannot be
@@ -51,8 +51,7 @@ class Descriptor {
 Descriptor open_to_read(const std::filesystem::path& path, size_t* size = nullptr);
 
 /// Opens a file that belongs to Stretto (a lock, a log) for writing, and makes it when it is not
-/// there. Never through a symbolic link, which would have somebody else's file emptied or appended
-/// to.
+/// there. Never through a symbolic link, which would let another's file be emptied or appended to.
 ///
 /// @param flags  O_WRONLY or O_RDWR, with O_APPEND or not
 /// Throws Error(kUsage) for a link and for all that is no regular file, Error(kIo) with the

@@ -38,7 +38,7 @@ class DurableFile {
 
   /// Locks the file (flock) for as long as the returned descriptor, or this object, is open: the
   /// sign that its process lives. Where a file system knows no locks it is not locked.
-  /// @return no descriptor when somebody else has the lock or has removed the file
+  /// @return no descriptor when another process has the lock or has removed the file
   Descriptor claim() const;
 
  private:

@@ -15,7 +15,7 @@ enum class ExitCode : int {
   kPeerLost = 69,     ///< a process of the job died or hangs
   kNumeric = 70,      ///< training diverged or overflowed for good
   kOutOfMemory = 71,  ///< no memory left
-  kInternal = 73,     ///< what nobody foresaw: a bug in Stretto
+  kInternal = 73,     ///< unexpected: a bug in Stretto
   kIo = 74,           ///< permission, disk, no space
   kInterrupted = 75,  ///< saved after SIGINT, SIGTERM, SIGUSR1 or SIGHUP; can be resumed
   kUnsafe = 78,       ///< refused unsafe setting

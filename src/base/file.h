@@ -9,9 +9,9 @@
 
 namespace stretto {
 
-/// Of a file that is read whole and whose kind says nothing of its size.
+/// The most bytes of a file that is read whole and whose kind says nothing of its size.
 inline constexpr size_t kMaxWholeFileBytes = size_t{1} << 30;
-/// Of `config.toml`, `run.json` and files like these, which people write or read.
+/// The most bytes of `config.toml`, `run.json` and files like these, which people write or read.
 inline constexpr size_t kMaxSmallTextBytes = size_t{1} << 20;
 
 /// Whole file as bytes. Throws Error(kUsage) when it does not exist or is no regular file (a pipe
@@ -60,13 +60,13 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-/// An advisory lock on a file (flock), held until destruction; the file tells who holds it
-/// (host, pid, command) and stays behind unlocked. The file is opened by open_own_file().
+/// An advisory lock on a file (flock), held until destruction; the file says who holds it (host,
+/// pid, command) and stays behind unlocked. The file is opened by open_own_file().
 class FileLock {
  public:
   /// Waits for the lock. Throws Error(kIo) when the file cannot be created.
   static FileLock wait(const std::filesystem::path& path);
-  /// Whether another process has the lock now. A file that is not there is held by nobody.
+  /// Whether another process has the lock now. A file that does not exist is not held.
   static bool is_held(const std::filesystem::path& path);
   /// Throws Error(kUsage) at once, naming the holder, when another process has the lock.
   static FileLock try_now(const std::filesystem::path& path, std::string_view purpose);

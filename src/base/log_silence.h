@@ -2,8 +2,8 @@
 
 namespace stretto::log {
 
-/// While one lives, what this thread tells by info() and warn() is dropped, from log.txt too: for a
-/// look ahead at what is done later in earnest, and told then.
+/// While one lives, what this thread logs by info() and warn() is dropped, from log.txt too: for a
+/// look ahead at what is done in earnest later, and logged then.
 class Silence {
  public:
   Silence();

@@ -36,8 +36,8 @@ class StopSignals {
 bool ignores_hangup();
 void ignore_hangup();
 
-/// From here on writing to a pipe that nobody reads any more is an error (EPIPE) and not the end of
-/// this process: for commands that have more to do than to print.
+/// From here on writing to a pipe that no process reads any more is an error (EPIPE) and not the
+/// end of this process: for commands that have more to do than to print.
 void ignore_broken_pipes();
 
 }  // namespace stretto

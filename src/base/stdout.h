@@ -10,7 +10,7 @@ namespace stretto {
 void flush_stdout();
 
 /// Text of others as it may be printed to std::cout: paths, labels, answers. Where stdout is a
-/// terminal, control characters are escaped, so that nobody's data drives the terminal; pipes and
+/// terminal, control characters are escaped, so that data cannot control the terminal; pipes and
 /// files get the bytes as they are.
 std::string shown_on_stdout(std::string_view text);
 

@@ -41,7 +41,8 @@ std::optional<StrayName> parse_stray(const std::string& name) {
   return StrayName{name.substr(0, mark), process};
 }
 
-// Of this process only the lock tells: in a container each start has the number of the last one.
+// For this process's own number only the lock decides: in a container each start has the number of
+// the last one.
 bool is_another_that_lives(pid_t process) {
   return process != ::getpid() && (process <= 0 || ::kill(process, 0) == 0 || errno != ESRCH);
 }

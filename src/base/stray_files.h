@@ -15,8 +15,8 @@ std::string temporary_suffix(pid_t process, uint64_t count);
 /// Removes from `folder` the temporary files of killed processes.
 ///
 /// One is removed when its name is that of a file which `is_own` knows and a temporary_suffix(), it
-/// is a regular file of this user, no other process of this host has the number, and nobody has a
-/// lock on it: a living writer holds one, on another host that shares the disk too.
+/// is a regular file of this user, no other process of this host has the number, and no process has
+/// a lock on it: a living writer holds one, on another host that shares the disk too.
 ///
 /// Says nothing and never throws; a folder that is not there is empty.
 /// @param is_own  of the name that the file was to have, "report.html"

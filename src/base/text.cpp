@@ -47,8 +47,8 @@ size_t num_shared(std::string_view a, std::string_view b) {
 std::optional<size_t> slip_distance(std::string_view a, std::string_view b) {
   const size_t longer = std::max(a.size(), b.size()), shorter = std::min(a.size(), b.size());
   const size_t limit = std::max<size_t>(1, longer / 3);
-  // Both are bounds from below, and told at once: a huge mistyped name costs nothing, and hardly
-  // any pair of unlike names is aligned.
+  // Both are lower bounds, and known at once: a huge mistyped name costs nothing, and hardly any
+  // pair of unlike names is aligned.
   if (longer - shorter > limit || longer - num_shared(a, b) > limit) return std::nullopt;
   const size_t distance = alignment_distance(a, b);
   return distance <= limit ? std::optional(distance) : std::nullopt;

@@ -14,9 +14,9 @@ struct Command {
   const char* summary;   ///< one line, for the list of commands
   const char* examples;  ///< command lines, one a line, that stand below `--help`
   /// Adds the command's options and says what runs once they are parsed. The function it returns
-  /// gives the exit code, and throws stretto::Error for what the user can act on.
+  /// returns the exit code, and throws stretto::Error for what the user can act on.
   std::function<int()> (*declare)(CLI::App& app);
-  /// Of a command that takes no keys: where they are given, as advice.
+  /// For a command that takes no keys: where they are given instead, as advice.
   const char* instead_of_keys = "train, check, eval and infer take keys of the configuration";
 };
 
@@ -34,7 +34,7 @@ DeclaredCommand declare(const Command& command);
 /// Throws Error(kUsage) that names what is wrong with the words, with the nearest known option.
 int run_command(const Command& command, const std::vector<std::string>& words);
 
-/// The command that `name` names. Throws Error(kUsage) with the nearest one.
+/// The command of this name. Throws Error(kUsage) with the nearest one.
 const Command& find_command(const std::string& name);
 
 /// The last positional words of train, eval and infer, `section.key=value`.

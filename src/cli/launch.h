@@ -22,7 +22,7 @@ struct LaunchRequest {
 /// only, and when mpirun is missing.
 int launch(const LaunchRequest& request);
 
-/// Of infer and embed: lines are read as they come, which one process alone can see.
+/// For infer and embed: lines are read as they come, which one process alone can see.
 /// @param command  "stretto infer"
 /// @param advice   what else does it with several processes; empty = nothing
 /// Throws Error(kUsage) where this process was started with others.

@@ -160,7 +160,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// Of a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
+// For a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
 constexpr const char* kOutOfMemory =
     "out of memory\n  stop what else takes the memory of this machine, or give it less text at a "
     "time";
@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   using namespace stretto;
   using namespace stretto::cli;
   try {
-    // First thing: who starts this process with others must know of it before anything can end it.
+    // First of all: the launcher of a job must know of this process before anything can end it.
     distributed::report_start();
     const int code = dispatch({argv + 1, argv + argc});
     flush_stdout();

@@ -30,7 +30,7 @@ namespace {
 
 using experiment::Experiment;
 
-// What stands in for numbers that nobody gave. Each that is used is printed.
+// Defaults for numbers that were not given. Each that is used is printed.
 constexpr double kGflops = 50;          // a process on one core with AVX2
 constexpr double kFill = 0.9;           // real target tokens of data.max_tokens
 constexpr double kOptimizerBytes = 28;  // read and written per weight by Adam
@@ -141,12 +141,12 @@ struct PlannedText {
   int64_t d_model = 0;
 };
 
-// Of a task on encoded texts.
+// For a task on encoded texts.
 bool writes_tokens(const Experiment& e) {
   return experiment::text_rules_of(e).predicts_masked_tokens();
 }
 
-// Of every family that is not planned as one of encoded texts.
+// For every family that is not planned as one of encoded texts.
 const experiment::TranslationOptions& pairs_of(const Experiment& e) {
   if (e.task.is<experiment::TranslationOptions>()) return translation_of(e);
   throw Error(ExitCode::kInternal,

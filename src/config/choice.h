@@ -17,7 +17,7 @@ namespace stretto::config {
 ///       int64_t num_layers = 2;
 ///       static auto fields() { … }
 ///     };
-///     Choice<Seq2SeqOptions, LstmOptions> encoder;  // a Transformer, as long as nobody
+///     Choice<Seq2SeqOptions, LstmOptions> encoder;  // a Transformer, as long as nothing
 ///     chooses … field(&O::encoder, "encoder", "reads the source")
 ///
 /// Alternatives are structs with `fields()` and a name of their own, which none of their keys is

@@ -33,7 +33,7 @@ struct Range {
   bool min_open = false;  ///< true: the bound itself is not allowed
   bool max_open = false;
   std::vector<std::string> choices;  ///< strings only; empty = any string
-  /// The choices are those that are known beforehand: of another string a rule judges.
+  /// The choices are those that are known beforehand: a rule judges any other string.
   bool open = false;
 };
 
@@ -76,8 +76,8 @@ struct Meta {
 
 /// What else a key or section is called: by other toolkits, or by people.
 struct OtherName {
-  /// In small letters with `_`: of what is typed capitals and `-` do not count. With a dot it is a
-  /// whole path.
+  /// In lower case with `_`: case and `-` do not matter in what is typed. With a dot it is a whole
+  /// path.
   std::string name;
   /// What is different here: a remark, or the value that means it, `= "mixed_fp16"`.
   std::string note;
@@ -90,8 +90,8 @@ struct OtherValue {
   std::string note;   ///< what is different here
 };
 
-/// A value that has another word now. The old one is still read; and runs that were made with
-/// either are the same, so that hashes go on having the old one.
+/// A value that was renamed. The old name is still read; and runs that were made with either are
+/// the same, so that hashes keep the old one.
 struct FormerValue {
   std::string before, now;  ///< empty = there is none
 };
@@ -129,7 +129,7 @@ struct FieldDecl {
   std::string former_name = {};
   bool parts_stand_beside = false;
 
-  /// Who types one of these names is told of this key, or section.
+  /// A user who types one of these names is told of this key, or section.
   FieldDecl also_called(std::initializer_list<const char*> names, const char* note = "") && {
     for (const char* other : names) other_names.push_back({other, note});
     return std::move(*this);
@@ -140,7 +140,7 @@ struct FieldDecl {
     for (const char* other : names) other_values.push_back({other, value, note});
     return std::move(*this);
   }
-  /// The key had this name. It is still read by it, and hashes go on having it: a run that was made
+  /// The key had this name. It is still read by that name, and hashes keep it: a run that was made
   /// under either name is the same.
   FieldDecl formerly(std::string name) && {
     former_name = std::move(name);
@@ -151,15 +151,15 @@ struct FieldDecl {
     former_value = {before, now};
     return std::move(*this);
   }
-  /// Of a Choice: the sections of its parts stand beside this one, not below it, and a part may
+  /// For a Choice: the sections of its parts stand beside this one, not below it, and a part may
   /// have one of the same name for keys that join `name`. The key `task.name` decides what `[data]`
   /// is.
   FieldDecl with_parts_beside() && {
     parts_stand_beside = true;
     return std::move(*this);
   }
-  /// Nothing reads the key with other values of `chooser`, a text or {"true"}; said twice: with
-  /// either.
+  /// Nothing reads the key with other values of `chooser`, a text or {"true"}; called twice: with
+  /// values of either call.
   FieldDecl read_with(std::string chooser, std::vector<std::string> values) && {
     readers.push_back({std::move(chooser), std::move(values)});
     return std::move(*this);
@@ -204,12 +204,12 @@ struct RetiredDecl {
 ///
 ///     retired(&O::d_model, "d_model", "noam has the width from the model")
 ///
-/// Hashes go on having it at this place, so that a run that was made with it is still the same
-/// experiment: with its default, or with what somebody who had to give it would have given, which
-/// `experiment` fills in (settle_defaults). Old files are read: a value that is given is hashed,
-/// and makes a note with `reason` (config/load.h); the resolved copy states it, since hashes are
-/// made of that too. A rule may refuse values that would have meant something else. No list of keys
-/// has it: neither the reference nor completion nor suggestions.
+/// Hashes keep it at this place, so that a run that was made with it is still the same experiment:
+/// with its default, or with the value that had to be given, which `experiment` fills in
+/// (settle_defaults). Old files are read: a value that is given is hashed, and makes a note with
+/// `reason` (config/load.h); the resolved copy states it, since hashes are made of that too. A rule
+/// may refuse values that would have meant something else. No list of keys has it: neither the
+/// reference nor completion nor suggestions.
 ///
 /// Not for the first key of a section of the file: the hash has it behind the key before it.
 template <class Owner, class T>

@@ -79,7 +79,7 @@ Json part_schema(const Schema& defaults, const Switch& parts, const Alternative&
   return table;
 }
 
-// One table for each part; who names none has the first.
+// One table for each part; without a name it is the first.
 Json section_schema(const Schema& defaults, const std::string& path) {
   const Switch* parts = defaults.find_switch(path);
   if (parts == nullptr) return table_schema(properties_of(defaults, path));

@@ -13,8 +13,8 @@ namespace stretto::config {
 struct Alternative;
 struct Schema;
 
-/// The options of one part of an OpenChoice, behind an interface: nobody but the part's own files
-/// needs to know their type. config/open_part.h has the only implementation.
+/// The options of one part of an OpenChoice, behind an interface: only the part's own files need to
+/// know their type. config/open_part.h has the only implementation.
 class OpenPart {
  public:
   virtual ~OpenPart() = default;

@@ -85,7 +85,8 @@ class Origins {
   std::vector<Note> notes_;
 };
 
-/// The problems as somebody corrects them: line by line, then the command line, then defaults.
+/// The problems in the order in which they are corrected: line by line, then the command line, then
+/// defaults.
 std::vector<Problem> in_order(std::vector<Problem> problems);
 
 /// More problems than this have one cause, which the first of them show.

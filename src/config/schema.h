@@ -40,7 +40,7 @@ struct Key {
 /// A key that is gone (retired() in config/field.h), bound to what one object keeps of it.
 struct RetiredKey {
   std::string path;
-  std::string reason;  ///< why nobody need give it
+  std::string reason;  ///< why it need not be given
   std::string after;   ///< the key that it stands behind
   ValuePtr value;
   bool* given;
@@ -54,9 +54,9 @@ struct Section {
   bool is_entry = false;  ///< of a list of tables: `[[model.encoders]]`
 };
 
-/// An option of another toolkit whose name alone does not lead to a key: it is an option of a
-/// command here, or nothing, or a key depends on its section. Names that mean a key wherever they
-/// are typed stand with that key (FieldDecl::also_called).
+/// An option of another toolkit whose name alone does not lead to a key: here it is an option of a
+/// command, or does not exist, or its key depends on the section. Names that mean a key wherever
+/// they are typed stand with that key (FieldDecl::also_called).
 struct ForeignOption {
   std::string_view name;   ///< as OtherName::name
   std::string_view key;    ///< path of the key that was meant; empty = there is none
@@ -117,7 +117,7 @@ struct List {
 };
 
 /// All keys of an options struct, with the sections they stand in, in the order of declaration.
-/// Of a section that is one of several parts, those of the part that the object has; of a list,
+/// A section that is one of several parts has the keys of the part that the object has; a list has
 /// those of the entries that the object has.
 struct Schema {
   std::vector<Section> sections;
@@ -139,11 +139,11 @@ struct Schema {
   const List* find_list(const std::string& path) const;
   /// Whether it is a key, section or list, or one inside a list, however many entries that has.
   bool has(const std::string& path) const;
-  /// The innermost list that this path leads into: of "model.encoders.3.name" it is
-  /// "model.encoders", also when there are fewer entries; nullptr = none.
+  /// The innermost list that this path leads into: "model.encoders" for "model.encoders.3.name",
+  /// also when there are fewer entries; nullptr = none.
   const List* list_above(const std::string& path) const;
-  /// The path as the reference has it, and headers in a file: of "model.encoders.3.name" it is
-  /// "model.encoders.name".
+  /// The path as the reference has it, and headers in a file: "model.encoders.name" for
+  /// "model.encoders.3.name".
   std::string without_numbers(const std::string& path) const;
   /// How a section begins in a file: "[model.encoder]", "[[model.encoders]]" for each entry, and
   /// "[model.heads.decoder]" for a section of the entry above it.
@@ -154,9 +154,9 @@ struct Schema {
   /// the chosen one; empty = none.
   std::vector<std::string> other_owners(const std::string& path, const Switch** of = nullptr) const;
   /// Where a key stands in a section that is one of several parts, and none of these has it: the
-  /// other such sections whose parts have a key of that name, the chosen one or not. Of
+  /// other such sections whose parts have a key of that name, the chosen one or not. For
   /// "model.decoder.bidirectional" it is lstm of "model.encoder". Where a key stands above such
-  /// sections, it is those of the sections below: of "model.bidirectional" the same.
+  /// sections, it is those of the sections below: for "model.bidirectional" the same.
   std::vector<Owners> owners_elsewhere(const std::string& path) const;
 };
 
@@ -256,7 +256,7 @@ void bind(T& object, const std::string& path, Schema& schema);
 namespace detail {
 
 /// Keys of an object that has its defaults. Whoever binds an Experiment wants those of every part
-/// that it could have: they are made once for each path, and nobody writes into them.
+/// that it could have: they are made once for each path, and are never written to.
 struct Defaults {
   std::shared_ptr<const Schema> schema;
   std::shared_ptr<const void> object;

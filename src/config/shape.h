@@ -13,12 +13,13 @@
 namespace stretto::config {
 
 /// Gives the objects behind both schemas the parts and the numbers of entries that were stated, the
-/// last word of each, and binds the schemas again. Names of parts may stand in files and on the
-/// command line, entries of lists in files alone. A part may have parts and lists itself, and so
-/// may an entry.
+/// last statement of each, and binds the schemas again. Names of parts may stand in files and on
+/// the command line, entries of lists in files alone. A part may have parts and lists itself, and
+/// so may an entry.
 ///
 /// A list that a later file states replaces the one before as a whole, which is removed from
-/// `files`. Of more than kMostEntries entries the first count; a list that is none is empty.
+/// `files`. Where there are more than kMostEntries entries, the first ones count; what is no list
+/// is empty.
 ///
 /// @return the keys that name a part that there is not; their sections keep the part that they had
 std::set<std::string> take_shape(std::vector<TomlFile>& files,

@@ -78,8 +78,8 @@ SplitPath split_path(std::string_view path) {
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// How far `typed` is from `known` when it is a slip: 0 equal, always below 3; kNone when it is
-// none. What was typed is compared with every name that is known: nothing here allocates before two
+// How far `typed` is from `known` if it is a misspelling: 0 equal, always below 3; kNone when it is
+// not. What was typed is compared with every name that is known: nothing here allocates before two
 // names are much alike.
 double slip_cost(std::string_view typed, std::string_view known) {
   if (typed == known) return 0;
@@ -145,7 +145,8 @@ bool is_certain(double spelling) {
   return spelling <= 1;
 }
 
-// Of a key that the schema has, or of what no key does. A whole path is meant before its last name.
+// The foreign option whose key the schema has, or which no key replaces. A whole path is tried
+// before its last name.
 const ForeignOption* find_foreign(const Typed& typed, const Schema& schema) {
   for (const std::string_view name : {typed.whole, typed.leaf}) {
     for (const auto& option : schema.foreign) {

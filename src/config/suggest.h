@@ -6,7 +6,7 @@
 
 namespace stretto::config {
 
-/// A key that somebody may have meant.
+/// A key that may have been meant.
 struct Suggestion {
   std::string path;  ///< empty = none is near
   std::string note;  ///< of the name that was typed, see OtherName; mostly empty
@@ -16,7 +16,7 @@ struct Suggestion {
   bool is_guess = false;
 };
 
-/// The key that somebody who wrote `path` most likely meant.
+/// The key that was most likely meant by `path`.
 ///
 /// Looks at spelling (edit distance, case, hyphens, order of words, words left out), at keys of the
 /// same name in other sections, at section and key in one word (`eval_every`), and at the names

@@ -85,8 +85,8 @@ bool UnknownNames::of_another_part(const std::string& path, const Place& place, 
   return true;
 }
 
-// Of `model.num_layers` it is `model.encoder.num_layers` and `model.decoder.num_layers`: keys of
-// this name in the sections below. Entries of lists are none.
+// Keys of this name in the sections below: `model.encoder.num_layers` and
+// `model.decoder.num_layers` for `model.num_layers`. Entries of lists do not count.
 std::vector<std::string> UnknownNames::same_leaf_below(const std::string& path) const {
   const size_t dot = path.rfind('.');
   if (dot == std::string::npos) return {};

@@ -24,7 +24,7 @@ class UnknownNames {
                std::vector<Problem>& problems);
 
   /// Adds the problem of a name that the schema does not have; none where another one explains it.
-  /// @param is_slip  inside a section that answer() has told of
+  /// @param is_slip  inside a section that answer() has reported
   /// @return the section that was meant, whose keys those of the table `node` are; mostly empty:
   ///         there is nothing more to read
   std::string answer(const std::string& path, const toml::node& node, const Place& place,

@@ -12,7 +12,7 @@
 namespace stretto::config {
 namespace {
 
-// Values are short; longer ones are nobody's slip.
+// Values are short; a longer one is no misspelling of one.
 constexpr size_t kLongestValue = 60;
 
 // Letters and digits alone, small: "AdamW", "adam_w" and "adam-w" are one.

@@ -6,7 +6,7 @@
 #include "config/schema.h"
 #include "config/toml.h"
 
-/// What somebody meant who wrote a value that a key does not take.
+/// What was meant by a value that a key does not take.
 namespace stretto::config {
 
 /// The value as it was written, for messages: "the string \"fast\"", "the integer 3".

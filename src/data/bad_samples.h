@@ -92,7 +92,7 @@ class BadSamples {
   /// it, so that the reader can look for more; throws all of its file once there are ten. That
   /// error has the first whole and the others in brief; its details() are all of them.
   void add(const SampleError& error);
-  /// At the end of each file, or where nobody reads on: throws what "stop" has kept.
+  /// At the end of each file, or where reading ends: throws what "stop" has kept.
   void end_file();
 
   bool skips() const { return rule_.skips; }

@@ -9,7 +9,7 @@
 namespace stretto::data {
 namespace {
 
-// Of less than this for each a thread costs more than it saves.
+// With fewer blocks for each, a thread costs more than it saves.
 constexpr uint64_t kBlocksForAThread = 512;  // 8 MiB
 
 uint64_t blocks_of(uint64_t bytes) {
@@ -51,7 +51,7 @@ const char* CheckedFile::bytes(uint64_t begin, uint64_t size) const {
       if (seen_[block].load(std::memory_order_relaxed) == 0 && !verify(block)) return nullptr;
     }
   }
-  // An empty file has no map, and no bytes are no damage.
+  // An empty file has no map, and cannot be damaged.
   static constexpr char kNothing = '\0';
   return file_.size() == 0 ? &kNothing : file_.bytes().data() + begin;
 }

@@ -34,8 +34,8 @@ std::vector<uint64_t> content_hashes(const std::vector<std::filesystem::path>& f
 std::optional<uint64_t> find_content_hash(const std::filesystem::path& path,
                                           const std::filesystem::path& memory_dir);
 
-/// Remembers a hash that somebody has made of a file's bytes, where that may be; this process does
-/// so at any rate.
+/// Remembers a hash that was made of a file's bytes elsewhere, where that is allowed; this process
+/// does so at any rate.
 /// @param stamp  from before it was read
 void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
                    const std::filesystem::path& memory_dir);

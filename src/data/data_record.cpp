@@ -33,7 +33,7 @@ bool is_content_of(const FileDigest& now, const FileDigest& before) {
   return now.hash == before.hash && now.bytes == before.bytes;
 }
 
-/// Where the number of files is another one: those that are new, and those that are gone.
+/// Where the number of files has changed: those that are new, and those that are gone.
 void add_moves(const std::string& key, const FilesOfKey& files,
                const std::vector<FileDigest>& digests, std::vector<DataChange>& changes) {
   const size_t known = changes.size();
@@ -55,7 +55,8 @@ void add_moves(const std::string& key, const FilesOfKey& files,
                          std::to_string(files.before.size())});
 }
 
-/// Of as many files as there were: those whose content differs, or their order.
+/// The changes where there are as many files as before: files whose content differs, or their
+/// order.
 void add_differences(const std::string& key, const FilesOfKey& files,
                      const std::vector<size_t>& changed, const std::vector<FileDigest>& digests,
                      std::vector<DataChange>& changes) {

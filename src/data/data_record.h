@@ -31,7 +31,7 @@ struct DataChange {
 /// All of them in one paragraph; of many, the first few and how many more there are.
 std::string text_of(const std::vector<DataChange>& changes);
 
-/// Changes that somebody accepted (`--accept-data`), and when.
+/// Changes that were accepted (`--accept-data`), and when.
 struct AcceptedChanges {
   std::string time;
   std::vector<DataChange> changes;

@@ -20,7 +20,7 @@ inline constexpr size_t kMostDigestBlocks = 1024;
 ///
 /// Content is cut into pieces: a line, or 4 KiB of a longer one. A block is a number of pieces in a
 /// row, a power of two that keeps the number of blocks bounded. In a short file each block is one
-/// piece, and tells the very line.
+/// piece, and identifies the very line.
 struct FileDigest {
   uint64_t bytes = 0;        ///< of the content: of a compressed file, what it holds
   uint64_t lines = 0;        ///< the last one may lack its line end
@@ -52,7 +52,7 @@ struct DigestSetting {
 FileDigest digest_of(const std::string& path, const DigestSetting& setting = {});
 /// FileDigest::stored_hash, by what is remembered of it, or of the digest that is made.
 uint64_t stored_hash_of(const std::string& path, const DigestSetting& setting);
-/// Of several files; of a path that stands there twice it is made once.
+/// The digests of several files; a path that is given twice is read once.
 std::vector<FileDigest> digests_of(const std::vector<std::string>& paths,
                                    const DigestSetting& setting);
 

@@ -13,7 +13,7 @@ namespace stretto::data {
 /// The data of several runs whose scores are compared, in `DIR/data.json`: those that begin later
 /// must train on the same.
 ///
-/// A file that nobody has asked for before is recorded. What a session accepts is what has changed
+/// A file that was not asked for before is recorded. What a session accepts is what has changed
 /// before it began; a file that changes while it goes on is refused in any case.
 class FolderData {
  public:

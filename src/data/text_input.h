@@ -43,12 +43,12 @@ class TextInput {
   /// Waits for the next line. @return false at the end of the last input
   bool next(InputLine& line);
 
-  /// Whether next() would answer without waiting for somebody: a whole line has come, or the end.
+  /// Whether next() would return without waiting for input: a whole line has come, or the end.
   /// Takes in what has arrived and never waits: a process that sends a line and half of another
   /// gets its answer to the first.
   bool ready();
 
-  /// Whether next() would wait for somebody at a terminal.
+  /// Whether next() would wait for a person at a terminal.
   bool waits_for_a_person();
 
  private:

@@ -21,7 +21,7 @@ class LinesOfFiles final : public text::LineSource {
   /// The same without a copy. @param line  valid until the next call
   bool next(std::string_view& line);
 
-  /// Of the last line: its file and its number there.
+  /// The reader of the last line: its file, and the line's number there.
   const LineReader& reader() const { return *reader_; }
 
  private:

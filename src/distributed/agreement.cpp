@@ -87,7 +87,7 @@ void require_agreement(const ProcessGroup& group, const std::vector<Fact>& facts
   for (const auto& fact : facts) mine.push_back({fact.name, fact.value});
   const auto dumped =
       mine.dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
-  // Of many facts on many ranks a hash each is enough while they agree.
+  // While the ranks agree, a hash from each is enough, however many facts there are.
   const auto hashes = group.all_gather_bytes(hex64(xxh3_64(dumped)));
   if (std::all_of(hashes.begin(), hashes.end(),
                   [&](const std::string& hash) { return hash == hashes[0]; })) {

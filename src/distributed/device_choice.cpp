@@ -46,7 +46,7 @@ void require_devices(std::span<const VisibleDevices> ranks) {
               "fewer processes");
 }
 
-// Of the ranks of one machine.
+// Chooses for the ranks of one machine.
 void choose_on_machine(std::span<const VisibleDevices> ranks, const std::vector<int>& members,
                        std::vector<int>& indices) {
   for (const int rank : members) {

@@ -59,7 +59,7 @@ std::optional<bool> is_first_of_host(const Launch& launch, const std::string& wh
 }
 
 // Whether a loss is that of a rank which left with an error of its own, in the words of the
-// heartbeat. One that only lost another may have left the telling to this process.
+// heartbeat. One that only lost another may have left the report to this process.
 bool has_told_itself(const std::string& loss) {
   const std::string words = " is lost: it left with exit code ";
   const size_t at = loss.find(words);
@@ -67,7 +67,7 @@ bool has_told_itself(const std::string& loss) {
          std::atoi(loss.c_str() + at + words.size()) != static_cast<int>(ExitCode::kPeerLost);
 }
 
-// Variables that make no launch are an error of their own, which has been or will be told.
+// Variables that make no launch are an error of their own, which has been or will be reported.
 Launch own_launch() {
   try {
     return detect_launch();

@@ -8,29 +8,29 @@
 
 namespace stretto::distributed {
 
-/// How a process ends that was not meant to.
+/// How a process ended that was not meant to end.
 struct Failure {
   int exit_code = 0;
   std::string message;
   std::optional<int> lost_rank;  ///< of a loss that others see too; empty for an error of its own
-  bool told = false;             ///< the lost one had an error of its own, and has told it
+  bool told = false;             ///< the lost one had an error of its own, and has reported it
 };
 
-/// Of an error that was caught.
+/// The failure of an error that was caught.
 Failure failure_of(const Error& error);
 
-/// Tells a failure where it is to be told: to the launcher of `--processes`, which puts the ranks'
-/// words in order, else on the screen. Of several processes each error carries rank and host, and
-/// the last lines that only `--quiet` or the rank kept from the screen.
+/// Reports a failure where it belongs: to the launcher of `--processes`, which puts the ranks'
+/// messages in order, else on the terminal. Where there are several processes, each error carries
+/// rank and host, and the last lines that only `--quiet` or the rank kept from the terminal.
 ///
-/// What several ranks have alike is told once: the same message on one host (the first that leaves
-/// a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end, tells it; others wait
-/// 0.1 s for the host's first); a lost rank by the lowest that is left, and by nobody when it has
-/// told its own error. Where that cannot be known each tells its own.
+/// What several ranks have in common is reported once: the same message on one host by the first
+/// rank that leaves a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end (the
+/// others wait 0.1 s for it); a lost rank by the lowest that is left, or by none when it has
+/// reported its own error. Where that cannot be known, each reports its own.
 void tell_failure(const Failure& failure);
 
-/// Whether the process of this launch is the one to tell it, as described above.
-/// Waits up to 0.1 s, and leaves its mark.
+/// Whether this process is the one to report it, as described above. Waits up to 0.1 s, and leaves
+/// its mark.
 bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environment& environment);
 
 }  // namespace stretto::distributed

@@ -5,10 +5,10 @@
 
 namespace stretto::distributed {
 
-/// Who started this process and what it said about the others, from environment variables.
+/// What started this process, and what it said about the others, from environment variables.
 struct Launch {
   enum class Kind {
-    kSingle,      ///< nobody: one process
+    kSingle,      ///< nothing: one process
     kMpi,         ///< mpirun, or srun with an MPI: rank and size are known for sure only to MPI
     kRendezvous,  ///< torchrun or a script: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
   };

@@ -19,7 +19,7 @@ enum class Backend { kSingle, kMpi, kNccl };
 Backend choose_backend(const DistOptions& options, const Launch& launch, DeviceKind device);
 
 /// Joins the processes that were started together, and starts the heartbeat between them. Once per
-/// process, and collective; a process that nobody else was started with becomes a group of one.
+/// process, and collective; a process that was started alone becomes a group of one.
 ///
 /// Throws Error(kUsage) for an impossible launch, Error(kUnsafe) for a rendezvous that strangers
 /// could reach, Error(kPeerLost) for processes that do not come. A process that waits too long for

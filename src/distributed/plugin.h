@@ -16,7 +16,7 @@ inline constexpr int64_t kChunkElements = (int64_t{1} << 30) - 1;
 
 /// How a channel over MPI works.
 struct MpiSetup {
-  /// Who adds up an all-reduce: this project's direct exchange or the library.
+  /// What adds up an all-reduce: this project's direct exchange or the library.
   enum class Sums { kAuto, kDirect, kLibrary };
 
   int64_t chunk_elements = kChunkElements;  ///< of one call
@@ -49,7 +49,7 @@ const MpiApi& mpi_api();
 const NcclApi& nccl_api();
 /// Whether MPI's library is there at all.
 bool has_mpi();
-/// The library that keeps strangers away from the mpirun of a job on one machine, beside the
+/// The library that keeps unknown clients away from the mpirun of a job on one machine, beside the
 /// program (or in ../lib); empty when it is not there.
 std::filesystem::path mpirun_guard();
 

@@ -57,7 +57,7 @@ class Transport {
 /// All ranks call the same operations in the same order. An operation returns when its result is
 /// there, for work on any stream that is queued afterwards; while it waits it sleeps between looks,
 /// and never spins on a core that computes. When a peer is lost it throws Error(kPeerLost) that
-/// names the rank, instead of waiting for ever; who computes meanwhile hears of it by
+/// names the rank, instead of waiting forever; a thread that computes meanwhile learns of it by
 /// `check_peers()`. One channel serves one thread at a time; `duplicate()` makes another over the
 /// same processes.
 class ProcessGroup {
@@ -105,7 +105,7 @@ class ProcessGroup {
     if (transport_) transport_->barrier();
   }
   /// For work that takes long between two collectives: throws Error(kPeerLost) when a peer is lost.
-  /// Asks nobody, and costs next to nothing.
+  /// Asks no other rank, and costs next to nothing.
   void check_peers() const {
     if (transport_) transport_->check_peers();
   }

@@ -87,7 +87,7 @@ std::string paragraph(const std::vector<RankReport>& alike) {
   text += " ";
   text += ending(first, alike.size() > 1);
   if (!first.message.empty()) text += ":" + indented(first.message, "  ");
-  // Who only lost another has nothing of his own to tell.
+  // A rank that only lost another has nothing of its own to report.
   if (alike.size() == 1 && !only_says_another_is_lost(first) && !first.last_lines.empty()) {
     text += "\n  last lines of its output:" + indented(join(first.last_lines, "\n"), "    | ");
   }

@@ -8,7 +8,7 @@
 
 namespace stretto::distributed {
 
-/// Why a rank ended that has not said so itself; mostly the launcher had to do it.
+/// Why a rank ended that did not say so itself; mostly the launcher had to end it.
 enum class Forced {
   kNo,           ///< it ended by itself
   kHung,         ///< it did not leave with the others
@@ -47,8 +47,8 @@ bool has_failed(const RankReport& report);
 std::vector<RankReport> failures_in_order(std::vector<RankReport> reports);
 
 /// The failures for people: rank, host, code, message and last lines of each, once; ranks that say
-/// the same share a paragraph. Of those that left because of another's error, which stands there
-/// too, only that. Empty when there is none.
+/// the same share a paragraph. For ranks that left because of another's error, which is listed too,
+/// it says only that. Empty when there is none.
 std::string failures_text(const std::vector<RankReport>& reports);
 
 /// Exit code of the whole job: that of the root cause; 69 when it was killed or ended by force; 75
@@ -66,8 +66,8 @@ std::filesystem::path job_folder();
 /// ignores SIGHUP if its launcher does.
 void report_start();
 void report_joined();
-/// Tells it how this rank ends; an error's message stands there once, so that from here on this
-/// process's stderr goes nowhere. True when there is a launcher to tell.
+/// Tells it how this rank ends; an error's message is reported once, so from here on this process's
+/// stderr goes nowhere. True when there is a launcher to tell.
 /// @param lost_rank  when the error is another's loss
 bool report_end(int exit_code, const std::string& message, std::optional<int> lost_rank = {});
 

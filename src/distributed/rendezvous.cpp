@@ -37,7 +37,7 @@ struct Hello {
 };
 static_assert(sizeof(Hello) == 76);
 
-/// One who connected and has not said a hello yet.
+/// A connection that has not sent its hello yet.
 struct Stranger {
   Socket socket;
   Clock::time_point came = Clock::now();
@@ -45,7 +45,7 @@ struct Stranger {
   size_t heard = 0;  ///< bytes of it
 };
 
-// Returns when somebody has come or spoken, or after a while.
+// Returns when a connection or bytes have arrived, or after a while.
 void wait_for_words(const Socket& listener, const std::deque<Stranger>& strangers) {
   std::vector<pollfd> ready{{.fd = listener.fd(), .events = POLLIN, .revents = 0}};
   for (const auto& one : strangers) {
@@ -122,7 +122,7 @@ std::vector<int> TcpGroup::missing() const {
   return ranks;
 }
 
-// All who come are heard side by side: one who says nothing keeps nobody waiting.
+// All connections are read concurrently: one that sends nothing keeps no other waiting.
 void TcpGroup::listen() {
   make_room_for(links_.size() + kMostStrangers);
   const Socket listener = place_.one_host() ? listen_on(place_.meeting_address(), place_.port)
@@ -152,7 +152,7 @@ void TcpGroup::admit(const Socket& listener, std::deque<Stranger>& strangers) {
   }
 }
 
-// Takes what has come of a hello; closes the connection of one who says something else.
+// Reads what has arrived of a hello; closes a connection that sends something else.
 void TcpGroup::hear(Stranger& stranger) {
   auto* const bytes = reinterpret_cast<char*>(&stranger.hello);
   while (stranger.heard < sizeof stranger.hello) {

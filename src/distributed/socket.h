@@ -40,7 +40,7 @@ std::string address_of(const Socket& socket);
 int port_of(const Socket& socket);
 /// The next connection that waits, an empty socket when none does.
 Socket accept_from(const Socket& listener);
-/// Connects before the deadline, trying again while nobody listens. Empty when the time is over.
+/// Connects before the deadline, trying again while no one listens. Empty when the time is over.
 Socket connect_to(const std::string& address, int port, Clock::time_point deadline);
 
 /// All bytes before the deadline; false when the other side closed or the time is over.

@@ -32,12 +32,12 @@ void require_same_start(const experiment::Experiment& experiment,
 /// compared instead, and keys that say so (config::Meta::per_process).
 bool may_differ_by_rank(const config::Key& key);
 
-/// The GPU on which a process of this group trains: that of the group's collectives, and of one
+/// The GPU on which a process of this group trains: that of the group's collectives; for a single
 /// process the first that it sees.
 at::Device gpu_of(const distributed::ProcessGroup& group);
 
-/// Threads and device of this process as an experiment asks for them. Of several processes on one
-/// machine each gets its share of the cores that they share, and the GPU that it has joined the
+/// Threads and device of this process as an experiment asks for them. Each of several processes on
+/// one machine gets its share of the cores that they share, and the GPU that it has joined the
 /// group with. Products in half types are added up in fp32 from here on. Throws Error(kUsage) when
 /// `run.device = "cuda"` and there is no such device.
 at::Device prepare_process(const experiment::Experiment& experiment,

@@ -74,8 +74,8 @@ Assets unpacked(const std::string& bytes) {
   return assets;
 }
 
-// A run that goes on has its weights already. Where one begins, the look before its folder was made
-// has refused what is refused here, and left the warnings.
+// A run that goes on has its weights already. For a run that begins, the look before its folder was
+// made has refused what would be refused here, and left the warnings.
 void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return;
@@ -132,8 +132,8 @@ void require_space(const std::filesystem::path& directory, const train::TrainOpt
       static_cast<uint64_t>(models::num_parameters(model)) * numbers * sizeof(float), kept);
 }
 
-// While there is no folder; under its lock the first is asked again. Of a run that goes on patterns
-// alone are compared.
+// Looks while there is no folder; require_same_experiment() is asked again under the folder's lock.
+// When a run goes on, only the patterns are compared.
 void look_before_the_folder(const TrainRequest& request) {
   const auto& experiment = request.experiment;
   const auto standing =
@@ -142,7 +142,7 @@ void look_before_the_folder(const TrainRequest& request) {
   experiment::require_sound_start(experiment, {.tensors = tensor_names, .check = run_check});
 }
 
-// Of several processes rank 0 looks, once it has joined the others: its refusal then ends them.
+// With several processes, rank 0 looks once it has joined the others: its refusal then ends them.
 distributed::ProcessGroup look_and_join(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const bool alone = distributed::detect_launch().kind == distributed::Launch::Kind::kSingle;
@@ -192,7 +192,7 @@ void warn_of_an_idle_gpu(const std::string& wanted, at::Device device) {
       "or CUDA cannot start; `stretto doctor` says more, run.device=cpu silences this");
 }
 
-// Of an update with fewer micro-batches than there are processes.
+// Says so where an update has fewer micro-batches than there are processes.
 void tell_of_sharing(const experiment::Experiment& experiment, int64_t processes) {
   const int64_t count = experiment.train.update_freq;
   if (count >= processes) return;
@@ -215,7 +215,8 @@ std::string processes_text(const distributed::ProcessGroup& group) {
   return group.size() == 1 ? "" : std::to_string(group.size()) + " processes of ";
 }
 
-// Of the task, with what of its parameters trains behind their number.
+// The facts of the task; where parameters are frozen, the number of those that train follows
+// theirs.
 Facts facts_of(tasks::FamilyTask& task, const train::FrozenParts& frozen,
                const optim::OptimOptions& optim) {
   Facts facts = task.facts();

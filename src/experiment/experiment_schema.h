@@ -18,8 +18,8 @@ config::Schema experiment_schema(Experiment& options);
 config::Schema defaults_beside(const config::Schema& present, Experiment& fallback);
 
 /// The keys of an experiment whose values are not the defaults, of those that `asked` holds for. A
-/// stored configuration has all keys, so that values tell what somebody chose, and not that they
-/// were given. Of a part other than the default its name is one.
+/// stored configuration has all keys, so that values, and not their presence, show what was chosen.
+/// The name of a part other than the default is one of them.
 std::vector<std::string> changed_keys(const Experiment& experiment,
                                       const std::function<bool(const std::string&)>& asked);
 

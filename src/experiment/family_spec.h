@@ -7,8 +7,8 @@
 #include "experiment/task_rules.h"
 #include "report/display.h"
 
-/// What a family of tasks hands in, and nobody else knows of it. No libtorch. What needs tensors is
-/// a tasks::Family.
+/// What a family of tasks hands in; no other room knows it. No libtorch. What needs tensors is a
+/// tasks::Family.
 namespace stretto::experiment {
 
 /// An option of a command that reads the run of any family, where a family has it.
@@ -27,7 +27,7 @@ struct FamilySpec {
   config::OpenAlternative options;
   std::vector<const char*> also_called;  ///< values of `task.name` in other toolkits
   const TaskRules& (*rules)();
-  /// How its numbers are told and drawn, but for Display::best_by.
+  /// How its numbers are printed and drawn, but for Display::best_by.
   report::Display (*display)(const Experiment& experiment);
   /// Options of `stretto eval` and `stretto infer` that not every family has, and this one has.
   std::vector<CommandOption> eval_options = {};
@@ -45,7 +45,7 @@ void add_family(FamilySpec family);
 /// The family that `task.name` names; null for another name, which is a problem of its own.
 const FamilySpec* find_family(const Experiment& experiment);
 
-/// How the numbers of an experiment's task are told and drawn. `task.name` must be a family's.
+/// How the numbers of an experiment's task are printed and drawn. `task.name` must be a family's.
 report::Display display_of(const Experiment& experiment);
 
 }  // namespace stretto::experiment

@@ -31,7 +31,7 @@ std::string hash_of(const config::Schema& schema, const Experiment& options) {
   return hex64(config::fixed_hash(schema, fixed_as_well(options)));
 }
 
-/// Where a configuration comes from. Of a run's stored one only the files of overrides have to be
+/// Where a configuration comes from. For a run's stored one, only the files of overrides have to be
 /// there.
 enum class Source { kUser, kRun };
 

@@ -39,8 +39,8 @@ std::vector<config::Problem> pattern_problems(const LoadedExperiment& experiment
 void require_patterns_match(const LoadedExperiment& experiment, const TensorLister& tensors);
 
 /// The configuration that a run folder keeps, with overrides of decode.*, eval.* and the like;
-/// files of the training data need not exist any more. Its notes are those on overrides: nobody
-/// edits the names in a run folder.
+/// files of the training data need not exist any more. Its notes are those on overrides: the names
+/// in a run folder are not edited.
 LoadedExperiment load_stored_experiment(const std::string& toml, const std::string& where,
                                         const std::vector<std::string>& overrides);
 

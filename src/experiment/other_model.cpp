@@ -25,7 +25,7 @@ Experiment stored_options(const fs::path& run) {
   return load_stored_experiment(read_run_config(run), (run / kConfigFile).string(), {}).options;
 }
 
-// The folder itself, or the run in whose checkpoints it lies; empty = neither is a run's.
+// The folder itself, or the run whose checkpoints it is in; empty = neither is a run.
 fs::path run_of_path(const std::string& path) {
   fs::path folder = fs::path(path).lexically_normal();
   if (!folder.has_filename()) folder = folder.parent_path();  // a slash at its end
@@ -38,7 +38,7 @@ fs::path run_of_path(const std::string& path) {
   return lies_in_run ? run : fs::path();
 }
 
-// Of the newest checkpoint: all of a run have the same.
+// The names in the newest checkpoint: all checkpoints of a run have the same.
 std::vector<std::string> tensor_names_of(const fs::path& run) {
   const store::CheckpointStore checkpoints(run);
   const auto steps = checkpoints.steps();

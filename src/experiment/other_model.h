@@ -23,8 +23,8 @@ struct OtherModel {
 
 /// What stands beside a configuration when it is read.
 struct Beside {
-  /// Of the run that the configuration is for. A run that has a checkpoint keeps its model, and the
-  /// folder of `train.init_from` may be gone. Empty = no run is meant.
+  /// The folder of the run that the configuration is for. A run that has a checkpoint keeps its
+  /// model, and the folder of `train.init_from` may be gone. Empty = no run is meant.
   std::filesystem::path run_directory = {};
   /// Describes what is no run of Stretto, such as a model folder of `transformers`; nothing where
   /// it is no model. Empty = such folders are not read.

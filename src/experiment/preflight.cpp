@@ -16,7 +16,7 @@
 namespace stretto::experiment {
 namespace {
 
-// "tokenizer.vocab_size: too small" at its key says the key twice.
+// "tokenizer.vocab_size: too small", reported at its key, would name the key twice.
 std::string without_key(const std::string& what, const std::string& key) {
   const std::string head = key + ": ";
   return what.starts_with(head) ? what.substr(head.size()) : what;
@@ -70,7 +70,7 @@ Preflight look_at_start(const LoadedExperiment& experiment, const EngineLooks& e
   return joined(std::move(found), seen);
 }
 
-// One unread part is told once: both looks at a text may have come to the same place.
+// An unread part is reported once: both looks at a text may have come to the same place.
 void keep_first_of_each_key(std::vector<Unread>& unread) {
   std::set<std::string> seen;
   std::erase_if(unread, [&](const Unread& one) { return !seen.insert(one.key).second; });
@@ -126,7 +126,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
   if (weights && is_known("model.init")) {
     experiment.options = without_init(std::move(experiment.options));
   }
-  // Text that something else is wrong with is told of already.
+  // Text with other faults has been reported already.
   const bool text =
       weights && takes_tokenizer_of_other_run(e) && known.empty() && found.stops.empty();
   return {.experiment = std::move(experiment),
@@ -138,7 +138,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
 
 std::vector<config::Problem> problems_of(const std::vector<Stop>& stops,
                                          const config::Origins& origins) {
-  // Of two that have one cause training comes to one first.
+  // Where two have one cause, the one that training comes to first is kept.
   auto sorted = stops;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Stop& a, const Stop& b) { return a.stage < b.stage; });

@@ -43,7 +43,7 @@ struct Preflight {
   std::vector<Stop> stops;
   std::vector<Unread> unread;
   std::vector<Doubt> doubts;
-  /// Micro-batches that an epoch does not exceed; 0 = nobody knows.
+  /// Micro-batches that an epoch does not exceed; 0 = not known.
   int64_t most_batches = 0;
 };
 
@@ -112,7 +112,7 @@ struct CheckRequest {
 CheckRequest engine_request(LoadedExperiment experiment, const std::vector<config::Problem>& known,
                             const Preflight& found, const PreflightOptions& how);
 
-/// Who knows it. Their Errors are noted too: the engine is opened where it is asked.
+/// The functions that know it. Their Errors are noted too: the engine is opened where it is asked.
 struct EngineLooks {
   TensorLister tensors;
   std::function<Preflight(const CheckRequest&)> check;

@@ -16,7 +16,7 @@ class RuleCheck {
   RuleCheck(const Experiment& options, const config::Origins& origins,
             std::vector<config::Problem>& problems);
 
-  /// @param keys  what the rule reads; the first one is blamed
+  /// @param keys  what the rule reads; the problem is reported at the first one
   /// @param hint  what to do
   void wrong(const std::vector<std::string>& keys, const std::string& what,
              const std::string& hint);

@@ -207,7 +207,7 @@ void check_warmup_ratio(RuleCheck& c) {
                 ", and both say how long the warm-up is",
             "give one of them; schedule.warmup_steps = 0 leaves it to the share");
   }
-  // Of a schedule that ends check_end() tells it.
+  // For a schedule that decays to an end, check_end() reports it.
   if (s.decays_to_an_end() || schedule_length(c.e) > 0 || c.e.train.max_epochs > 0) return;
   c.wrong({"schedule.warmup_ratio", "schedule.total_steps", "train.max_steps", "train.max_epochs"},
           "is a share of updates whose number nobody knows",
@@ -251,7 +251,7 @@ void check_stops(RuleCheck& c) {
             "the run would never stop",
             "set at least one of train.max_steps, max_epochs, max_hours, patience");
   }
-  // A division, since the product may overflow.
+  // Divides, since the product may overflow.
   if (t.patience > 0 && t.max_steps > 0 && t.patience >= (t.max_steps - 1) / c.e.eval.every + 1) {
     c.wrong({"train.patience", "train.max_steps", "eval.every"},
             "can never stop the run: " + counted(t.patience, "validation") + " every " +

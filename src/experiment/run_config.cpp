@@ -28,8 +28,8 @@ constexpr std::string_view kLastSection = "\n[report]\n";
               "the command line (decode.beam_size=8), others into a new run");
 }
 
-// Of its own checkpoints: releases that did not note a second configuration in run.json (`--extend`
-// makes one) noted it there.
+// The hashes in the run's own checkpoints: releases that did not note a second configuration in
+// run.json (`--extend` makes one) noted it there.
 std::vector<std::string> hashes_in_checkpoints(const fs::path& run_directory,
                                                const std::string& run_id) {
   const store::CheckpointStore checkpoints(run_directory);
@@ -38,7 +38,7 @@ std::vector<std::string> hashes_in_checkpoints(const fs::path& run_directory,
     try {
       const auto manifest = store::Manifest::read(checkpoints.path_of(step));
       if (manifest.run_id == run_id) hashes.push_back(manifest.config_hash);
-    } catch (const Error&) {  // who loads it says what is wrong with it
+    } catch (const Error&) {  // whoever loads it says what is wrong with it
       continue;
     }
   }

@@ -16,7 +16,7 @@ enum class Extend { kNo, kYes };
 /// edited number of heads, or defaults in place of what was cut off, would load and give other
 /// output. So the file is taken when its seal (store/run_record.h) is whole, or when the hash of
 /// the fixed keys that it states is one of those in run.json or in the run's own checkpoints. A
-/// broken seal around fixed keys that are as they were is a warning: somebody edited a free one.
+/// broken seal around fixed keys that are as they were is a warning: a free one was edited.
 ///
 /// Throws Error(kBadData) that says what is wrong with the file and what to do, Error(kUsage) when
 /// it is missing or no configuration. A folder without run.json holds no run yet: its file is taken

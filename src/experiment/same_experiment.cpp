@@ -59,7 +59,7 @@ Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& n
   }
 }
 
-// Of a run that lost its config.toml: nothing else tells a checkpoint of another model from its
+// For a run that lost its config.toml: nothing else tells a checkpoint of another model from its
 // own.
 void require_known_hash(const fs::path& config, const LoadedExperiment& now) {
   const auto record = store::read_run_record(config.parent_path());

@@ -8,7 +8,7 @@
 
 namespace stretto::experiment {
 
-/// Tokens of a sentence, about, where nobody counted them.
+/// Tokens of a sentence, about, where they were not counted.
 inline constexpr double kTokensPerSentence = 25;
 
 /// The bound of a micro-batch that `data.max_tokens` and `data.max_samples` bound: where so few
@@ -30,11 +30,11 @@ struct ScaledRate {
   double ratio = 1;      ///< batch / reference; 1 without one
 
   explicit ScaledRate(const Experiment& options);
-  /// Of this family; null = of one that is not known, and the rate is not scaled.
+  /// The rate of a given family; null = the family is not known, and the rate is not scaled.
   ScaledRate(const Experiment& options, const TaskRules* task);
 
   bool rate_is_peak() const { return e.schedule.name != "noam"; }
-  /// Where only the data tell how many updates a warm-up has, at most this; infinite with noam and
+  /// Where only the data show how many updates a warm-up has, at most this; infinite with noam and
   /// a model without a width, which the rules refuse.
   double rate_after_warmup() const;
 };

@@ -59,10 +59,10 @@ struct ModelDifference {
 /// What only the linter asks is in TaskFacts. No libtorch.
 class TaskRules : public TaskFacts {
  public:
-  /// Rules of the family's model, and of what turns its data into ids or numbers. They are told
+  /// Rules of the family's model, and of what turns its data into ids or numbers. They are reported
   /// before the rules of the optimizer and of the run.
   virtual void check_model(RuleCheck& check) const = 0;
-  /// Rules of its data and of its outputs. They are told after those of the run.
+  /// Rules of its data and of its outputs. They are reported after those of the run.
   virtual void check_data(RuleCheck& check) const = 0;
   /// What training alone needs, such as training text: not asked of a run's stored configuration,
   /// which may describe a model that was imported.
@@ -75,9 +75,8 @@ class TaskRules : public TaskFacts {
                                  const std::vector<config::Problem>& known,
                                  const PreflightOptions& how) const;
 
-  /// Of it what the files alone show, those of a tokenizer that is named too, while no text is
-  /// tokenised: training asks before it makes a run folder. Nothing, where the family does not
-  /// look.
+  /// The part of it that the files alone show, those of a named tokenizer too, while no text is
+  /// tokenised: training asks before it makes a run folder. Nothing where the family does not look.
   virtual Preflight look_at_files(const Experiment& experiment,
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const;
@@ -104,13 +103,13 @@ class TaskRules : public TaskFacts {
   }
   /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
-  /// Of a run's stored configuration that is older than a key: the value that says what the run
+  /// A run's stored configuration that is older than a key gets the value that says what the run
   /// did, where it is not the default. @param given  the keys that the configuration states
   virtual void complete_stored(Experiment& /*experiment*/, const config::Origins& /*given*/) const {
   }
   /// `train.init_from`: where the other run's model computes other numbers than `own` would with
-  /// the same tensors, though their shapes are the same. Of parts that `own` takes nothing from,
-  /// and for runs of other families, nothing.
+  /// the same tensors, though their shapes are the same. Nothing for parts that `own` takes nothing
+  /// from, and for runs of other families.
   /// @param stored  the names of the other run's tensors; not read without `train.init_only`
   virtual std::vector<ModelDifference> hidden_differences(
       const Experiment& /*theirs*/, const Experiment& /*own*/,

@@ -44,7 +44,7 @@ void note(const char* key, const std::optional<optim::GroupProblem>& problem,
   if (problem) problems.push_back({key, problem->what, problem->hint});
 }
 
-// Which rule each tensor has: of a vector there is no fan.
+// Which rule each tensor has: a vector has no fan.
 void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
                   std::vector<PatternProblem>& problems) {
   for (const nn::InitRule& rule : rules) {
@@ -65,7 +65,7 @@ void note_vectors(std::span<const nn::InitRule> rules, std::span<const optim::Te
   }
 }
 
-// Of a weight-normalised matrix: a row of zeros has no direction.
+// For weight-normalised matrices, in which a row of zeros has no direction.
 void note_normed(std::span<const nn::InitRule> rules, std::span<const optim::TensorName> tensors,
                  std::vector<PatternProblem>& problems) {
   constexpr std::string_view kWeight = "weight";

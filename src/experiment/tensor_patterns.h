@@ -35,8 +35,8 @@ struct PatternProblem {
 std::vector<PatternProblem> entry_problems(const Experiment& options);
 
 /// What is wrong beside the names of a model: a pattern that matches nothing, an initialiser of
-/// matrices that reaches vectors, patterns that freeze everything. Of entries that cannot be read
-/// nothing is said.
+/// matrices that reaches vectors, patterns that freeze everything. Entries that cannot be read are
+/// passed over.
 ///
 /// @param lister  asked once more where a pattern of `model.lora` or `model.adapter` matches
 ///                nothing, for names to choose from; null = the hint has none

@@ -59,7 +59,7 @@ TextClassificationOptions classification(const ModelDescription& description, bo
   return sections;
 }
 
-// Problems have lines of a text that was made of config.json, and that nobody sees.
+// Problems have lines of a text that was made of config.json, and that the user never sees.
 std::string without_lines(std::string problems, const std::string& where) {
   const std::string end = ": ";
   for (size_t at = problems.find(where + ":"); at != std::string::npos;

@@ -28,7 +28,7 @@ std::string listed(std::span<const std::string> names) {
   return join(shown, ", ");
 }
 
-/// What is said of names that are refused.
+/// The message about names that are refused.
 struct RefusedNames {
   std::string what;                  ///< of the first of each kind
   std::vector<std::string> details;  ///< of each by itself

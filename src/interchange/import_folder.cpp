@@ -6,7 +6,7 @@
 namespace stretto::interchange {
 
 ImportedRun import_folder(const std::filesystem::path& folder, const ImportOptions& options) {
-  // Of a reader's result, what every kind of model has.
+  // A reader's result is cut to what every kind of model has.
   if (is_seq2seq_folder(folder)) return import_seq2seq(folder, options);
   return import_model(folder, options);
 }

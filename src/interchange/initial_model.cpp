@@ -25,7 +25,7 @@ std::string config_place(const fs::path& folder) {
   return (folder / "config.json").string();
 }
 
-// Of a translation model there is nothing but the whole.
+// A translation model can only be imported whole.
 ImportOptions options_for(const fs::path& folder, const Experiment& own) {
   if (is_seq2seq_folder(folder)) return {};
   const auto head = find_head(config_text(folder), config_place(folder));

@@ -40,7 +40,7 @@ MarianFile read_marian_file(const fs::path& path, size_t max_bytes) {
   return {path, read_tokenizer_file(path, max_bytes)};
 }
 
-/// Readers of a run know the names of a run's files; here those of the folder are told.
+/// Readers of a run know the names of a run's files; here those of the folder are named.
 void require_sound_side(const MarianFile& model, const MarianFile& vocabulary) {
   const std::string where = vocabulary.path.string();
   text::make_mapped_sentencepiece(model.bytes, model.path.string(),

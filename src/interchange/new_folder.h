@@ -12,7 +12,7 @@ namespace stretto::interchange {
 void require_free_place(const std::filesystem::path& place);
 
 /// A folder that appears at its place only when it is whole. Until then it is `.tmp-NAME` beside
-/// it, or `.tmp-NAME-1` and so on where somebody has a file or folder of that name. The file
+/// it, or `.tmp-NAME-1` and so on where there is a file or folder of that name. The file
 /// `.stretto-lock` in it is held meanwhile, and shows that Stretto made the folder: this object
 /// removes it when it goes, and the next one of the same place what a killed process left. A folder
 /// without that file is nobody's to remove.

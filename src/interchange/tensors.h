@@ -12,7 +12,7 @@
 
 namespace stretto::interchange {
 
-/// Tensors of which some have bytes of their own; the others belong to whom they came from.
+/// Tensors of which some have bytes of their own; the others belong to their source.
 struct TensorList {
   std::vector<store::TensorView> tensors;
   std::deque<std::string> bytes;

@@ -49,7 +49,7 @@ int64_t longest_of(const Offsets& offsets) {
   return at::diff(offsets.values).max().item<int64_t>();
 }
 
-/// Of `rows` queries.
+/// Checks the shape of a bias for `rows` queries.
 void check_bias_of_queries(const DistanceBias& bias, int64_t rows, int64_t heads,
                            const char* name) {
   const at::Tensor& table = bias.table;

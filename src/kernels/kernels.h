@@ -70,11 +70,11 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 /// half type; the CPU then keeps it in fp32 storage all the same.
 enum class Storage : uint8_t {
   kFp32,
-  /// On a GPU the half type itself, which spares a pass over the rows, for those that take such
-  /// rows beside fp32 parameters and residuals: `linear`, attention, dropout_add,
-  /// bias_activation_dropout and the gated activations. They compute in fp32 and round what is
-  /// the operand of another product, as that product would. Only sums of slopes (gradients of
-  /// biases) take rounded ones, where kFp32 has them in fp32.
+  /// On a GPU the half type itself, which saves a pass over the rows, for those that take such rows
+  /// beside fp32 parameters and residuals: `linear`, attention, dropout_add,
+  /// bias_activation_dropout and the gated activations. They compute in fp32 and round what is the
+  /// operand of another product, as that product would. Only sums of slopes (gradients of biases)
+  /// take rounded ones, where kFp32 has them in fp32.
   kRounded,
 };
 
@@ -99,8 +99,8 @@ struct DistanceBias {
   /// [H, distances], or of queries [N, H, distances], on the device of the rows, fp32 where they
   /// are fp32 or half; undefined: nothing is added.
   at::Tensor table = {};
-  /// Column of distance 0. Of [H, distances]: at least the longest sequence - 1, and unless causal,
-  /// as many columns stand behind it.
+  /// Column of distance 0. In [H, distances] it is at least the longest sequence - 1, and unless
+  /// causal, as many columns stand behind it.
   int64_t zero = 0;
 
   bool active() const { return table.defined(); }

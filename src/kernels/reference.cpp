@@ -134,7 +134,7 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 at::Tensor bias_of_scores(const DistanceBias& bias, int64_t queries, int64_t keys) {
   const at::TensorOptions ids = at::dtype(at::kLong).device(bias.table.device());
   const at::Tensor distances = at::arange(keys, ids) - at::arange(queries, ids).unsqueeze(1);
-  // Of a causal table what nobody sees lies outside.
+  // Distances to later tokens, which causal attention masks, are outside the table; clamp them.
   const at::Tensor columns = (distances + bias.zero).clamp(0, bias.table.size(-1) - 1);
   if (bias.is_of_queries())
     return bias.table.transpose(0, 1).gather(2, columns.expand({bias.table.size(1), -1, -1}));

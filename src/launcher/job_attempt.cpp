@@ -55,7 +55,7 @@ std::vector<std::string> last_lines(const fs::path& path) {
   file.read(text.data(), size - from);
   std::vector<std::string> lines;
   for (auto& line : split(text, '\n')) {
-    // Of a line that was redrawn only what stood there last.
+    // A line that was redrawn counts only as it stood last.
     if (const size_t redrawn = line.rfind('\r'); redrawn != std::string::npos) {
       line.erase(0, redrawn + 1);
     }
@@ -129,7 +129,7 @@ std::vector<distributed::RankReport> JobAttempt::run() {
   return final_reports();
 }
 
-// What ranks and mpirun say, without what mpirun says about its own inside.
+// What ranks and mpirun say, without mpirun's messages about its own internals.
 void JobAttempt::pass_on(std::chrono::milliseconds wait) {
   const auto deadline = Clock::now() + wait;
   for (auto left = wait; left >= 0ms;
@@ -156,15 +156,15 @@ std::map<int, int64_t> JobAttempt::living_ranks() const {
   for (const auto& process : find_rank_processes(folder_.path())) {
     living[process.rank] = process.pid;
   }
-  // Where /proc hides what processes were started with, there are still those that reported.
+  // Where /proc hides the command lines of processes, there are still those that reported.
   for (const auto& report : distributed::read_rank_reports(folder_.path())) {
     if (!report.exit_code && is_alive(report.pid)) living.try_emplace(report.rank, report.pid);
   }
   return living;
 }
 
-// Not to mpirun, which would kill them. Ranks are processes of this machine, and mpirun starts them
-// one after the other: some may come later.
+// Not to mpirun, which would kill the ranks. Ranks are processes of this machine, and mpirun starts
+// them one after the other: some may come later.
 void JobAttempt::forward_signal() {
   const bool first = !forwarded_;
   const auto now = Clock::now();
@@ -229,8 +229,8 @@ void JobAttempt::look_for_silent(const std::vector<distributed::RankReport>& rep
   }
 }
 
-// Those whom the others wait for: ranks that never spoke, and those that are stopped. All that have
-// not joined when neither tells them apart.
+// The ranks that the others wait for: those that never reported, and those that are stopped. Where
+// neither tells them apart, all that have not joined.
 void JobAttempt::give_up_joining(const std::vector<distributed::RankReport>& reports) {
   std::vector<int> waiting;
   for (int rank = 0; rank < processes_; ++rank) {
@@ -256,7 +256,7 @@ bool JobAttempt::only_stopped_are_left() {
   return looks_at_stopped_ >= kLooks;
 }
 
-// Whatever mpirun waits for: with the last report all that the job had to do is done.
+// Whatever mpirun still waits for, the job is done with the last report.
 bool JobAttempt::outlives_its_ranks() {
   const auto now = Clock::now();
   if (now < next_look_at_end_) return false;

@@ -28,7 +28,7 @@ std::optional<int> outcome_of_signal(int signal,
     return !distributed::has_failed(report);
   };
   if (!reports.empty() && all(well)) return distributed::job_exit_code(reports);
-  // Nobody had anything to save while the group did not stand.
+  // Before the process group exists, no rank has anything to save.
   const auto had_to = [&](const distributed::RankReport& report) {
     return well(report) || (!report.exit_code && (!report.joined || !job.saved));
   };

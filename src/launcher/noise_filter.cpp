@@ -11,7 +11,7 @@ constexpr std::string_view kEventLibrary = "[warn] Epoll ";
 
 }  // namespace
 
-// Of the bracket that what is held begins with.
+// How far the held text is the bracket that Open MPI's lines begin with.
 NoiseFilter::Mark NoiseFilter::mark() const {
   constexpr size_t kLongestHost = 255;
   const size_t common = std::min(held_.size(), kEventLibrary.size());

@@ -17,7 +17,7 @@ struct RankProcess {
 /// are not seen.
 std::vector<RankProcess> find_rank_processes(const std::filesystem::path& folder);
 
-/// False for a process that has ended, be it that nobody has asked for its exit code yet.
+/// False for a process that has ended, even if its exit code has not been asked for yet.
 bool is_alive(int64_t pid);
 /// True for a process that is stopped (SIGSTOP, a debugger).
 bool is_stopped(int64_t pid);

@@ -54,7 +54,7 @@ double memory_of(double beta2) {
   return 1 / (1 - beta2);
 }
 
-// Of fewer updates even the last gradient alone is more than a third.
+// With fewer updates, the last gradient alone is more than a third of the run.
 constexpr int64_t kFewestToForget = 3;
 // Kingma and Ba 2015 advise it; Devlin et al. 2018 print it for fine-tuning runs of 200 updates and
 // more. The moment of so short a run is a mean over all of its gradients, and sound as that.
@@ -166,7 +166,7 @@ void coupled_decay(const Subject& s, Remarks& out) {
 }
 
 void few_updates_per_epoch(const Subject& s, Remarks& out) {
-  // Data that fit into one plain micro-batch, or one of each head, are somebody's toy.
+  // Data that fit into one plain micro-batch, or one for each head, are a toy.
   const bool accumulates =
       s.e.train.update_freq > std::max<int64_t>(1, s.task.num_output_heads(s.e));
   const bool chosen = accumulates || s.large();
@@ -226,7 +226,7 @@ void long_second_moment(const Subject& s, Remarks& out) {
 void average_spans_warmup(const Subject& s, Remarks& out) {
   const auto& t = s.e.train;
   if (t.average_last < 2 || t.max_steps == 0) return;
-  // A division, since the product may overflow; too_few_to_average() speaks when nothing is left.
+  // Divides, since the product may overflow; too_few_to_average() reports it when nothing is left.
   if (t.save_every > t.max_steps / (t.average_last - 1)) return;
   const int64_t first = t.max_steps - t.save_every * (t.average_last - 1);
   if (first <= 0 || first >= s.warmup) return;
@@ -268,7 +268,7 @@ void parts_at_full_gain(const Subject& s, Remarks& out) {
        key + " = true: each part starts by adding nothing"});
 }
 
-// As few as that they bound a micro-batch long before its tokens do, however long samples are.
+// So few that they bound a micro-batch long before its tokens do, however long samples are.
 void rate_of_tokens_for_few_samples(const Subject& s, Remarks& out) {
   const auto samples = s.task.samples_of_micro_batch(s.e);
   if (s.scaling == "none" || samples.most == 0 || samples.usual_size == 0) return;

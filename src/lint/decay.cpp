@@ -5,7 +5,7 @@
 namespace stretto::lint {
 namespace rules {
 
-// Without patterns no vector decays; with some, and without names, nobody knows.
+// Without patterns no vector decays; with some, and without names, it is not known.
 void decay_of_vectors(const Subject& s, Remarks& out) {
   const auto& o = s.e.optim;
   std::vector<optim::ParameterGroup> groups(o.groups.size());

@@ -93,7 +93,7 @@ constexpr std::array kRules{
     Rule{"CF004", &rules::noise_on_frozen_tensors, "docs/training.md#weight-noise"},
 };
 
-// Origins tell the place and the key in one: "my.toml:14:1: `optim.lr`".
+// An origin has the place and the key in one: "my.toml:14:1: `optim.lr`".
 std::string place_of(const config::Origins& origins, const std::string& key) {
   if (!origins.given(key)) return "default";
   const std::string text = origins.of(key), tail = ": `" + key + "`";
@@ -108,12 +108,12 @@ RunLength length_of(const Subject& s) {
   const double updates = std::max(1.0, epoch) * static_cast<double>(train.max_epochs);
   constexpr double kMost = 1e15;  // fits, doubled too
   const auto guess = std::max<int64_t>(2, std::llround(std::min(updates, kMost)));
-  // Where the two are near each other nobody knows which comes first.
+  // Where the two are close, it is not known which comes first.
   if (steps.known() && steps.at_most <= 2 * guess) return steps;
   return {guess / 2, 2 * guess, s.task.name_of_data()};
 }
 
-// Of a share of a length that nobody knows it is only known that there is a warm-up.
+// When the run's length is unknown, a warm-up given as a ratio counts as one update.
 int64_t warmup_of(const experiment::Experiment& e, const RunLength& run) {
   const int64_t given = experiment::schedule_length(e);
   const int64_t total = given > 0 ? given : run.at_most / 2;
@@ -171,7 +171,7 @@ std::vector<Finding> lint(const experiment::Experiment& options, const config::O
     Remarks remarks;
     rule.look(subject, remarks);
     for (auto& remark : remarks) {
-      // Nobody wrote it here who could leave it out.
+      // It was not written here, so it cannot be left out here.
       if (rule.code == std::string_view(kUnreadKey) && origins.taken(remark.key)) continue;
       findings.push_back({.code = rule.code,
                           .key = remark.key,

@@ -69,7 +69,7 @@ struct Inspection {
 /// @param processes  as in LintContext
 /// @param tensors    asked when the configuration names tensors and its model has no problem;
 /// patterns
-///                   that match none of them are problems too. Empty = nobody knows, or a list that
+///                   that match none of them are problems too. Empty = not known, or a list that
 ///                   is empty: patterns are not judged
 /// @param beside     as load_experiment() has it
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,

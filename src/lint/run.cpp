@@ -24,7 +24,8 @@ int64_t end_of(const Subject& s) {
 
 // Where the classes are not known; with 50,000 of them the rule below says nearly the same.
 constexpr double kHeavySmoothing = 0.3;
-// The rule advises it, though of two or three classes it costs more than a third of blind guessing.
+// The rule advises it, though with two or three classes it costs more than a third of blind
+// guessing.
 constexpr double kUsualSmoothing = 0.1;
 
 // Loss of a model that predicts the smoothed targets exactly: their entropy, with 1 - smoothing for
@@ -51,7 +52,7 @@ bool drops_anything(const Subject& s) {
   });
 }
 
-// Of 20 samples up to 11.2 points: 0.5 / sqrt(20).
+// At most 0.5 / sqrt(n): with 20 samples up to 11.2 points.
 std::string standard_error_text(const experiment::ScoreNoise& noise, int64_t samples) {
   if (!noise.is_share) return "";
   return ": its standard error is up to " + fixed(50 / std::sqrt(static_cast<double>(samples)), 1) +
@@ -209,7 +210,7 @@ void nothing_to_roll_back_to(const Subject& s, Remarks& out) {
   const int64_t failures = t.forensics.stop_after;
   const auto in_time = [&](int64_t step) { return s.run.at_most - step > failures; };
   if (in_time(t.save_every)) return;
-  // A new best is saved where it is found, but nobody knows whether there will be another.
+  // A new best is saved where it is found, but it is not known whether there will be another.
   const bool only_best = validates(s) && t.keep_best > 0 && in_time(s.e.eval.every);
   out.push_back(
       {"train.save_every",

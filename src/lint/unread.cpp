@@ -39,7 +39,8 @@ struct Hindrance {
   std::vector<std::string> elsewhere;  ///< with what it would count
 };
 
-// A key that chooses as it should, and that nothing reads itself, is told by what keeps that one.
+// A deciding key may have a fitting value and be unread itself: then what keeps it from being read
+// is the reason.
 void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindrance& found) {
   for (const auto& reader : key.readers) {
     const auto made = choices(s, schema, reader);
@@ -55,7 +56,7 @@ void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindr
   }
 }
 
-// Of `model.dropout` it is `model.encoder.dropout` where a part has that, and reads it.
+// `model.encoder.dropout` for `model.dropout`, where a part has that key and reads it.
 std::vector<std::string> read_below(const Subject& s, const Schema& schema, const Key& key) {
   const size_t dot = key.path.rfind('.');
   const std::string section = key.path.substr(0, dot + 1), leaf = key.path.substr(dot);

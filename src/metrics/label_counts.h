@@ -27,9 +27,9 @@ class LabelCounts {
   int64_t count(int64_t gold, int64_t predicted) const;
   int64_t num_samples() const;
 
-  /// Share of samples whose label was predicted; 0 without samples.
+  /// Share of samples whose label was predicted correctly; 0 without samples.
   double accuracy() const;
-  /// Of one label against all others: 2 TP / (2 TP + FP + FN), 0 if the divisor is 0.
+  /// F1 of one label against all others: 2 TP / (2 TP + FP + FN), 0 if the divisor is 0.
   double f1(int64_t label) const;
   /// Mean of f1() over labels that occur, as gold or predicted.
   double macro_f1() const;

@@ -21,7 +21,7 @@ namespace stretto::models {
 ///
 /// Rows that are multiplied start N(0, D^-0.5), whoever reads them.
 struct EmbeddingKind {
-  /// Where several parts look up one table, a later one decides how its rows start.
+  /// Where several parts look up one table, the last of these decides how its rows start.
   enum class Part : uint8_t { kRecurrent, kConvolutional, kTransformer };
   Part part = Part::kTransformer;
   double init_bound = 0;  ///< of kRecurrent
@@ -57,7 +57,7 @@ inline EmbeddingKind convolutional_embedding() {
   return {.part = EmbeddingKind::Part::kConvolutional};
 }
 
-/// Of a part's options: their own embedding_kind(), or without one a Transformer's.
+/// The kind that a part's options name: their own embedding_kind(), or without one a Transformer's.
 template <class Options>
 EmbeddingKind embedding_kind(const Options& part) {
   if constexpr (requires { part.embedding_kind(); }) {

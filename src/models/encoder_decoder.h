@@ -28,7 +28,7 @@ struct EncoderDecoderParts {
   /// Probabilities that training drops a whole word of a side.
   double src_word_dropout = 0, tgt_word_dropout = 0;
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> encoder;
-  /// Of the second source (data/pairs/two_sources.h); null = the model reads one.
+  /// The encoder of the second source (data/pairs/two_sources.h); null = the model reads one.
   std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder = nullptr;
   std::function<std::shared_ptr<Decoder>(const PartSetup&)> decoder;
 
@@ -64,7 +64,7 @@ struct SourceEncoders {
   void register_in(torch::nn::Module& model) const;
 
   int64_t width() const { return first->width(); }
-  /// Floating-point operations for each row of the column; of two sources each is half of it.
+  /// Floating-point operations for each row of the column; each of two sources is half of it.
   double operations(double length) const;
   /// Their tables of tokens, where the model has no joint one.
   std::vector<VocabularyTable> vocabulary_tables() const;
@@ -75,7 +75,7 @@ struct SourceEncoders {
   bool share_table() const;
 };
 
-/// The modules of an encoder-decoder that are there already, for a model that shares some of them
+/// The modules of an encoder-decoder that exist already, for a model that shares some of them
 /// (models/several_decoders.h).
 struct JoinedParts {
   nn::Embedding embedding{nullptr};  ///< when all are tied
@@ -92,16 +92,16 @@ struct JoinedParts {
 /// vocabulary; "none" adds `output.weight`, of the head (models/heads/token.h). With `output_bias`
 /// the head has `output.bias`.
 ///
-/// Of two sources each has its encoder, `encoders.0` and `encoders.1`, and the decoder attends to
-/// the rows of both (models/join_memory.h). With "decoder" both read `encoders.0.embedding.weight`,
-/// with "none" each has a table of its own.
+/// A model of two sources has an encoder for each, `encoders.0` and `encoders.1`, and the decoder
+/// attends to the rows of both (models/join_memory.h). With "decoder" both read
+/// `encoders.0.embedding.weight`, with "none" each has a table of its own.
 ///
 /// A part multiplies the rows that it looks up by its own factor, also those of a shared table.
 class EncoderDecoder : public Seq2SeqModel {
  public:
   EncoderDecoder(const EncoderDecoderParts& parts, const ModelSetup& setup,
                  nn::OutputLosses losses);
-  /// Of modules that others use too; draws nothing.
+  /// A model of modules that others use too; draws nothing.
   EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, const ModelSetup& setup);
 
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;

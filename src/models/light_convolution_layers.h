@@ -81,7 +81,7 @@ class LightConvolutionImpl : public torch::nn::Module {
   Pass over(const kernels::Offsets& offsets, kernels::Border border,
             const LightDropout& dropout) const;
 
-  /// Of one row's window with its filters; see models/operations.h.
+  /// The operations of one row's window with its filters; see models/operations.h.
   double filter_operations() const;
 
   int64_t kernel() const { return kernel_; }

@@ -9,7 +9,7 @@
 namespace stretto::models {
 namespace {
 
-// Of a number of layers beyond its range, which its key is blamed for: no loop takes longer.
+// A number of layers beyond its range is reported at its key; this bounds loops over layers.
 constexpr int64_t kMostLayers = 1000;
 
 std::string number(int64_t value) {
@@ -136,7 +136,7 @@ class Side {
   template <class Light>
   void check(const Light& light) {
     heads_divide_the_width(light.num_heads);
-    // Nobody has to shorten the default for a model of few layers.
+    // The default need not be shortened for a model of few layers.
     if (light.kernels != Light{}.kernels) {
       check_list("kernels", light.kernels, light.num_layers, kMostTaps);
     }
@@ -168,7 +168,7 @@ void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& f
   each_encoder(model, [&](const EncoderChoice& encoder, const std::string& section) {
     const int64_t rows = rows_of(model, encoder);
     if (rows == model.d_model) return;
-    // Of two encoders, rows of one width alone can be joined.
+    // Rows of two encoders can be joined only where they have one width.
     const bool alone = model.encoders.empty();
     found.push_back(
         {{section + ".hidden_dim", "model.d_model", "model.decoder.name"},
@@ -194,7 +194,7 @@ void encoders_are_two_of_one_width(const Seq2SeqOptions& model, std::vector<Misf
                      "[model.encoder]"});
     return;
   }
-  // Of other decoders decoder_reads_the_width() tells it.
+  // For other decoders, decoder_reads_the_width() reports it.
   if (!model.decoder.is<LstmDecoderOptions>()) return;
   const int64_t first = rows_of(model, model.encoders[0]),
                 second = rows_of(model, model.encoders[1]);
@@ -218,7 +218,7 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
                      what,
                      "use initial_state = \"mean\", which any encoder has"});
   };
-  // Of two encoders the first one's states are taken.
+  // With two encoders, the states of the first are taken.
   const EncoderChoice& encoder = first_encoder(model);
   const std::string section = model.encoders.empty() ? "model.encoder" : "model.encoders.0";
   if (!encoder.is<LstmEncoderOptions>()) {
@@ -266,7 +266,7 @@ bool same_finding(const Misfit& a, const Misfit& b) {
   return a.keys == b.keys && a.what == b.what;
 }
 
-// Each decoder on its own behind the encoder. What concerns no decoder is told once.
+// Each decoder by itself behind the encoder. What concerns no decoder is reported once.
 std::vector<Misfit> misfits_of_heads(const Seq2SeqOptions& model) {
   std::vector<Misfit> found;
   for (size_t head = 0; head < model.heads.size(); ++head) {
@@ -322,7 +322,7 @@ std::vector<Misfit> misfits(const BertOptions& model) {
   needs("d_model", sizes.d_model);
   needs("num_heads", sizes.num_heads);
   if (!found.empty()) return found;
-  // Who sets one of two sizes is told of that one.
+  // A user who sets one of two sizes is told of that one.
   const std::string blamed =
       model.num_heads == 0 && model.d_model > 0 ? "model.d_model" : "model.num_heads";
   const std::vector<std::string> keys{

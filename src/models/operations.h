@@ -2,18 +2,19 @@
 
 #include <torch/nn/module.h>
 
-/// What forward of a model costs, in multiplications and additions of products: of rows with
-/// weights, of queries with keys and of attention's weights with values, of windows with filters.
-/// A multiplication and the addition behind it are two. Not counted is what grows more slowly than
+/// What a forward pass of a model costs, in multiplications and additions of products: of rows with
+/// weights, of queries with keys and of attention's weights with values, of windows with filters. A
+/// multiplication and the addition behind it are two. Not counted is what grows more slowly than
 /// products do: lookups, norms, gates, softmax, dropout, sums of residual connections.
 namespace stretto::models {
 
-/// Of the products of one row with all weights of `module` and of the modules below it: 2 for each
+/// The operations of one row with all weights of `module` and of the modules below it: 2 for each
 /// weight of an nn::Linear and an nn::TimeConvolution, and those of nn::RelativeKeys for each head.
 /// A head's matrix is no such module (Head::operations), nor are filters that channels share.
 double weight_operations(const torch::nn::Module& module);
 
-/// Of one row that attends to `length` rows: a product with each key, and a sum of their values.
+/// The operations of one row that attends to `length` rows: a product with each key, and a sum of
+/// their values.
 inline double attention_operations(double key_width, double value_width, double length) {
   return 2 * (key_width + value_width) * length;
 }

@@ -27,21 +27,21 @@ struct PartSetup {
 /// Sites of dropout: each part has a range of its own. Changing these numbers changes every mask,
 /// and with it every run.
 constexpr uint64_t kSitesPerPart = 1'000'000;
-/// Of the encoder 0 and the decoder 0 of a model; further ones come behind.
+/// Sites of a model's encoder 0 and decoder 0; those of further ones follow.
 constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
-/// Of the second encoder of a model that reads two sources.
+/// Sites of the second encoder of a model that reads two sources.
 constexpr uint64_t kSecondEncoderSites = 11'000'000;
-/// Of an encoder of text, and of the head behind it.
+/// Sites of an encoder of text, and of the head behind it.
 constexpr uint64_t kTextEncoderSites = 21'000'000, kTextHeadSites = 22'000'000;
-/// Of a part's embedding, behind its first site.
+/// The site of a part's embedding, counted from the part's first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
-/// Likewise, of the rows that leave ConvS2S's decoder.
+/// Likewise the site of the rows that leave ConvS2S's decoder.
 constexpr uint64_t kConvOutputSite = 999'998;
-/// Of the words of a part's input (word dropout).
+/// The site of the words of a part's input (word dropout).
 constexpr uint64_t kWordSite = 999'997;
-/// Of whole layers (LayerDrop), one for each; what a layer drops is numbered from 0 on.
+/// Sites of whole layers (LayerDrop), one for each; what a layer drops is numbered from 0 on.
 constexpr uint64_t kLayerDropSites = 700'000;
-/// Of the input of lightweight and dynamic convolutions, one for each layer.
+/// Sites of the input of lightweight and dynamic convolutions, one for each layer.
 constexpr uint64_t kLightInputSites = 500'000;
 
 }  // namespace stretto::models

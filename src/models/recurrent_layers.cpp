@@ -18,7 +18,7 @@ at::Tensor keys_of_sequences(const at::Tensor& row_keys, const kernels::Offsets&
   return row_keys.index_select(0, first.clamp_max(rows - 1));
 }
 
-/// Of every row the key of its sequence.
+/// For every row the key of its sequence.
 at::Tensor spread_over_rows(const at::Tensor& keys, const kernels::Offsets& offsets) {
   return keys.repeat_interleave(at::diff(offsets.values.to(at::kLong)));
 }

@@ -17,9 +17,9 @@ struct ModelSetup {
   int64_t src_rows = 0;         ///< rows of the source embedding; may be rounded up
   int64_t tgt_rows = 0;         ///< rows of the target embedding and of the output projection
   int64_t num_tgt_classes = 0;  ///< real target vocabulary, at most tgt_rows; the rest has p = 0
-  /// Of the tokenizers. A model that embeds needs `pad` (the row that starts at zero), one that
-  /// runs the target's `bos`, and one of two sources the source's `eos`, which is their boundary.
-  /// Where nothing is computed (names, sizes, cost) none is needed.
+  /// The tokenizers' special ids. A model that embeds needs `pad` (the row that starts at zero),
+  /// one that runs the target's `bos`, and one of two sources the source's `eos`, which is their
+  /// boundary. Where nothing is computed (names, sizes, cost) none is needed.
   text::SpecialIds src_specials = {}, tgt_specials = {};
   uint64_t seed = 1;             ///< of the first weights
   bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once

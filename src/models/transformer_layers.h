@@ -133,7 +133,7 @@ std::vector<Layer> make_layers(torch::nn::Module& owner, const nn::Init& init,
   return layers;
 }
 
-/// Of layer number `layer` of a part.
+/// The first site of layer number `layer` of a part.
 inline uint64_t layer_site(uint64_t part, size_t layer) {
   return part + layer * uint64_t{LayerDropout::kPlaces};
 }

@@ -25,7 +25,8 @@ struct AttentionOptions {
   /// Heads of keys and values, each shared by num_heads / num_kv_heads queries (multi-query and
   /// grouped-query attention, arXiv:1911.02150 and arXiv:2305.13245); 0 = num_heads.
   int64_t num_kv_heads = 0;
-  /// Of nn/relative_keys.h (self-attention only); 0 = keys have no vectors of distances.
+  /// The largest distance in nn/relative_keys.h (self-attention only); 0 = keys have no vectors of
+  /// distances.
   int64_t max_distance = 0;
   bool causal = false;  ///< of these vectors: none for keys behind a query
 

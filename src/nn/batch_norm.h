@@ -36,8 +36,8 @@ struct BatchMoments {
 /// like x. `weight` (gamma) and `bias` (beta) are [C] vectors, so weight decay leaves them alone.
 /// In training mode mean and biased variance are the batch's, taken in fp32 at least, and the
 /// running ones (the variance unbiased) move towards them; in evaluation mode they are the running
-/// ones. With `hand_moments_to` somebody else moves them: an update that is thrown away must not,
-/// and one of several processes shall move them alike on all (`parallel/running_statistics`).
+/// ones. With `hand_moments_to` the caller moves them: an update that is thrown away must not, and
+/// one of several processes has to move them alike on all (`parallel/running_statistics`).
 ///
 /// By default the batch is what this process passed to this call: its micro-batch. That is part of
 /// what is minimised: another micro-batch size is another problem, more processes are not (Goyal et

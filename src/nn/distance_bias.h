@@ -10,9 +10,9 @@
 #include "kernels/kernels.h"
 #include "nn/init.h"
 
-/// What the distance between a query and a key adds to their score, in the place of positions that
-/// are added to embeddings. Self-attention alone has such a bias; attention over an encoder's rows
-/// has none.
+/// What the distance between a query and a key adds to their score, instead of positions that are
+/// added to embeddings. Self-attention alone has such a bias; attention over an encoder's rows has
+/// none.
 namespace stretto::nn {
 
 /// Slopes of ALiBi (Press et al. 2021, arXiv:2108.12409, section 3): of n heads, a power of two,
@@ -38,17 +38,17 @@ struct DistanceBiasOptions {
 
 /// The bias of one stack, which all its layers share.
 ///
-/// "alibi": -slope |i - j|, nothing to learn; of a causal stack this is the paper's, of an encoder
+/// "alibi": -slope |i - j|, nothing to learn; in a causal stack this is the paper's, in an encoder
 /// the same to both sides. "t5": a learned number for each bucket and head, `weight` [32, H],
-/// normal with deviation D^-0.5 of width D, as T5 begins. T5 leaves 1 / sqrt(d) of the scores out
-/// and folds it into the first weights of queries; here scores keep it, and the bias is added
-/// behind it.
+/// normal with deviation D^-0.5 of width D, as T5 begins. T5 leaves the factor 1 / sqrt(d) of the
+/// scores out and folds it into the first weights of queries; here scores keep it, and the bias is
+/// added after it.
 class DistanceBiasImpl : public torch::nn::Module {
  public:
   DistanceBiasImpl(const Init& init, const DistanceBiasOptions& options, int64_t d_model);
 
-  /// Of sequences of up to `longest` tokens, on the device of `like`: one table [H, distances] for
-  /// kernels::self_attention and decode_self_attention.
+  /// The bias for sequences of up to `longest` tokens, on the device of `like`: one table [H,
+  /// distances] for kernels::self_attention and decode_self_attention.
   kernels::DistanceBias forward(int64_t longest, const at::Tensor& like) const;
 
   at::Tensor weight;  ///< of T5, else undefined

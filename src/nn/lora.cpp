@@ -31,7 +31,7 @@ at::Tensor parts_of(const MergedMap& map, double scale, at::Device device) {
   return at::tensor(numbers, at::kFloat).view({count, 2}).to(device);
 }
 
-/// Of a linear map or a convolution; null where it has none, and of other modules.
+/// The LoRA of a linear map or a convolution; null where it has none, and for other modules.
 const Lora* lora_of_map(const torch::nn::Module& module) {
   if (const auto* linear = module.as<LinearImpl>()) return linear->lora.get();
   if (const auto* map = module.as<TimeConvolutionImpl>()) return map->lora.get();
@@ -65,7 +65,7 @@ Lora::Lora(torch::nn::Module& owner, const Init& init, std::shared_ptr<const Lor
   const InitRule zeros{.distribution = Distribution::kConstant, .number = 0};
   a = owner.register_parameter("lora_a",
                                init.matrix("lora_a", count * options_->rank, map.in, uniform));
-  // Without rules, since another start would change what the model computes.
+  // Without rules of initialisation, since another start would change what the model computes.
   b = owner.register_parameter("lora_b",
                                init.with_rules({}).matrix("lora_b", out, options_->rank, zeros));
   parts = owner.register_buffer("lora_parts", parts_of(map, options_->scale(), init.device()));

@@ -45,7 +45,7 @@ class TimeConvolutionImpl : public torch::nn::Module {
   /// a kernels::PackedWeightsScope they are made once for all.
   TimeConvolutionWeights effective() const;
 
-  /// Of a convolution with one tap: x [N, C] -> [N, O].
+  /// A convolution with one tap: x [N, C] -> [N, O].
   at::Tensor forward(const at::Tensor& x) const { return forward(x, effective()); }
   at::Tensor forward(const at::Tensor& x, const TimeConvolutionWeights& weights) const;
 

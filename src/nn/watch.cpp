@@ -34,7 +34,7 @@ at::Tensor told(const at::Tensor& values) {
 thread_local const std::shared_ptr<WatchScope::State>* watching = nullptr;
 
 void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of) {
-  // The recorded graph may outlive the scope; then its hooks find nobody.
+  // The recorded graph may outlive the scope; then its hooks find no watcher.
   const std::weak_ptr<WatchScope::State> weak = *watching;
   of.register_hook([weak, name, parameter](const at::Tensor& gradient) {
     if (const auto alive = weak.lock(); alive && gradient.defined()) {
@@ -43,7 +43,7 @@ void tell_gradient(const std::string& name, bool parameter, const at::Tensor& of
   });
 }
 
-// Out of line, so that what nobody watches stays a test of a pointer.
+// Out of line, so that without a watcher it stays a test of a pointer.
 void tell(const torch::nn::Module& module, const at::Tensor& output) {
   const auto& state = *watching;
   const std::string path = state->path_of(module);

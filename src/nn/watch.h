@@ -39,7 +39,7 @@ class WatchScope {
   std::shared_ptr<State> state_;  ///< hooks of recorded tensors see by it that the scope has ended
 };
 
-/// A module's output on its way out; may be undefined. Costs one load of a pointer while nobody
+/// A module's output on its way out; may be undefined. Costs one load of a pointer while nothing
 /// watches.
 at::Tensor watch(const torch::nn::Module& module, at::Tensor output);
 

@@ -19,8 +19,8 @@ struct Named {
   torch::Tensor tensor;
 };
 
-// Of those that train, or of the frozen ones. Matrices first, then vectors; inside each group the
-// order of registration.
+// The parameters that train, or the frozen ones. Matrices first, then vectors; inside each group in
+// the order of registration.
 std::vector<Named> distinct_parameters(const torch::nn::Module& model, bool frozen = false) {
   std::vector<Named> found;
   std::unordered_set<const void*> seen;

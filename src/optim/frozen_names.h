@@ -14,8 +14,8 @@
 /// train, by their names. No libtorch, as optim/group_options.h.
 namespace stretto::optim {
 
-/// Whether one of the patterns names the tensor. What is tied is one tensor: it is frozen as a
-/// whole by any of its names.
+/// Whether one of the patterns names the tensor. Tied tensors are one tensor: any of its names
+/// freezes it as a whole.
 inline bool is_frozen(std::span<const std::string> patterns, const TensorName& tensor) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return matches_any_name(pattern, tensor); });
@@ -98,7 +98,7 @@ inline std::vector<PlanProblem> plan_problems(const TrainingPlan& plan,
   };
   for (const std::string& pattern : plan.freeze) look("train.freeze", pattern);
   for (const LateStart& start : plan.unfreeze) look("train.unfreeze", start.pattern);
-  // Of patterns that reach no linear map, or no part, their own key tells.
+  // Patterns that match no linear layer or no part are reported at their own key.
   const auto is_added = [&](const TensorName& tensor) { return plan.is_added(tensor); };
   if (!plan.adding.empty() && std::none_of(tensors.begin(), tensors.end(), is_added)) {
     return problems;

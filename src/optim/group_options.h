@@ -75,13 +75,13 @@ struct TensorName {
   std::vector<std::string> also = {};
 };
 
-/// Something that a tied parameter is beside the name that it is saved by.
+/// Another name of a tied parameter, beside the one that it is saved by.
 struct TiedName {
   std::string name;       ///< "decoder.embedding.weight"
   std::string parameter;  ///< "embedding.weight"
 };
 
-/// Writes what tied tensors are into TensorName::also.
+/// Writes the other names of tied tensors into TensorName::also.
 inline void add_tied_names(std::span<const TiedName> tied, std::vector<TensorName>& tensors) {
   for (TensorName& tensor : tensors) {
     for (const TiedName& other : tied) {
@@ -119,7 +119,7 @@ inline std::string names_near(const std::string& pattern, std::span<const Tensor
   return join(shown, ", ");
 }
 
-/// Tells of a pattern that matches none of these tensors; nothing when it matches one.
+/// Reports a pattern that matches none of these tensors; nothing when it matches one.
 inline std::optional<GroupProblem> matches_nothing(const std::string& pattern,
                                                    std::span<const TensorName> tensors) {
   for (const TensorName& tensor : tensors) {
@@ -129,7 +129,7 @@ inline std::optional<GroupProblem> matches_nothing(const std::string& pattern,
                       "names near it: " + names_near(pattern, tensors)};
 }
 
-/// The same with what else tied tensors are.
+/// The same with the other names of tied tensors.
 inline std::optional<GroupProblem> matches_no_name(const std::string& pattern,
                                                    std::span<const TensorName> tensors) {
   std::vector<TensorName> all;
@@ -144,8 +144,8 @@ inline std::optional<GroupProblem> matches_no_name(const std::string& pattern,
 struct GroupSettings {
   double lr_scale = 1;
   double weight_decay = 0;
-  /// Of optim.no_decay, and not given a decay by a group: layer-wise optimizers leave its rate
-  /// alone. A decay of 0 by itself exempts nothing.
+  /// The tensor matches optim.no_decay, and no group gives it a decay: layer-wise optimizers leave
+  /// its rate alone. A decay of 0 by itself exempts nothing.
   bool exempt = false;
   /// Updates that pass before the tensor is stepped (train.unfreeze).
   int64_t begins = 0;
@@ -181,11 +181,11 @@ inline std::vector<double> layer_scales(const OptimOptions& options,
 /// The settings of each tensor, by `optim.weight_decay`, `optim.no_decay` and `groups`, of which
 /// the first that matches counts. `optim.layer_decay` multiplies the rate of all.
 ///
-/// The weight_decay of a group stands above optim.weight_decay, but it reaches the tensors of
-/// optim.no_decay only when its pattern matches nothing else: "encoder.* weight_decay=0.1" means
-/// the encoder's matrices, "*norm* weight_decay=0.1" does say that norms shall decay, and then
-/// layer-wise optimizers scale their rate too. "encoder.* weight_decay=0" only spares the matrices
-/// the decay: their rate is scaled as before.
+/// The weight_decay of a group takes precedence over optim.weight_decay, but it reaches the tensors
+/// of optim.no_decay only when its pattern matches nothing else: "encoder.* weight_decay=0.1" means
+/// the encoder's matrices, "*norm* weight_decay=0.1" does say that norms are to decay, and then
+/// layer-wise optimizers scale their rate too. "encoder.* weight_decay=0" only takes the decay from
+/// the matrices: their rate is scaled as before.
 inline std::vector<GroupSettings> settings_of(const OptimOptions& options,
                                               std::span<const ParameterGroup> groups,
                                               std::span<const TensorName> tensors) {

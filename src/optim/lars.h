@@ -15,8 +15,8 @@ namespace stretto::optim {
 ///            clip    r = min(1, max(eta |p| / (lr (|h| + 1e-7)), 1e-7))
 ///            scale   r = max(eta |p| / (|h| + 1e-7), 1e-7)
 ///
-/// r is 1 where |p| or |g| is 0, or else a tensor that begins at zero would never move, and for the
-/// no-decay group.
+/// r is 1 for the no-decay group, and where |p| or |g| is 0: otherwise a tensor that begins at zero
+/// would never move.
 class Lars : public Optimizer {
  public:
   Lars(const OptimOptions& options, const Arena& arena, Slice slice);
@@ -24,7 +24,7 @@ class Lars : public Optimizer {
   std::vector<StateTensor> state() override { return velocity_.state(); }
 
  private:
-  /// Of one tensor: |p|, |g|, and |h| of larc.
+  /// The norms of one tensor: |p|, |g|, and |h| of larc.
   struct Norms {
     double weight = 0, gradient = 0, decayed = 0;
   };

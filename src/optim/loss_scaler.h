@@ -31,7 +31,7 @@ class LossScaler {
   virtual bool wants_max_abs() const { return false; }
   /// After every attempt, skipped or not. Throws Error(kNumeric) when a gradient overflows at the
   /// smallest scale; it names train.loss_scale.min if that set it. What else may help is the
-  /// trainer's to say, who knows the run.
+  /// trainer's to say, which knows the run.
   virtual void update(const ScaledStep& step) = 0;
   /// Everything that a resumed run needs, by name.
   virtual std::map<std::string, double> state() const = 0;

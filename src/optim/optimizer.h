@@ -29,7 +29,7 @@ inline Slice part_in(const Arena::Slot& slot, Slice slice) {
 /// Adds numbers over the processes that step slices of one arena; empty = there is one process.
 using SumOverRanks = std::function<void(std::span<double>)>;
 
-/// What one update is told.
+/// The inputs of one update.
 struct UpdateStep {
   double lr = 0;
   double grad_scale =

@@ -27,8 +27,9 @@ std::unique_ptr<Optimizer> make(const OptimOptions& options, const Arena& arena,
   return std::make_unique<T>(options, arena, slice);
 }
 
-/// Of a process that steps nothing, as all but rank 0 of a parameter server: what is not cut has
-/// the same size on every process, so that it can be handed around.
+/// The optimizer of a process that updates nothing, as every rank of a parameter server but rank 0:
+/// its state is not sharded, and has the same size on every process, so that it can be handed
+/// around.
 class Idle : public Optimizer {
  public:
   explicit Idle(std::unique_ptr<Optimizer> whole) : whole_(std::move(whole)) {}

@@ -12,8 +12,9 @@ struct AverageRule {
   double decay = 0;     ///< in [0, 1): train.ema_decay
   bool warm_up = true;  ///< train.ema_warmup: smaller decays in the first updates
 
-  /// Of update t, counted from 1: decay, with a warm-up min(decay, (1 + t) / (10 + t)). Without one
-  /// the first weights, which are random, would stay in the average for 1 / (1 - decay) updates.
+  /// The decay of update t, counted from 1: decay, with a warm-up min(decay, (1 + t) / (10 + t)).
+  /// Without one the first weights, which are random, would stay in the average for 1 / (1 - decay)
+  /// updates.
   double decay_at(int64_t number) const;
 };
 
@@ -22,8 +23,8 @@ struct AverageRule {
 ///
 ///     a = w before the first update,   then   a = a + (1 - decay_at(t)) (w - a)
 ///
-/// fp32, of the slice that a process steps, and with the same bits for any number of slices and
-/// threads. It is no weight of training: nothing that trains reads it.
+/// fp32, for the slice that a process updates, and with the same bits for any number of slices and
+/// threads. Training does not read it.
 class WeightAverage {
  public:
   WeightAverage(AverageRule rule, const Arena& arena, Slice slice);
@@ -46,7 +47,7 @@ class WeightAverage {
 /// Name of the average among the tensors of state; runs/checkpoint_tensors.h knows it too.
 inline constexpr const char* kWeightAverage = "ema";
 
-/// Keeps a copy of the arena's weights, and puts them back when it goes, to the bit.
+/// Keeps a copy of the arena's weights, and restores them to the bit when it is destroyed.
 class KeptWeights {
  public:
   explicit KeptWeights(Arena& arena);

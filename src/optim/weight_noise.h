@@ -10,8 +10,8 @@
 
 namespace stretto::optim {
 
-/// The weights of an update with noise on them, until this goes: then the arena has its own weights
-/// again, to the bit, because they were kept. A default one does nothing.
+/// The weights of an update with noise added, as long as this object lives. Then the arena has its
+/// own weights again, to the bit, because they were kept. A default one does nothing.
 class NoisyWeights {
  public:
   NoisyWeights() = default;
@@ -44,7 +44,7 @@ class WeightNoise {
   /// Throws Error(kUsage) for a pattern that matches no parameter.
   WeightNoise(const OptimOptions& options, Arena& arena);
 
-  /// Of the tensors that train after so many completed updates.
+  /// Adds noise to the tensors that train after so many completed updates.
   /// @param key  of the step: mixed from seed and step
   /// @return restores the weights; before that nothing else may write to them, nor may there be a
   ///         second one

@@ -23,14 +23,13 @@ Strategy strategy_named(const std::string& name);
 
 /// Sends buckets of the gradients, one after the other, and puts the sums back in their place.
 ///
-/// A bucket of one range that is not compressed goes as it lies in the arena. Others are gathered
-/// in a staging buffer first. Compressed gradients are divided by the number of processes before
-/// they are rounded, so that their sum is a mean and cannot leave the range of the half type when
-/// the gradients do not, and are multiplied back after it.
+/// A bucket of one range that is not compressed is sent from where it lies in the arena. Others are
+/// gathered in a staging buffer first. Compressed gradients are divided by the number of processes
+/// before they are rounded, so that their sum is a mean and cannot leave the range of the half type
+/// when the gradients do not, and are multiplied back after it.
 ///
 /// On a GPU the staging runs on a stream of its own, which waits for the gradients of the bucket;
-/// the collective waits for that stream alone, so that it goes on beside what backward still
-/// computes.
+/// the collective waits for that stream alone, so that it runs beside what backward still computes.
 class BucketSender {
  public:
   struct Setup {
@@ -47,7 +46,7 @@ class BucketSender {
 
   /// A mark behind the work that computes gradients on the caller's stream; null on the CPU.
   std::shared_ptr<c10::Event> mark() const;
-  /// Of this process's gradients in the bucket, before they are sent.
+  /// The sum over this process's gradients in the bucket, before they are sent.
   double sum_of_squares(const Bucket& bucket, const std::shared_ptr<c10::Event>& ready) const;
   /// Returns when the sums stand in the arena, where they are kept. Afterwards what is not kept is
   /// unspecified.

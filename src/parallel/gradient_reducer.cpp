@@ -57,7 +57,7 @@ std::vector<size_t> reverse_order(size_t count) {
   return order;
 }
 
-// When a bucket was under way.
+// When a bucket was on its way.
 struct Sending {
   Clock::time_point begin, end;
 };
@@ -186,7 +186,7 @@ void GradientReducer::Impl::plan(const std::vector<size_t>& order) {
   }
 }
 
-// Of a bucket.
+// The most elements that a bucket has.
 int64_t GradientReducer::Impl::most_elements() const {
   const auto element = static_cast<int64_t>(arena_.grads().element_size());
   const int64_t bytes = distributed::bucket_bytes_of(options_, group_.on_device());
@@ -276,7 +276,8 @@ void GradientReducer::Impl::measure(size_t bucket, const std::shared_ptr<c10::Ev
   }
 }
 
-// What finish() and abandon() share. From here on the training thread stands, whoever sends.
+// What finish() and abandon() share. From here on the training thread waits, whichever thread
+// sends.
 void GradientReducer::Impl::complete() {
   const auto start = Clock::now();
   stand_for([&] { complete_now(); });
@@ -345,7 +346,7 @@ void GradientReducer::Impl::publish() {
   });
 }
 
-// Every rank meets this in the same update, after its collectives, so that none is left waiting.
+// Every rank comes here in the same update, after its collectives, so that none is left waiting.
 void GradientReducer::Impl::refuse_late_gradients() {
   const auto slot = watch_ ? watch_->late() : std::nullopt;
   if (!slot) return;

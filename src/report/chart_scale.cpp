@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMostXTicks = 6, kMostYTicks = 6, kMostLogTicks = 9;
 
-/// A diverged run has losses of 1e300; nobody reads them off a curve, and their ratios overflow.
+/// A diverged run has losses of 1e300; no one reads them off a curve, and their ratios overflow.
 bool is_drawable(double value, bool logarithmic) {
   const double size = std::abs(value);
   if (logarithmic && !(value > 0)) return false;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-/// How a task's own numbers and samples are told and drawn. A family of tasks brings the table;
+/// How a task's own numbers and samples are printed and drawn. A family of tasks brings the table;
 /// this room knows the loss, the rate and the gradient, and gives whatever has no row a default.
 namespace stretto::report {
 

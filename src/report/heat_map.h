@@ -13,7 +13,7 @@ inline constexpr size_t kMostDrawnPieces = 48;  ///< each way
 /// of the input, darker where the model looked. The first kMostDrawnPieces each way are drawn;
 /// attention may be given of these alone. "" when the sample has no attention or its rows do not
 /// fit the pieces.
-/// @param label  what is told of the picture to those who do not see it
+/// @param label  the description of the picture for readers who cannot see it
 std::string render_attention(const TextPairSample& sample, const std::string& label);
 
 }  // namespace stretto::report

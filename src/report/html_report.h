@@ -14,9 +14,9 @@ namespace stretto::report {
 
 /// The most that a page shows, in code points, rows and samples.
 inline constexpr size_t kMaxText = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
-/// Of one MarkedTextSample: stretches of its text, and references.
+/// The most stretches and references that one MarkedTextSample shows.
 inline constexpr size_t kMaxStretches = 64, kMaxReferences = 16;
-/// Of a MatrixSample, each way.
+/// The most rows and columns of a MatrixSample.
 inline constexpr size_t kMaxMatrix = 40;
 
 /// All that report.html shows.

@@ -20,7 +20,7 @@ bool is_sound(const std::string& mime) {
   return mime == "audio/wav";
 }
 
-/// Of a file whose kind is known: how its bytes begin. SVG is none of the kinds: it is a document.
+/// How the bytes of a file of a known kind begin. SVG is not one of these kinds: it is a document.
 bool begins_as(const std::string& mime, std::string_view bytes) {
   if (is_sound(mime)) {
     return bytes.size() >= 12 && bytes.starts_with("RIFF") && bytes.substr(8, 4) == "WAVE";

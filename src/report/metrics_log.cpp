@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;  // a line's numbers have an order
 
-// Of some hundred bytes for each event: ten million events.
+// Room for ten million events of some hundred bytes each.
 constexpr size_t kMaxLogBytes = size_t{4} << 30;
 
 /// Builds one JSON object with the keys in the order of the calls.
@@ -166,7 +166,7 @@ void read_task_numbers(const Json& object, MetricsEvent& event) {
   }
 }
 
-/// An event is flat, so depth is bounded before the parser builds anything.
+/// An event is flat, so the depth is checked before the parser builds anything.
 Json parse_flat(std::string_view line) {
   const auto only_flat = [](int depth, Json::parse_event_t event, Json&) {
     const bool opens =

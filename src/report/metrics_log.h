@@ -32,22 +32,22 @@ struct MetricsEvent {
   /// `seconds` is the time that the whole run has trained so far, all its sessions together.
   std::optional<double> loss, lr, grad_norm, loss_scale, seconds;
   /// The task's own: what it measures beside the loss, and stands behind it; what an update counted
-  /// and how fast, behind `grad_norm`; what validation alone scores, behind `seconds`. Of a line
+  /// and how fast, behind `grad_norm`; what validation alone scores, behind `seconds`. In a line
   /// that was read, whole numbers behind the loss are `counts`.
   NamedNumbers measures, counts, scores;
-  /// Of this process: resident memory of the host, and on a GPU what tensors held there.
+  /// Peaks of this process: resident memory of the host, and on a GPU what tensors held there.
   std::optional<int64_t> peak_memory_bytes, peak_device_memory_bytes;
   std::optional<bool> skipped;
   std::optional<std::string> batch_hash, weights_hash, reason;
   /// `noise_scale` is in what the loss is divided by. `comm_seconds` is how long this update's
   /// gradients and parameters were on their way between processes, `comm_wait_seconds` the part of
-  /// it that training stood for, so never more; the difference was hidden behind backward.
+  /// it that training waited for, so never more; the difference was hidden behind backward.
   std::optional<double> noise_scale, comm_seconds, comm_wait_seconds;
   std::optional<double> data_wait_seconds;  ///< for which this process waited for the micro-batches
   std::optional<int64_t> processes;
   std::optional<std::string>
       note;  ///< what happened: a spike, a rollback, a micro-batch cut in two
-  /// True of a "train" event that is there for its note alone, or since the update was skipped,
+  /// True for a "train" event that is there for its note alone, or since the update was skipped,
   /// between those of report.every. No curve has a point for it but that of the loss scale.
   std::optional<bool> unscheduled;
 
@@ -78,9 +78,9 @@ class MetricsLog {
   /// Opens for appending. After a resume, first cuts the file back to what the checkpoint knows:
   /// later events go, so do an `end` event and a torn last line.
   ///
-  /// Damage is warned of and never stops a run. A line that is no event is left out and named; the
-  /// file as it was is kept beside it as bad-metrics.jsonl, bad-metrics-2.jsonl and so on. What is
-  /// left is compared with the checkpoint's mark. Throws Error(kIo).
+  /// Damage causes a warning and never stops a run. A line that is no event is left out and named;
+  /// the file as it was is kept beside it as bad-metrics.jsonl, bad-metrics-2.jsonl and so on. What
+  /// is left is compared with the checkpoint's mark. Throws Error(kIo).
   MetricsLog(const std::filesystem::path& path, const std::optional<ResumePoint>& resume);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;
@@ -90,7 +90,7 @@ class MetricsLog {
   /// the line cannot be written whole; the part that was is taken back.
   void write(const MetricsEvent& event);
 
-  /// Of what the constructor kept and of what was written since.
+  /// The mark of what the constructor kept and of what was written since.
   MetricsMark mark() const { return {bytes_, hash_.digest()}; }
 
  private:

@@ -32,7 +32,8 @@ std::string percent(double share) {
 
 constexpr const char* kInks[] = {"ink1", "ink2", "ink3"};
 
-// What people ask for: the best of validations, before the first the last of training.
+// What people ask for: the best of the validations; before the first of them, the last value of
+// training.
 std::string number_summary(const NumberStyle& style, const Curves& curves) {
   const NumberCurves& points = curves.of(style);
   const bool has_valid = style.of_validation || curves.has_validations();
@@ -148,7 +149,7 @@ Chart noise_chart(const Curves& curves, const std::string& unit) {
           .series = {scale, {"batch", "ink2", LineStyle::kRawAndSmooth, curves.batch}}};
 }
 
-/// Under all charts: in its card it would leave the one beside it with an empty space.
+/// Below all charts: in its card it would leave an empty space in the one beside it.
 std::string noise_note(const std::string& unit) {
   return "<p class=\"note\">Noise scale, shaded: half to twice the gradient noise scale. A batch "
          "below the band wastes little, and a larger one would save updates. Above it, more " +
@@ -168,7 +169,7 @@ Chart loss_scale_chart(const Curves& curves) {
           .series = {{"loss scale", "ink1", LineStyle::kSteps, curves.loss_scale}}};
 }
 
-/// Of the whole run: long updates count by their length.
+/// The share over the whole run: long updates count by their length.
 std::string hidden_text(const Curves& curves) {
   const double hidden = 1 - sum(curves.comm_wait) / sum(curves.comm);
   return std::isfinite(hidden) && !curves.comm_wait.empty() ? percent(hidden) + " hidden" : "";

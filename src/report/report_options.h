@@ -19,7 +19,7 @@ struct ReportOptions {
   ///
   /// Without report.every it is the least that leaves some 200 events to the run (200 to 399; all
   /// of its updates if they are fewer), and at most 100.
-  /// @param updates  of the whole run; 0 = nobody knows
+  /// @param updates  of the whole run; 0 = not known
   int64_t interval(int64_t updates) const {
     constexpr int64_t kEvents = 200, kRarest = 100;
     if (every > 0) return every;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-/// The screen behind stderr, for those who draw a live line on it.
+/// The terminal at stderr, for code that draws a live line on it.
 namespace stretto::report {
 
 /// Begins a line anew: to the left margin, the rest erased.

@@ -15,7 +15,7 @@ namespace stretto::runs {
 /// train in the folder meanwhile.
 ///
 /// Throws Error(kUsage) for an empty list, Error(kBadData) when tensors do not match or one of the
-/// checkpoints is damaged: somebody wanted these and no others.
+/// checkpoints is damaged: these were asked for, and no others.
 /// @return the folder written
 std::filesystem::path average_checkpoints(const std::filesystem::path& run_directory,
                                           const std::vector<std::filesystem::path>& checkpoints,

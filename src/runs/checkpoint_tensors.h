@@ -16,7 +16,7 @@
 ///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor
 ///                              <state>               any other tensor of state, as one row
 ///
-/// Of a run that averages its weights (train.ema_decay) whoever reads a model wants the average,
+/// Whoever reads a model of a run that averages its weights (train.ema_decay) wants the average,
 /// but training goes on from its own weights. So the tensor optim::kWeightAverage and the weights
 /// change places: the average is in model.safetensors, and
 ///

@@ -44,19 +44,18 @@ struct SaveStats {
 ///
 /// save() copies everything into buffers of the host and returns; a thread writes the files, and
 /// only when they are durable does it publish them and prune older ones, so that a kill at any
-/// moment leaves the new checkpoint or the one before. At most one save is on its way: the next one
-/// waits for it first. The buffers cost as much memory as the weights and the optimizer state
+/// moment leaves the new checkpoint or the one before. At most one save is in progress: the next
+/// one waits for it first. The buffers cost as much memory as the weights and the optimizer state
 /// together and are kept; with `in_background = false` tensors on a CPU are written from where they
 /// lie, and save() returns when all is done.
 ///
-/// A failure (Error(kIo)) becomes known to save(), poll() and wait(): it is warned of and counted,
-/// the third in a row is thrown. Everything else that went wrong is thrown as it is.
-/// One thread calls all members.
+/// save(), poll() and wait() learn of a failure (Error(kIo)): they warn of it and count it, and
+/// throw the third in a row. Every other error is thrown as it is. One thread calls all members.
 class Checkpointer {
  public:
   Checkpointer(std::filesystem::path run_directory, RunIdentity identity, KeepOptions options,
                SaveOptions save = {});
-  ~Checkpointer();  ///< waits; a failure that nobody heard of is warned of
+  ~Checkpointer();  ///< waits; warns of a failure that was not reported
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
@@ -83,12 +82,13 @@ class Checkpointer {
   /// The same for an optimizer that steps the whole arena.
   void save(const optim::Arena& arena, optim::Optimizer& optimizer, const TrainState& train_state);
 
-  /// Hears of a save that has ended meanwhile; never waits. For every update: it costs nothing.
+  /// Learns of a save that has ended meanwhile; never waits. May be called in every update: it
+  /// costs nothing.
   void poll();
   /// Waits for the save on its way: before the last checkpoint is counted on.
   void wait();
 
-  /// Of the newest save whose end is known: after wait(), of the newest.
+  /// Whether the newest save whose end is known failed: after wait(), the newest of all.
   bool last_save_failed() const { return failures_in_a_row_ > 0; }
   const SaveStats& stats() const { return stats_; }
 

@@ -59,7 +59,7 @@ std::optional<Loaded> load_if_whole(const fs::path& path, std::vector<std::strin
     log::warn("checkpoint " + path.string() + " is damaged and is left out: " + error.what());
     return std::nullopt;
   }
-  require_own_run(*loaded);  // whole, and nobody's business to pass over
+  require_own_run(*loaded);  // complete, and not to be passed over
   return loaded;
 }
 
@@ -198,7 +198,7 @@ Loaded open_checkpoint(const fs::path& run_directory, const std::string& selecto
     loaded = store::CheckpointStore::load(path);
   } catch (const store::NewerFormat&) {
     throw;
-  } catch (const Error& error) {  // somebody wanted this one and no other
+  } catch (const Error& error) {  // this one was asked for, and no other
     if (error.code() != ExitCode::kBadData) throw;
     throw Error(error.code(), error.what(),
                 "the checkpoint is damaged; name another one, or none: then the best or the last "

@@ -53,8 +53,8 @@ bool is_checkpoint(const std::filesystem::path& directory);
 /// The run folder in whose `checkpoints` this one lies; empty when it lies elsewhere.
 std::filesystem::path run_of(const std::filesystem::path& checkpoint);
 
-/// A checkpoint is of the run in whose folder it lies, or somebody put it there. Throws
-/// Error(kBadData) naming both runs, and what to do, when it is not.
+/// A checkpoint is of the run in whose folder it lies, or was put there. Throws Error(kBadData)
+/// naming both runs, and what to do, when it is not.
 void require_own_run(const store::LoadedCheckpoint& checkpoint);
 
 }  // namespace stretto::runs

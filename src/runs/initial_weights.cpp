@@ -42,7 +42,7 @@ store::LoadedCheckpoint open_heads(const fs::path& directory) {
   return opened;
 }
 
-// Of a run the newest whose heads can be read: training would pass over those before it too.
+// The newest checkpoint of a run whose heads can be read: training would pass over broken ones too.
 store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
   const store::CheckpointStore store(run);
   auto steps = store.steps();
@@ -67,7 +67,7 @@ store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
                                 "checkpoint (RUN/checkpoints/step_00000100)");
 }
 
-// What is damaged is another matter: its reader says so.
+// Damage is another matter: the reader reports it.
 void require_run_or_checkpoint(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -108,7 +108,7 @@ void tell_of_adapters(int64_t added) {
             " as if there was none");
 }
 
-// Goes on behind what was taken: nobody expects these tensors in the other run.
+// Goes on behind what was taken: these tensors are not expected in the other run.
 std::string text_of_added(int64_t count) {
   if (count == 0) return "";
   return "; " + counted(count, "tensor") + " of LoRA and adapters " + (count == 1 ? "is" : "are") +
@@ -126,7 +126,7 @@ void tell_of_part(const std::string& path, const FoundWeights& found) {
             " anew: " + join(found.missing, ", "));
 }
 
-// Of a run that had another task.
+// For a run that had another task.
 void tell_of_another_head(const std::string& path, const FoundWeights& found) {
   log::info("weights of " + with_thousands(found.num_taken) + " of " +
             counted(found.num_tensors, "tensor") + " from " + path +
@@ -173,8 +173,8 @@ void require_tokenizer_of(const InitialRun& run,
 
 namespace {
 
-// What stands beside the tokenizer's files, such as labels, belongs to parts that begin anew where
-// they do not fit: whether they do the task says.
+// Other files beside the tokenizer's, such as labels, belong to parts that begin anew where they do
+// not fit; the task says whether they fit.
 std::map<std::string, std::string> files_that_count(std::map<std::string, std::string> hashes,
                                                     const TakenWeights& taken) {
   if (taken.replaceable.empty()) return hashes;

@@ -72,7 +72,7 @@ std::vector<std::string> entries_for_other_names(const NamedShapes& model,
   }
   std::vector<std::string> entries;
   for (const auto& top : tops) add_renamed(model, top, stored, entries);
-  // A renamed part may go by a tied table's other name too: who has its own comes first.
+  // A renamed part may go by a tied table's other name too: a part with its own comes first.
   if (!entries.empty()) entries.insert(entries.begin(), same.begin(), same.end());
   return entries;
 }

@@ -14,8 +14,8 @@ using NamedShapes = std::map<std::string, std::vector<int64_t>>;
 
 /// Entries of `train.init_only` for a model whose part has another name in the other run:
 /// "encoder.*" and so on for what has the same name in both, then "decoders.de.* = decoder.*". A
-/// part is such a one if all of its tensors are there under the other name, in the same
-/// shapes, and none under its own. Of several parts in the other run the first that fits is taken.
+/// part has another name if all of its tensors are there under the other name, in the same shapes,
+/// and none under its own. Where several parts of the other run fit, the first is taken.
 ///
 /// Empty if there is no such part, or if a tensor of one name has two shapes: train.init_only
 /// would be refused.

@@ -46,8 +46,8 @@ class RunData {
 };
 
 /// `stretto replay` computes an update of this step again, which needs the training files of then.
-/// Throws Error(kBadData) where they have changed. Where a change was accepted since, nobody can
-/// tell: it warns.
+/// Throws Error(kBadData) where they have changed. Where a change was accepted since, that is not
+/// known: it warns.
 void require_data_of_step(const RunFolder& folder, const std::vector<data::DataFile>& files,
                           const data::DigestSetting& setting, int64_t step);
 

@@ -140,8 +140,8 @@ void RunFolder::begin_anew(bool keep_tokenizer) {
   fsync_directory(directory_);
 }
 
-// Of an old run run.json is first: whatever config.toml then holds, its hash stands there. Of a new
-// one it is last: a folder with a run.json has all that belongs to it.
+// In an old run, run.json is written first: whatever config.toml then holds, its hash stands there.
+// In a new one it is written last: a folder with a run.json has all that belongs to it.
 void RunFolder::write_config(const std::string& resolved_toml, const std::string& config_hash) {
   store::RunRecord record = record_.value_or(store::RunRecord{.run_id = new_run_id(),
                                                               .config_hashes = {config_hash},
@@ -171,7 +171,7 @@ std::map<std::string, std::string> RunFolder::read_assets() const {
   if (!fs::is_directory(folder)) return assets;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    // What is no file is refused by name; hidden ones belong to the file system (.nfs…).
+    // What is no file is refused by name; hidden entries belong to the file system (.nfs…).
     if (!name.starts_with('.')) assets[name] = read_file(entry.path(), kMaxAssetBytes);
   }
   return assets;

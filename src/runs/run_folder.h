@@ -29,7 +29,8 @@ class RunFolder {
   /// True when an earlier process has trained here.
   bool has_run() const { return record_.has_value(); }
   const std::string& run_id() const;  ///< "" when there is no run
-  /// Of the configuration now, then of those that it went on from; empty when there is no run.
+  /// The hash of the configuration now, then of those that it went on from; empty when there is no
+  /// run.
   const std::vector<std::string>& config_hashes() const;
   /// Whether the run has a record of its data (runs/run_data.h), and what of these was accepted
   /// although it had changed.

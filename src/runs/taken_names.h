@@ -48,7 +48,7 @@ inline std::optional<optim::GroupProblem> read_taken_names(const std::string& en
   }
   taken = {own.front(), there.empty() ? "" : there.front()};
   if (taken.source.empty()) return std::nullopt;
-  // A star at the end of both stands for the same characters; of others nobody would know.
+  // A star at the end of both stands for the same characters; for others it would not be known.
   const auto shape = [](std::string_view name) {
     const size_t wild = name.find_first_of("*?");
     if (wild == std::string_view::npos) return 0;

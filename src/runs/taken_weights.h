@@ -28,8 +28,8 @@ struct TakenWeights {
   std::vector<std::string> replaceable = {};
   /// The replaceable ones begin anew even where they fit: those of the file mean something else.
   bool replaces_all = false;
-  /// LoRA and adapters that the other run has not (MadeWeights::added): nobody expects them there.
-  /// They stay as they are, unless an entry takes them under another name.
+  /// LoRA and adapters that the other run does not have (MadeWeights::added): they are not expected
+  /// there. They stay as they are, unless an entry takes them under another name.
   std::set<std::string> added = {};
 };
 

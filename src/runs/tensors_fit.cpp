@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxListedMisfits = 3;
 
-// What is said of a tensor, or of a pattern of several.
+// The message about a tensor, or about a pattern of several.
 std::string misfit_text(const std::string& name, const std::string& what) {
   return "`" + name + "` " + what;
 }

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "store/safetensors.h"
 
-/// What is said of stored tensors that are not those of a model.
+/// Messages about stored tensors that are not those of a model.
 namespace stretto::runs {
 
 /// A tensor that does not fit.
@@ -22,17 +22,17 @@ struct TensorMisfit {
 /// "[512, 64]".
 std::string shape_text(const std::vector<int64_t>& shape);
 
-/// That a tensor is missing (`found` is null) or has another shape, if either is so.
+/// Says that a tensor is missing (`found` is null) or has another shape, if either is so.
 std::optional<TensorMisfit> shape_misfit(const store::TensorView* found, const std::string& name,
                                          const std::vector<int64_t>& shape);
 
-/// That a model has no tensor of this name.
+/// Says that a model has no tensor of this name.
 TensorMisfit extra_misfit(const std::string& name);
 
 /// An Error(kBadData) of what does not fit. Tensors whose names differ only in numbers between
-/// dots, and of which the same is said, are told together: "`layers.*.weight` is missing (6
-/// tensors)". Of many entries these are the first three and how many tensors more; then all
-/// misfits, each by itself, are the details.
+/// dots, and for which the message is the same, are listed together: "`layers.*.weight` is missing
+/// (6 tensors)". Where there are many entries, it has the first three and the number of further
+/// tensors; then all misfits, each by itself, are the details.
 /// @param what  is said in front of them
 Error misfits_error(const std::string& what, const std::vector<TensorMisfit>& misfits,
                     std::string advice);

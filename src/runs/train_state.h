@@ -11,7 +11,7 @@
 namespace stretto::runs {
 
 /// Everything that a run carries from one update to the next beside tensors; state.json of a
-/// checkpoint. Randomness is no state: it is a function of (seed, counters).
+/// checkpoint. Random numbers need no state: they are a function of (seed, counters).
 struct TrainState {
   int64_t step = 0;         ///< attempts at an update so far, those that were left out too
   int64_t epoch = 0;        ///< of the next micro-batch, from 0
@@ -24,7 +24,7 @@ struct TrainState {
   double seconds = 0;     ///< of training, over all resumes
   /// Validations so far: step -> quality, where higher is better: the score or its negative.
   std::map<int64_t, double> quality;
-  /// Of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
+  /// The mark of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
   std::optional<report::MetricsMark> metrics;
   /// train.max_steps once counted attempts. A checkpoint of such a version goes by that rule until
   /// its next update, so that a run which was finished is finished.

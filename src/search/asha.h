@@ -28,8 +28,8 @@ std::vector<AshaBracket> asha_brackets(const AshaOptions& options, int64_t max_t
 /// Asynchronous successive halving (Li et al. 2020, "A System for Massively Parallel Hyperparameter
 /// Tuning") over several brackets, as Determined's adaptive ASHA has them.
 ///
-/// Of n results at a rung the best floor(n / d) go on to the next one, as soon as they are among
-/// them: nobody waits until a rung is full. A free slot promotes where it can, from the highest
+/// The best floor(n / d) of n results at a rung go on to the next one, as soon as they are among
+/// them: no trial waits until a rung is full. A free slot promotes where it can, from the highest
 /// rung down, and otherwise begins a new trial in the bracket that is furthest behind its share.
 /// Equal scores rank by their trials' numbers. A failed trial ranks last and never goes on.
 class Asha : public Scheduler {

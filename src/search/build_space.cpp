@@ -271,7 +271,7 @@ class PointReader {
     }
   }
 
-  // Of a key with several blocks the one whose conditions may hold counts.
+  // Where a key has several blocks, the one whose conditions may hold counts.
   void check_conditions(const Point& point) {
     for (size_t i = 0; i < point.size(); ++i) {
       const Parameter& parameter = space_.parameters[i];

@@ -17,7 +17,7 @@ struct SpaceUse {
   size_t used_points = 0;  ///< of `search.points`, where it goes on
 };
 
-/// Of the blocks `[[space]]`, the hyperparameters; what is wrong with them goes to `problems`: a
+/// The hyperparameters of the blocks `[[space]]`; what is wrong with them goes to `problems`: a
 /// space without points, a key twice, bounds that are missing or exchanged, conditions that name
 /// nothing, no number of points where a grid needs one. A rule is left out when one of its keys has
 /// a problem already.

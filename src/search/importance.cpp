@@ -15,7 +15,7 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// From 1; ties share their mean rank.
+// Ranks from 1; ties share their mean rank.
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -31,7 +31,7 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-// Of each trial with a report, where it stands in its bracket: 0 the best, towards 1 the worst.
+// Where each trial with a report stands in its bracket: 0 the best, towards 1 the worst.
 std::map<TrialId, double> standings(const SearchState& state) {
   std::map<int64_t, std::vector<Competitor>> brackets;
   for (const auto& trial : state.trials()) {

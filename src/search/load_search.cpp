@@ -101,7 +101,7 @@ void check_slots(const SearchOptions& options, FileCheck& check) {
   }
 }
 
-// A host without room for a trial is no use; at least one must have some.
+// A host without room for a trial is useless; at least one must have room.
 std::vector<Host> load_hosts(const SearchOptions& options, FileCheck& check) {
   if (options.hosts.empty()) return {};
   auto hosts = parse_hosts(read_file(options.hosts, kMaxSmallTextBytes), options.hosts);
@@ -118,8 +118,8 @@ std::vector<Host> load_hosts(const SearchOptions& options, FileCheck& check) {
   return hosts;
 }
 
-// The file that states a key stands at the front of the key's place. Of a key that is not given the
-// folder of the search file itself.
+// The file that states a key stands at the front of the key's place. For a key that is not given,
+// it is the folder of the search file itself.
 FolderOf folders_of_files(const fs::path& path, const config::Origins& origins) {
   return [=, &origins](const std::string& key) {
     const config::Place behind_file{.file = "", .order = origins.order_of(key)};

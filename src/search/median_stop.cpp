@@ -82,7 +82,7 @@ std::vector<Rung> MedianStop::rungs() const {
       const auto here = curve.find(until);
       if (here == curve.end()) continue;
       const bool last_look = curve.rbegin()->first == until;
-      // At the end nobody is judged any more: trials rank by their last scores.
+      // At the end no trial is judged any more: trials rank by their last scores.
       const bool is_judged = !rung.is_last && here->second;
       rung.competitors.push_back({.trial = trial,
                                   .score = is_judged ? best_until(curve, until) : here->second,

@@ -10,7 +10,7 @@ namespace stretto::search {
 /// The median stopping rule (Golovin et al. 2017, "Google Vizier: A Service for Black-Box
 /// Optimization", section 3.2.1): every `check_every` updates, a trial ends whose best score so far
 /// is worse than the median, over the other trials that have come as far, of the mean of their
-/// scores up to there. Nobody is judged before `grace_steps` updates, nor by fewer than
+/// scores up to there. No trial is judged before `grace_steps` updates, nor by fewer than
 /// `min_trials` others.
 ///
 /// A trial that has begun is trained on before another one begins.

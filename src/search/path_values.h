@@ -22,7 +22,7 @@ std::string absolute_value(const std::string& key, const std::string& value,
                            const std::filesystem::path& folder);
 
 /// The value of such a key as points have it, however it was written: one path without quotes, a
-/// list as the resolved configuration has it. Of another key unchanged.
+/// list as the resolved configuration has it. The value of any other key is unchanged.
 std::string canonical_value(const std::string& key, const std::string& value);
 
 /// The words of a point. No space between double quotes ends one: paths may have some.

@@ -13,7 +13,7 @@ namespace stretto::search {
 /// The budget of a grid that is tried as a whole: its points end it.
 inline constexpr int64_t kAllPoints = 1'000'000'000'000;
 
-/// Of a trial: 0, 1, 2, … in the order in which they were begun.
+/// The number of a trial: 0, 1, 2, … in the order in which they were begun.
 using TrialId = int64_t;
 
 /// A training that is to be run: trial `trial` until it has made `until` updates in all.
@@ -28,7 +28,7 @@ struct Job {
 struct Result {
   TrialId trial = 0;
   int64_t until = 0;
-  /// By which trials are ranked, less is better; absent when the trial failed for good, which is
+  /// What trials are ranked by, less is better; absent when the trial failed for good, which is
   /// worse than any number.
   std::optional<double> score;
 };
@@ -47,7 +47,7 @@ bool ranks_before(const Competitor& a, const Competitor& b);
 struct Rung {
   int64_t bracket = 0;
   int64_t until = 0;
-  bool is_last = false;           ///< nobody goes on from here
+  bool is_last = false;           ///< no trial goes on from here
   size_t quota = 0;               ///< how many may go on, of those that there are
   std::optional<double> cut_off;  ///< the score that a competitor must be better than, or equal
   std::string rule;               ///< what the cut-off is, in words

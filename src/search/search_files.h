@@ -11,12 +11,13 @@ namespace stretto::search {
 /// The table of a search: one JSON object for each trial, in the order of their numbers.
 ///
 /// `trial`, `state`, `point` (numbers as numbers), `bracket`, `updates`, `value`, `reports` (pairs
-/// of updates and value), `failures`, `run`; of a trial that failed `error` and `log`; `seconds`,
-/// which alone is no function of file and seed. Updates are those that it made (Trial::updates()).
+/// of updates and value), `failures`, `run`; for a trial that failed `error` and `log`; `seconds`,
+/// the only one that is no function of file and seed. Updates are those that it made
+/// (Trial::updates()).
 nlohmann::ordered_json trial_json(const SearchState& state, const Trial& trial);
 /// The lines of `trials.jsonl`.
 std::string trials_jsonl(const SearchState& state);
-/// What `stretto search --json` prints: the search, its best trial and all trials. Of a grid,
+/// What `stretto search --json` prints: the search, its best trial and all trials. For a grid,
 /// `grid` has `points` (null = more than SearchPlan::kMostCounted), `looked_at`, and `refused`: how
 /// many of those that were looked at break a rule, with `first_refused` and `why` of the first.
 nlohmann::ordered_json search_json(const SearchState& state);

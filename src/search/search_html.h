@@ -9,7 +9,7 @@
 
 namespace stretto::search {
 
-/// Of each trial the metric at its validations; x is the step.
+/// The metric of each trial at its validations; x is the step.
 using TrialCurves = std::map<TrialId, std::vector<report::Point>>;
 
 /// All that search.html shows.

@@ -110,7 +110,7 @@ std::optional<double> SearchPlan::score_of(std::optional<double> value) const {
 }
 
 std::vector<config::Problem> problems_as_configuration(const fs::path& path) {
-  std::vector<config::Problem> unread;  // who loads the file tells them
+  std::vector<config::Problem> unread;  // whoever loads the file reports them
   const auto files = config::read_toml_file(path, unread);
   if (std::none_of(files.begin(), files.end(), has_search_keys)) return {};
   return {{.place = path.string(),
@@ -173,7 +173,7 @@ void complete(SearchPlan& plan) {
   }
 }
 
-// A problem of the configuration is told as the command line would, and its overrides stand here.
+// A problem of the configuration is reported as the command line would, and its overrides are here.
 experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
     return experiment::load_experiment(options.config, options.overrides, beside_run());

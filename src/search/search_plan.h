@@ -15,7 +15,7 @@ namespace stretto::search {
 /// Points whose configuration breaks a rule: no trial gets them.
 struct RefusedPoints {
   uint64_t looked_at = 0;  ///< of a grid, from its first point
-  uint64_t count = 0;      ///< of the points that were looked at, those that are refused
+  uint64_t count = 0;      ///< how many of the points that were looked at are refused
   std::string first = {};  ///< the first of these: "model.d_model=64 model.encoder.num_heads=5"
   std::string why = {};    ///< what is wrong with its configuration, in a line
 
@@ -26,8 +26,8 @@ struct RefusedPoints {
   bool operator==(const RefusedPoints&) const = default;
 };
 
-/// All that decides what a search does: made of a search file and its configuration, kept in the
-/// journal, and made of that again.
+/// All that decides what a search does: made from a search file and its configuration, kept in the
+/// journal, and read back from it.
 struct SearchPlan {
   SearchFileOptions options;
   Space space;
@@ -37,7 +37,7 @@ struct SearchPlan {
   std::string metric;  ///< "nll"
   bool higher_is_better = false;
   int64_t max_steps = 0;  ///< updates of a whole trial
-  /// Of the grid; kMostCounted + 1 stands for more. Zero for other methods.
+  /// Points of the grid; kMostCounted + 1 stands for more. Zero for other methods.
   uint64_t grid_points = 0;
   RefusedPoints refused = {};         ///< of the grid; nothing of other methods
   std::filesystem::path folder = {};  ///< of the search file; empty for what a journal has kept

@@ -228,7 +228,7 @@ bool SearchRunner::has_failed_for_good(const Job& job) const {
   return is_final(trial.exit_code) || trial.failures > state_->plan().options.search.max_restarts;
 }
 
-// A training that may be tried again is, at once: nobody else learns of the failure.
+// A training that may be tried again is, at once: nothing else learns of the failure.
 void SearchRunner::note_failure(const EndedJob& ended) {
   journal_->append(state_->fail(ended.job, ended.code, ended.why));
   const bool for_good = has_failed_for_good(ended.job);
@@ -309,7 +309,7 @@ void SearchRunner::report(const Job& job, const Report& report) {
   output_.write(*state_);
 }
 
-// What nobody goes on from takes the most room.
+// Checkpoints that no trial goes on from take the most room.
 void SearchRunner::prune(bool at_end) {
   const auto best = state_->best();
   for (const auto& trial : state_->trials()) {

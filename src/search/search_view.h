@@ -30,7 +30,7 @@ class SearchView {
   void failed(const SearchState& state, const Job& job, bool tried_again);
   /// Draws the table anew, twice a second at the most.
   void tick(const SearchState& state);
-  /// Takes the table off the screen; the end is told in plain lines.
+  /// Takes the table off the screen; the end is reported in plain lines.
   void finish();
 
  private:

@@ -37,8 +37,8 @@ struct Parameter {
   bool is_discrete() const { return kind == Kind::kCategorical || kind == Kind::kNumbers; }
   bool has_order() const { return kind != Kind::kCategorical; }
 
-  /// The value at `u` in [0, 1) of the parameter's own scale, as text. Of an interval it has five
-  /// significant digits, more where the interval is narrow.
+  /// The value at `u` in [0, 1) of the parameter's own scale, as text. A value of an interval has
+  /// five significant digits, more where the interval is narrow.
   std::string at(double u) const;
   /// Whether `value` is one of its values.
   bool contains(const std::string& value) const;
@@ -59,7 +59,7 @@ using Point = std::vector<std::optional<std::string>>;
 struct Space {
   std::vector<Parameter> parameters;
 
-  /// No more points than this has the space, those of every condition counted; kEndless = many.
+  /// An upper bound of the number of points, those of every condition counted; kEndless = many.
   uint64_t num_points() const;
   /// Whether parameter `number` is part of a point that has `point`'s values below that number.
   bool is_active(size_t number, const Point& point) const;

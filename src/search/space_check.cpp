@@ -66,7 +66,7 @@ class Probe {
     fulfil(plan_.space, number_, point);
     point[number_] = probe.value;
     const auto words = overrides_of(plan_, point);
-    // The override is the last but for those of later parameters, of which there are none.
+    // The override is the last: later parameters have none.
     const int source = config::Order::kCommandLine + static_cast<int>(words.size()) - 1;
     experiment::Experiment options, fallback;
     std::vector<config::Problem> found;
@@ -95,7 +95,7 @@ class Probe {
          kind == Parameter::Kind::kLog ? "add integer = true" : "name = \"int\" draws them");
   }
 
-  // Of several values of `name` that are wrong in the same way the first.
+  // Where several values of `name` are wrong in the same way, notes the first.
   void note(const std::string& name, const std::string& what, const std::string& hint) {
     const std::string key = space_key(number_, name);
     if (!told_.insert(key + ": " + what.substr(0, what.find(", got "))).second) return;
@@ -156,7 +156,7 @@ std::string refusal_of(const SearchPlan& plan, const Point& point) {
     return "";
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
-    // Who searches gave no command line: the point did.
+    // The override came from the search point, not from the command line; say so.
     constexpr std::string_view kCommandLine = "command line, ";
     const std::string what = error.what();
     const size_t begin = what.starts_with(kCommandLine) ? kCommandLine.size() : 0;

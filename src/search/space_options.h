@@ -74,8 +74,8 @@ using ParameterChoice =
 
 namespace detail {
 
-// Of a hyperparameter, all of it stays as it was when a search goes on, but its bounds and values:
-// those may become narrower, which search/changes.h judges.
+// A hyperparameter stays as it was when a search goes on, but for its bounds and values: those may
+// become narrower, which search/changes.h judges.
 inline constexpr config::Change kFixed = config::Change::kFixed, kFree = config::Change::kFree;
 
 template <class O>

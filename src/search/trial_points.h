@@ -13,8 +13,8 @@
 namespace stretto::search {
 
 /// The points that trials begin with: those of the plan's sampler whose configuration breaks no
-/// rule. A point of `search.points` that is passed over is told, since whoever wrote it wants to
-/// know why.
+/// rule. A point of `search.points` that is passed over is reported, since whoever wrote it wants
+/// to know why.
 class TrialPoints {
  public:
   /// @param points_place  where `search.points` stands, for messages

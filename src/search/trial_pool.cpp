@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kPatience = 300;  // for trials that save before the search leaves
 constexpr int kCannotStart = 127;
 
-// Of a trial on another host: what ssh, a shell, the watcher or a host that goes down say.
+// Whether the exit code of a trial on another host comes from ssh, a shell, the watcher or a host
+// that goes down.
 bool says_that_host_failed(int code) {
   constexpr int kNoConnection = 255;
   return code == kNoConnection || code == kHostCannotRun || is_fault_of_machine(code) ||

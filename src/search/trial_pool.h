@@ -33,8 +33,8 @@ struct TrialPoolSetup {
 /// The processes of a search: jobs that wait for a place, those that train, and the hosts that have
 /// room for them.
 ///
-/// A host that cannot run trials is told, and its jobs wait for a place again; nobody counts that
-/// as a failure of the trial. Pipes to other hosts may break: the program calls
+/// A host that cannot run trials is reported, and its jobs wait for a place again; that does not
+/// count as a failure of the trial. Pipes to other hosts may break: the program calls
 /// ignore_broken_pipes() first.
 class TrialPool {
  public:

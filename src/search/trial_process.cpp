@@ -92,7 +92,8 @@ void TrialProcess::set_remote_words(const RemoteStart& start, const std::string&
                          .variables = std::exchange(variables_, {})});
 }
 
-// Who waits longer than the process of a killed search may save waits for somebody else.
+// After this time the lock cannot be held by a trial of the killed search; some other process has
+// it.
 bool TrialProcess::may_start() const {
   const fs::path lock = run_.directory / ".lock";
   if (!FileLock::is_held(lock)) return true;
@@ -114,12 +115,12 @@ void TrialProcess::start() {
     throw_io_error("cannot make a pipe for", output, errno);
   const Descriptor input(ends[0]);
   line_.reset(ends[1]);
-  // Non-blocking is a property of either end: the program reads as others do.
+  // Each end is non-blocking or not by itself: the program reads as usual.
   ::fcntl(input.get(), F_SETFL, 0);
   process_.emplace(words_, ChildProcess::OutputFile{output, input.get()}, variables_);
 }
 
-// A full pipe has words enough in it.
+// A full pipe holds enough of them already.
 void TrialProcess::tell_that_search_lives() {
   if (!line_ || seconds_since(told_) < kTellSeconds) return;
   told_ = Clock::now();
@@ -142,7 +143,7 @@ void TrialProcess::stop() {
   if (process_ && !is_remote_) process_->send(ChildProcess::kEnd);
 }
 
-// Of this process alone: what others complained about was told.
+// The output of this process alone: what earlier ones complained about has been reported.
 std::vector<std::string> TrialProcess::output_lines() const {
   try {
     const std::string text = read_file(run_.directory / kOutput, kMostOutput);
@@ -205,7 +206,7 @@ std::vector<report::Point> validations_of(const fs::path& run_directory,
       if (value && event.step > 0) points.push_back({static_cast<double>(event.step), *value});
     }
   } catch (const Error&) {
-    // The page lacks a curve; the result itself is read elsewhere, and complains there.
+    // The page lacks a curve; the result itself is read elsewhere, and an error is reported there.
   }
   return points;
 }

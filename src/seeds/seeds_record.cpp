@@ -53,7 +53,7 @@ std::optional<ValidationScores> validation_of(const nlohmann::json& json,
   return found;
 }
 
-// Of a run that finished. Without its three keys it is no record of this program.
+// The scores of a run that finished. Without its three keys it is no record of this program.
 RunScores scores_of_run(const nlohmann::json& json, const std::string& where) {
   for (const char* key : {"best", "last", "seconds"}) {
     if (!json.contains(key)) throw_damaged(where, "a run that finished lacks its scores");

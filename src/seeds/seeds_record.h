@@ -22,10 +22,11 @@ const char* name_of(SeedState state);
 struct SeedRun {
   int64_t seed = 0;
   SeedState state = SeedState::kWaiting;
-  /// Of the resolved configuration and of `--until`: a run that finished another one may go on.
+  /// A hash of the resolved configuration and of `--until`: a run that finished another one may go
+  /// on.
   std::string fingerprint;
   std::optional<int> exit_code;  ///< of the last training
-  /// Of a run that finished: those of that moment, which metrics.jsonl must still have.
+  /// The scores of a run that finished, at that moment; metrics.jsonl must still have them.
   std::optional<RunScores> scores = {};
 };
 
@@ -48,7 +49,7 @@ nlohmann::ordered_json seeds_json(const std::vector<SeedRun>& runs,
                                   const std::vector<RunScores>& scores, const BestBy& by,
                                   const std::vector<data::AcceptedChanges>& accepted = {});
 
-/// Those of the runs that finished.
+/// The scores of the runs that finished.
 std::vector<RunScores> finished_scores(const std::vector<SeedRun>& runs,
                                        const std::vector<RunScores>& scores);
 

@@ -29,8 +29,8 @@ struct SeedsSetup {
   using Command =
       std::function<std::vector<std::string>(int64_t seed, const std::filesystem::path& run)>;
   Command command;
-  /// Of all seeds: DIR/data.json keeps their digests. A seed is not trained on other data than
-  /// those before it, unless what has changed is accepted.
+  /// The data files of all seeds: DIR/data.json keeps their digests. A seed is not trained on other
+  /// data than those before it, unless what has changed is accepted.
   std::vector<data::DataFile> data_files = {};
   data::DigestSetting digests = {};
   bool accept_data = false;

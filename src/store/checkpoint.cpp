@@ -56,7 +56,7 @@ std::vector<std::string> names_in(const fs::path& directory) {
 }
 
 // What is written beside training has a name of its own: steps are saved, and any checkpoint is
-// removed, by who trains.
+// removed, by the training process.
 bool is_of_another_writer(const std::string& name) {
   for (const std::string_view prefix : {kStagingPrefix, kReplacedPrefix}) {
     if (name.starts_with(prefix)) return !name.substr(prefix.size()).starts_with(kStepPrefix);
@@ -373,7 +373,8 @@ void CheckpointStore::require_space(uint64_t checkpoint_bytes, int64_t num_check
 
 void CheckpointStore::remove_stale() {
   refuse_link();
-  // First the names, then the look at the lock: who takes it afterwards has none of them.
+  // First the names, then the look at the lock: a process that takes it afterwards has none of
+  // them.
   auto names = names_in(directory_);
   if (FileLock::is_held(beside_)) std::erase_if(names, is_of_another_writer);
   restore_replaced(directory_, names);

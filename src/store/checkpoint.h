@@ -93,8 +93,8 @@ class CheckpointStore {
   /// holds save_beside_training(). For the owner of the run's lock only, and not while save() runs.
   void remove_stale();
 
-  /// For who saves without the run's lock, as `stretto average` does: held meanwhile, it keeps
-  /// training from tidying up the folder that is being written. Waits for another holder.
+  /// For a process that saves without the run's lock, as `stretto average` does: held meanwhile, it
+  /// keeps training from tidying up the folder that is being written. Waits for another holder.
   /// Throws Error(kIo).
   FileLock save_beside_training() const;
 

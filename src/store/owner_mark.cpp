@@ -32,7 +32,8 @@ fs::path variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The whole of a key, and of this user alone: another one could make marks as well.
+// A key counts only if it is complete and no other user can read it: another user could make marks
+// too.
 std::optional<std::string> read_key(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
@@ -58,7 +59,7 @@ std::string new_key() {
   return key;
 }
 
-// Of several processes that begin at once, the first makes the key, and the others read it.
+// When several processes begin at once, the first makes the key, and the others read it.
 void make_key(const fs::path& path) {
   make_directories(path.parent_path());
   ::chmod(path.parent_path().c_str(), 0700);

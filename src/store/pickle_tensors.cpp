@@ -41,7 +41,7 @@ std::string_view name_of(Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-/// Values refer to others by number, so that a pickle that holds itself is nothing special.
+/// Values refer to others by number, so that a pickle that contains itself needs no special case.
 struct Value {
   Kind kind = Kind::kNone;
   int64_t integer = 0;          // kInteger, kBool; elements of kStorage; which one of kTensor
@@ -134,7 +134,7 @@ class Machine {
     return tensors_[static_cast<size_t>(value.integer)];
   }
   size_t position() const { return at_; }
-  /// Of a vector that grows by doubling.
+  /// Reserves for a vector that grows by doubling.
   void hold(uint64_t num_bytes) { allowance_.take(2 * num_bytes, "what its pickle asks for"); }
   void hold(const PickledTensor& tensor) {
     hold(sizeof(tensor) + (tensor.sizes.size() + tensor.strides.size()) * sizeof(int64_t));

@@ -16,7 +16,7 @@ enum class DType { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
 int64_t size_of(DType dtype);
 std::string_view name_of(DType dtype);  ///< "F32", "I64", … as safetensors spells it
 
-/// A tensor as bytes, little-endian and contiguous; the bytes belong to somebody else.
+/// A tensor as bytes, little-endian and contiguous; the bytes are not owned.
 struct TensorView {
   std::string name;
   DType dtype = DType::kF32;

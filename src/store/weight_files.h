@@ -16,8 +16,8 @@ namespace stretto::store {
 class WeightFiles {
  public:
   /// Throws Error(kUsage) when the folder has none of them, Error(kBadData) for a damaged index (a
-  /// path in it, a tensor that its file has not, one that two files have) and as the readers of the
-  /// files do.
+  /// path in it, a tensor that its file does not have, one that two files have) and as the readers
+  /// of the files do.
   explicit WeightFiles(const std::filesystem::path& folder);
 
   const std::vector<TensorView>& tensors() const { return tensors_; }  ///< of all files
@@ -33,8 +33,9 @@ class WeightFiles {
   std::vector<TensorView> tensors_;
 };
 
-/// Of a folder that `transformers` saved, with a `config.json` that has a `model_type`: the command
-/// that makes a run of it, as advice for who gave it as a run. Empty for any other folder.
+/// For a folder that `transformers` saved, with a `config.json` that has a `model_type`: the
+/// command that makes a run of it, as advice for whoever gave it as a run. Empty for any other
+/// folder.
 std::string import_advice(const std::filesystem::path& folder);
 
 }  // namespace stretto::store

@@ -42,14 +42,14 @@ class FamilyTask : public train::Task {
   /// Training and validation data, for processes to compare: other data make other batches.
   virtual std::vector<distributed::Fact> data_facts() const = 0;
   /// Looks at how well the task knows its data. Throws Error(kBadData) when it hardly does.
-  /// @param warn  whether this process tells of what is allowed, but odd
+  /// @param warn  whether this process reports what is allowed, but odd
   virtual void require_known_data(bool warn) const = 0;
   /// Model and data in words, for the report and the log.
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
   /// What the data had that metrics.jsonl is to keep, such as samples that were left out.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Of `[data]`, micro-batches that are made ready ahead, and the bound of an update: as many
-  /// micro-batches as train.update_freq, in what optim.reference_batch counts.
+  /// What `[data]` asks for: how micro-batches are prepared ahead, and the bound of an update: as
+  /// many micro-batches as train.update_freq, in the units of optim.reference_batch.
   virtual data::Loading loading() const = 0;
   virtual int64_t update_bound() const = 0;
   /// `train.init_vocabulary = "match"`: the rows that each table takes from another run's.

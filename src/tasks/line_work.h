@@ -23,10 +23,10 @@
 /// Lines in, answers out: what `stretto infer` and `stretto embed` do for every family.
 ///
 /// Lines are read in windows, and each window is answered before the next one is read. A window
-/// ends when it is full, and where the next line has not come yet: whoever waits for an answer gets
-/// it. A window's lines are prepared, cut into batches by their cost, run through the model,
-/// checked for numbers that are not finite, and answered in their order. Each line of the input has
-/// one answer, a line that cannot be read too.
+/// ends when it is full, and when the next line has not arrived yet, so that whoever waits for an
+/// answer gets it. A window's lines are prepared, cut into batches by their cost, run through the
+/// model, checked for numbers that are not finite, and answered in their order. Each line of the
+/// input has one answer, a line that cannot be read too.
 namespace stretto::tasks {
 
 /// One line on its way through a model. A family derives its own from this, with what it makes of
@@ -47,7 +47,7 @@ class LineSource {
   /// Waits for the next line and fills its `input`. @return false at the end. The lines before an
   /// Error that this throws are answered first.
   virtual bool next(Line& line) = 0;
-  /// Whether next() would answer without waiting for somebody (data/text_input.h).
+  /// Whether next() would return without waiting (data/text_input.h).
   virtual bool ready() = 0;
   /// Whether next() would wait for somebody at a terminal.
   virtual bool waits_for_a_person() { return false; }
@@ -124,7 +124,8 @@ class LineSession {
 
   /// Before a line is read: a prompt for whoever types at a terminal and reads stderr there.
   void prompt(const std::function<bool()>& waits_for_a_person);
-  /// Warns of a line's problem or note. Of many lines the first are named, and the others counted.
+  /// Warns of a line's problem or note. Where there are many, the first are named, and the others
+  /// counted.
   void tell_of(const WorkLine& line);
   /// Cuts lines of these costs into batches, and runs these with SideBySide.
   /// @param run  of one batch: the numbers of its lines, and a function that shows the progress

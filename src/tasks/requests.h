@@ -33,8 +33,8 @@ struct InferRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
-  /// As data::open_bytes() takes them, "-" = stdin; empty = stdin. Of question answering also files
-  /// of its data.
+  /// As data::open_bytes() takes them, "-" = stdin; empty = stdin. For question answering also
+  /// files of its data.
   std::vector<std::string> files = {};
   bool json = false;
   TranslationInferFiles translation = {};

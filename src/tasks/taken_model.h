@@ -11,7 +11,8 @@
 namespace stretto::tasks {
 
 /// The model of the run that `train.init_from` names, as that run's configuration describes it:
-/// read once, here. Nobody knows it outside of a run, and where the configuration cannot be read.
+/// read once, here. It is not known for weights outside of a run, nor where the configuration
+/// cannot be read.
 class TakenModel {
  public:
   explicit TakenModel(const runs::InitialRun& run);
@@ -24,9 +25,9 @@ class TakenModel {
   void require_alike(const experiment::Experiment& own) const;
 
   /// Whether its head is another task's: tensors of the same name and shape then mean something
-  /// else, as weights of classes and of the ends of an answer do. Of tasks on encoded texts alone.
+  /// else, as weights of classes and of the ends of an answer do. Only for tasks on encoded texts.
   /// False where the other run has no head (the pooler beside such an encoder is any task's), or
-  /// where nobody knows.
+  /// where it is not known.
   bool has_another_head(const experiment::Experiment& own) const;
 
  private:

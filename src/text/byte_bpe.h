@@ -22,7 +22,8 @@ const std::array<std::string, 256>& byte_alphabet();
 std::optional<std::string> bytes_of_piece(std::string_view piece);
 
 struct ByteBpeOptions {
-  /// Of bytes without a piece; not given = they are left out, and the piece before covers them.
+  /// The id of bytes without a piece; not given = they are left out, and the piece before covers
+  /// them.
   std::optional<int64_t> unk_id;
   bool fuse_unk = false;       ///< neighbouring unknown bytes are one token
   bool ignore_merges = false;  ///< a word that is in the vocabulary is not cut

@@ -9,7 +9,7 @@
 
 namespace stretto::text {
 
-/// A text, or two, as an encoder takes it: ids with special tokens, of each the text that it
+/// A text, or two, as an encoder takes it: ids with special tokens, for each the text that it
 /// belongs to, and how many tokens were cut off.
 struct EncodedText {
   std::vector<int64_t> ids, segments;  ///< equally long
@@ -19,8 +19,8 @@ struct EncodedText {
 /// How a text that is too long is cut.
 struct TextBound {
   enum class Side : uint8_t { kEnd, kStart };
-  /// Of a pair: always the longer one, token by token (the second one of two that are equal, as
-  /// BERT's own programs cut), or this one alone.
+  /// Which text of a pair is cut: always the longer one, token by token (the second one of two that
+  /// are equal, as BERT's own programs cut), or this one alone.
   enum class Which : uint8_t { kLongest, kFirst, kSecond };
 
   int64_t max_tokens = 512;  ///< special ones included
@@ -29,11 +29,11 @@ struct TextBound {
   bool pairs = true;  ///< whether there are pairs, around which more special tokens stand
 };
 
-/// What stands around texts: the tokenizer's own template; of a tokenizer without one, its
-/// beginning- and end-of-sentence, as far as it has them: bos A eos, and bos A eos B eos.
+/// What surrounds texts: the tokenizer's own template; for a tokenizer without one, its beginning-
+/// and end-of-sentence, as far as it has them: bos A eos, and bos A eos B eos.
 SequenceTemplate template_of(const Tokenizer& tokenizer);
 
-/// Ids of texts with what stands around them. Safe to use from several threads.
+/// Ids of texts with the special tokens around them. Safe to use from several threads.
 class TextEncoder {
  public:
   /// @param tokenizer  outlives this object
@@ -41,7 +41,7 @@ class TextEncoder {
   TextEncoder(const Tokenizer& tokenizer, const TextBound& bound);
 
   EncodedText encode(std::string_view text) const;
-  /// Of a pair one text at least keeps a token. Throws Error(kBadData) where the bound cuts one
+  /// At least one text of a pair keeps a token. Throws Error(kBadData) where the bound cuts one
   /// text alone, and the other one leaves no room; std::logic_error for a bound without pairs.
   EncodedText encode(std::string_view first, std::string_view second) const;
 

@@ -40,7 +40,7 @@ class JsonValue {
   std::string place_;
 };
 
-/// An object whose fields are all known: done() refuses those that nobody asked for.
+/// An object whose fields are all known: done() refuses those that were not asked for.
 class JsonFields {
  public:
   explicit JsonFields(JsonValue object);

@@ -20,7 +20,7 @@ bool is_special(const SpecialIds& specials, int64_t id) {
 
 std::vector<int64_t> match_pieces(const Tokenizer& now, const Tokenizer& before) {
   const SpecialIds own = now.specials(), others = before.specials();
-  // Of a piece that stands in a vocabulary twice the later id is the one that is given.
+  // A piece that stands in a vocabulary twice gets the later of its ids.
   std::unordered_map<std::string, int64_t> ids;
   for (int64_t id = 0; id < before.size(); ++id) {
     if (!is_special(others, id)) ids[before.piece(id)] = id;

@@ -19,7 +19,7 @@ class PieceTrie {
   };
 
   PieceTrie() = default;
-  /// Empty strings are left out. Of equal strings the last one counts.
+  /// Empty strings are left out. Where strings are equal, the last one counts.
   explicit PieceTrie(std::vector<std::pair<std::string_view, int64_t>> pieces);
 
   Match longest(std::string_view text) const;

@@ -8,7 +8,7 @@
 
 namespace stretto::text {
 
-/// Of a model that is read.
+/// The largest model that is read.
 inline constexpr size_t kMaxSentencePieceBytes = size_t{512} << 20;
 
 /// What a model says of itself that the library does not tell.

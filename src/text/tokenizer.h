@@ -164,8 +164,8 @@ struct SentencePieceTraining {
   std::string algorithm = "bpe";
   int64_t vocab_size = 8000;
   double character_coverage = 1.0;
-  /// Of bpe; 0 = the cores that this process may use, at most 16. unigram always uses 8, because
-  /// its float sums depend on it.
+  /// Threads of a bpe training; 0 = the cores that this process may use, at most 16. unigram always
+  /// uses 8, because its float sums depend on the number.
   int64_t num_threads = 0;
 };
 std::string train_sentencepiece(const std::vector<std::string>& lines,

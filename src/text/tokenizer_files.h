@@ -35,7 +35,7 @@ std::string model_bytes(std::string_view bytes, const std::filesystem::path& pat
 /// Whether a model in one file is a tokenizer.json; else it is a SentencePiece model.
 bool is_json_model(std::string_view bytes);
 
-/// Of a SentencePiece model or a tokenizer.json.
+/// The tokenizer of a SentencePiece model or of a tokenizer.json.
 std::shared_ptr<const Tokenizer> make_model_tokenizer(const std::string& bytes,
                                                       std::string_view where);
 

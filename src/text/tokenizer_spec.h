@@ -38,7 +38,7 @@ struct TokenizerSpec {
   bool add_prefix_space = false;  ///< of BPE: text that does not begin with a space gets one
   bool use_regex = true;          ///< of BPE: text is split by GPT-2's pattern
 
-  /// Of BPE: offsets leave out the spaces of a piece. The value says whether the one space before
+  /// For BPE: offsets leave out the spaces of a piece. The value says whether the one space before
   /// the first word counts as added, and stays.
   std::optional<bool> trim_offsets = {};
 
@@ -61,8 +61,8 @@ TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view wher
 /// The same as text; parse_tokenizer_json() and the package give it back.
 std::string write_tokenizer_json(const TokenizerSpec& spec);
 
-/// BERT's `vocab.txt`: a token a line, of which `[UNK]` must be one; `[CLS]`, `[SEP]`, `[PAD]` and
-/// `[MASK]` get their meaning where they are there. The last of equal lines counts.
+/// BERT's `vocab.txt`: a token a line, one of which must be `[UNK]`; `[CLS]`, `[SEP]`, `[PAD]` and
+/// `[MASK]` get their meaning where they occur. The last of equal lines counts.
 ///
 /// @param lowercase  not given = as the vocabulary shows: no, if more than
 /// one token in a hundred has a capital letter
@@ -92,8 +92,8 @@ std::unique_ptr<const WordModel> make_word_model(const TokenizerSpec& spec, std:
 std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
                                                      std::string_view where, uint64_t fingerprint);
 
-/// Makes a spec with a vocabulary that of BERT: normaliser, decoder, and special tokens as far as
-/// they are there.
+/// Turns a spec with a vocabulary into BERT's: normaliser, decoder, and special tokens as far as
+/// the vocabulary has them.
 void make_bert(TokenizerSpec& spec, bool lowercase);
 /// That of RoBERTa, with the vocabulary and merges that are there (Liu et al. 2019).
 void make_roberta(TokenizerSpec& spec);

@@ -14,12 +14,12 @@ namespace stretto::train {
 struct FrozenParts {
   int64_t num_frozen = 0, num_trained = 0;  ///< parameters; tied ones once
   int64_t num_frozen_tensors = 0, num_trained_tensors = 0;
-  /// Tensors that were named by something else that they are, in words:
-  /// "`embedding.weight` as `encoder.embedding.weight`".
+  /// Tied tensors that were named by another of their names, in words: "`embedding.weight` as
+  /// `encoder.embedding.weight`".
   std::vector<std::string> tied;
   int64_t num_batch_norms = 0;      ///< that became maps of fixed numbers
   std::vector<std::string> adding;  ///< sections that froze what they do not train: "model.lora"
-  /// Those that train only from an update on, among those that train.
+  /// The tensors that train only from some update on, among those that train.
   std::vector<optim::Arena::Late> late;
   std::vector<int64_t> late_sizes;  ///< parameters of each
 
@@ -37,9 +37,9 @@ struct FrozenParts {
 /// A batch norm whose gain and bias are both frozen normalises by its running statistics, which
 /// stay, in training too: the part is a fixed map. Dropout in a frozen part goes on.
 ///
-/// Of a model with LoRA (nn/lora.h) only its matrices train, and what model.lora.train names; of
-/// one with adapters (nn/adapter.h) only these, and what model.adapter.train names.
-/// Tensors of `unfreeze` (train.unfreeze) are not frozen, but late: the arena is to be told.
+/// In a model with LoRA (nn/lora.h) only its matrices train, and what model.lora.train names; in
+/// one with adapters (nn/adapter.h) only these, and what model.adapter.train names. Tensors of
+/// `unfreeze` (train.unfreeze) are not frozen, but late: the caller tells the arena.
 ///
 /// Freezing again what is frozen changes nothing. Throws Error(kUsage) for an entry that cannot be
 /// read, for a pattern that matches nothing, and when nothing would be left to train at first.

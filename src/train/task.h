@@ -38,7 +38,7 @@ struct Totals {
   double loss() const;
 };
 
-/// A number by which people judge.
+/// A number that people judge a model by.
 struct Score {
   std::string name;  ///< its key in metrics.jsonl: "nll"
   double value = 0;
@@ -69,15 +69,15 @@ struct StepContext {
 /// What the training loop sees of a task. It names no model, no loss and no score.
 ///
 /// An update minimises sum_i L_i / W_i, where L_i is a loss summed over all samples of the update
-/// and W_i the sum of its weights; a loss with W_i = 0 is left out. Of one loss the division comes
-/// after the sum, so that a micro-batch need not know of the others; of several each is divided
-/// before backward.
+/// and W_i the sum of its weights; a loss with W_i = 0 is left out. With one loss the division
+/// comes after the sum, so that a micro-batch need not know of the others; with several, each is
+/// divided before backward.
 class Task {
  public:
   virtual ~Task() = default;
   virtual torch::nn::Module& model() = 0;
   virtual const data::BatchSource& train_batches() = 0;
-  /// What tied parameters of the model are beside the names that it registers them by.
+  /// The other names of tied parameters of the model, beside those that it registers them by.
   virtual std::vector<optim::TiedName> tied_names() const { return {}; }
 
   /// Patterns of tensors that a run may begin anew where the run that `train.init_from` names has
@@ -98,8 +98,8 @@ class Task {
   virtual std::vector<std::string> counters() const = 0;
 
   virtual TaskWords words() const { return {}; }
-  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}. Of two parts
-  /// the first goes in, and the second is to come out.
+  /// A sample of a batch as people read it, in parts with a name each: {"text", "…"}. Where there
+  /// are two parts, the first is the input, and the second the wanted output.
   /// @param index  in [0, batch.num_sequences())
   virtual std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                                 int64_t index) const {

@@ -44,7 +44,7 @@ struct TrainerSetup {
   RunDescription description;
   /// Opens what train.init_from names, when there is no checkpoint to go on from; empty: a run's.
   std::function<runs::InitialRun()> open_initial_run = {};
-  /// Of train.init_vocabulary = "match"; empty: all rows are taken.
+  /// Matches the tables of train.init_vocabulary = "match"; empty: all rows are taken.
   runs::MatchTables match_tables = {};
   /// Updates after which this process validates, saves and leaves with kOk, though the run is not
   /// at its end: neither the run nor its schedule knows of it. 0 = it trains to the end.

@@ -40,7 +40,8 @@ class UpdateBatches {
   const std::vector<data::MicroBatchSlice>& slices() const { return slices_; }
   /// Where each of batches() stands in the data; parts of a split one have the same place.
   std::vector<data::Position> positions() const;
-  /// Of the ids of all ranks' samples, in the order of micro-batches: the same on every rank.
+  /// A hash of the ids of all ranks' samples, in the order of micro-batches: the same on every
+  /// rank.
   uint64_t hash() const;
 
  private:

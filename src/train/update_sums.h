@@ -19,7 +19,7 @@ class UpdateSums {
  public:
   explicit UpdateSums(const Task& task);
 
-  /// Of one attempt at an update on this rank.
+  /// Begins one attempt at an update on this rank.
   /// @param turns  its micro-batches; @return their sums, all 0
   parallel::RankResult begin(size_t turns);
   /// Adds a micro-batch, or a part of one.

@@ -180,7 +180,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
 }
 
 void Updater::give_up(int64_t part, int64_t update, parallel::RankResult& rank_result) {
-  // The others wait for numbers of this very micro-batch, which never come.
+  // The others wait for numbers of this micro-batch, which will never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
   const int64_t samples = batches()[static_cast<size_t>(part)].num_sequences();
   const TaskWords words = task_.words();
@@ -199,7 +199,7 @@ void Updater::finish(Attempt& made) {
     made.rank_result.late = true;
     made.why_late = error;
   }
-  // Of several processes with one micro-batch each, rank 0's is the small batch.
+  // With several processes of one micro-batch each, rank 0's is the small batch.
   if (batches().size() == 1 && reducer_.local_sum_of_squares() > 0) {
     made.rank_result.small = gradient_part(sums_.first_weight(made.rank_result.micros[0]),
                                            reducer_.local_sum_of_squares());
@@ -256,7 +256,7 @@ void Updater::sum_up(int64_t update, const parallel::RankResults& rank_results,
   if (setup_.optim.gradient_noise > 0) add_noise(update, result);
 }
 
-// To the sum over ranks, as it stands in the arena: not divided, and scaled with the loss.
+// Adds to the sum over ranks, as it stands in the arena: not divided, and scaled with the loss.
 void Updater::add_noise(int64_t update, UpdateResult& result) {
   const auto& optim = setup_.optim;
   const double unit = divisor(result.totals) * result.loss_scale;
@@ -323,7 +323,7 @@ std::unique_ptr<optim::KeptWeights> Updater::use_average() {
   return kept;
 }
 
-// Of the sum over micro-batches, as it stands in the arena.
+// The largest magnitude in the sum over micro-batches, as it stands in the arena.
 double Updater::largest_gradient() {
   const auto owned = reducer_.owned();
   double largest = 0;

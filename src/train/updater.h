@@ -48,8 +48,8 @@ struct UpdaterSetup {
 /// data::RankBatches says which micro-batches, or parts of them, a rank has. Whatever ranks decide
 /// (skip, redo, stop) is decided from numbers that all of them have. When a rank runs out of memory
 /// it still joins the collectives; then all drop their gradients and do the update again with that
-/// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same. A
-/// model with batch norms would make another update of it, and stops instead.
+/// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same.
+/// With batch norms that would be another update, so such a model stops instead.
 class Updater {
  public:
   Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup group, UpdaterSetup setup);
@@ -79,16 +79,16 @@ class Updater {
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
   void scaled(const UpdateResult& result);
 
-  /// The model has the noise of this update (optim.weight_noise) on its weights until the result
-  /// goes; nothing changes without one.
+  /// Adds the noise of this update (optim.weight_noise) to the model's weights until the result is
+  /// destroyed; without noise nothing changes.
   [[nodiscard]] optim::NoisyWeights noisy_weights(int64_t update);
 
   /// What communication cost this rank since the update began, or began again for lack of memory;
   /// after step() the way of the parameters too.
   parallel::ReductionStats communication() const { return reducer_.stats(); }
 
-  /// The model has the average of its weights until the result goes; null when there is no average.
-  /// Collective, the going is not. Costs a copy of the weights.
+  /// Gives the model the average of its weights until the result is destroyed; null when there is
+  /// no average. The call is collective, the destruction is not. Costs a copy of the weights.
   [[nodiscard]] std::unique_ptr<optim::KeptWeights> use_average();
 
   /// The optimizer's state with flat tensors of the whole arena's size, on rank 0; elsewhere empty.
@@ -98,7 +98,7 @@ class Updater {
   /// The other way round: cuts what rank 0 has. Collective, with the same room. `tensors` only
   /// matter on rank 0.
   void scatter_state(const std::vector<optim::StateTensor>& tensors);
-  /// Of the optimizer's state on this rank: with `sharded` its slice alone.
+  /// Bytes of the optimizer's state on this rank: with `sharded`, of its slice alone.
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StateTensor> empty_state();

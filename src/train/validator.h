@@ -23,7 +23,7 @@ struct ValidatorSetup {
 /// The validations of a run: when one is due, the task's scores, and what follows from them for the
 /// run: the best step, train.patience, and the reductions of the schedule `plateau`.
 ///
-/// All ranks validate together and have the same scores, so that they judge alike.
+/// All ranks validate together and have the same scores, so that they decide alike.
 class Validator {
  public:
   /// The task must outlive it.
@@ -42,7 +42,7 @@ class Validator {
   /// @return whether this validation is the best so far
   bool judge(const Validation& validation, runs::TrainState& state);
 
-  /// Of the schedule `plateau`, so far.
+  /// How often the schedule `plateau` has reduced the rate so far.
   int64_t reductions() const { return plateau_.reductions; }
 
   /// What a checkpoint keeps.

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 TEST(ChildProcess, ItsStderrComesAsItIsWritten) {
   const testing::TempDir folder;
-  // It says the second word when the first is here, however late that is read.
+  // It writes the second word once the first has arrived, however late that is read.
   ChildProcess child(
       {find_program("sh"), "-c",
        "printf one >&2; until [ -e \"$1\" ]; do sleep 0.01; done; echo two >&2; exit 3", "sh",
@@ -67,7 +67,7 @@ TEST(ChildProcess, TakesVariablesInThePlaceOfThisProcessesOwn) {
             "STRETTO_TEST_CHANGED=after\nSTRETTO_TEST_KEPT=kept\nSTRETTO_TEST_NEW=a=b\n");
 }
 
-// Of blocked and ignored signals, as bits: 1 << (number - 1).
+// The blocked or ignored signals, as bits: 1 << (number - 1).
 uint64_t signals_in(const std::string& status, const std::string& name) {
   const size_t at = status.find(name);
   return at == std::string::npos ? 0 : std::stoull(status.substr(at + name.size()), nullptr, 16);

@@ -13,7 +13,7 @@ const std::vector<FamilyOption> kOptions{{"--src", {"translation"}},
                                          {"--data", {"masked_lm", "text_classification"}},
                                          {"--predictions", {"text_classification"}}};
 
-/// Of a command with these options that was called with `words`.
+/// A command with these options that was called with `words`.
 struct Called {
   explicit Called(std::vector<std::string> words) {
     app.add_option("--src", src);

@@ -129,7 +129,7 @@ TEST(KeysElsewhere, InSectionsOfEntriesAreToldOnceForAllEntries) {
             "a.toml:4:1: `ship.bow.rowers`: `rowers` is a key of oars in [ship.stern], and of oars "
             "in [ship.boats.stern], and ship.stern.name is sail\n"
             "  leave it out; `stretto describe ship.stern.oars` lists the keys of oars");
-  // Of two sections, that of the part which has it at present was meant.
+  // Where two sections could be meant, the one whose part has the key at present was.
   EXPECT_NE(message("[[ship.boats]]\n[ship.boats.stern]\nname = \"oars\"\n[ship.bow]\nrowers = 3\n")
                 .find("\n  did you mean `ship.boats.0.stern.rowers`?"),
             std::string::npos);

@@ -217,7 +217,7 @@ constexpr int64_t kA = 4, kB = 5, kC = 6;
 const SearchInput kOneSource{.src_lengths = {4}, .pad = 0, .bos = kBos, .eos = kEos};
 
 TEST(BeamSearch, AnEndThatRanksBelowTheBeamIsNotTaken) {
-  // Of `a`, the end ranks third among the continuations of a beam of two: `a b` and `a c` go on,
+  // After `a`, the end ranks third among the continuations of a beam of two: `a b` and `a c` go on,
   // and are the only ones that may finish.
   TableModel model({{{}, {{kA, 1}}},
                     {{kA}, {{kB, 0.45}, {kC, 0.35}, {kEos, 0.2}}},

@@ -54,7 +54,7 @@ std::vector<int64_t> stored_ids(const nlohmann::json& ids) {
   return ids.get<std::vector<int64_t>>();
 }
 
-/// Of texts, ids with special tokens.
+/// The ids of texts, with special tokens.
 text::EncodedText encoded(const text::TextEncoder& encoder, const nlohmann::json& stored) {
   const auto first = stored.at("text").get<std::string>();
   if (!stored.contains("second")) return encoder.encode(first);
@@ -98,8 +98,8 @@ void expect_same_tensors(const fs::path& got, const fs::path& wanted) {
   }
 }
 
-/// Of the keys that both have: sizes, activations, ids. What is read in training, or by a search,
-/// may differ.
+/// Compares the keys that both have: sizes, activations, ids. What is read in training, or by a
+/// search, may differ.
 void expect_same_settings(const fs::path& got, const fs::path& wanted) {
   const auto ours = parse_json(read_file(got / "config.json"), "config.json", 0),
              theirs = parse_json(read_file(wanted / "config.json"), "config.json", 0);

@@ -255,7 +255,7 @@ TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
   EXPECT_TRUE(bench.standing({}).keeps_tokenizer);
 }
 
-// A folder that an older program spoilt, or whose keys are gone, blocks nobody either.
+// A folder that an older program spoilt, or whose keys are gone, does not block anything either.
 TEST(SameExperiment, AStoredConfigurationThatIsRefusedNowIsAnotherOne) {
   const RunBench bench;
   bench.folder.write("run/config.toml", "[optim]\ngroups = [\"encodr.* lr_scale=0.5\"]\n");
@@ -333,7 +333,7 @@ TEST(LoadExperiment, NotesFormerNamesOfFilesThatSomebodyWrote) {
   const std::string data = "`data.max_sentences` is now `data.max_samples`; it is still read";
   const std::string given = "data.max_sentences=8";
   EXPECT_EQ(texts(load_experiment(bench.config, {given})), (std::vector<std::string>{model, data}));
-  // Of a run folder's own file nobody need know.
+  // A run folder's own file is no place that a user needs to know.
   const std::string stored = read_file(bench.config);
   EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {})), std::vector<std::string>{});
   EXPECT_EQ(texts(load_stored_experiment(stored, bench.config, {given})),

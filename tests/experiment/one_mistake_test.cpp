@@ -1,4 +1,4 @@
-// One mistake is one error: what follows from it is not told as another.
+// One mistake is one error: its consequences are not reported as others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ TEST(OneMistake, IsOneErrorWhereASectionIsMistyped) {
   }
 }
 
-// Of each family, every key that a recipe gives, in the first that does.
+// For each family, every key that a recipe gives, in the first recipe that does.
 TEST(OneMistake, IsOneErrorInTheRecipesToo) {
   std::set<std::string> tried;
   for (const auto& path : stretto::testing::shipped_recipes(STRETTO_SOURCE_DIR)) {

@@ -295,7 +295,7 @@ TEST_F(UnknownTokens, OfEncodedTextsAreToldAsTrainingTellsThem) {
     EXPECT_EQ(timed.stops[0].key, "data.train");
     EXPECT_TRUE(has(timed.stops[0].hint, "give the tokenizer that was made for this text"));
     EXPECT_TRUE(look({model, "data.max_unknown=1"}).stops.empty()) << family.task;
-    // Of text that was not read to its end nobody knows.
+    // The share is not known for text that was not read to its end.
     const auto late = look({model}, {.limit = milliseconds(0)});
     EXPECT_TRUE(late.stops.empty()) << family.task;
     ASSERT_FALSE(late.unread.empty()) << family.task;

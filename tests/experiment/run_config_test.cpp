@@ -84,7 +84,7 @@ TEST_F(RunConfig, WithAnotherModelIsRefused) {
   edit([](std::string& text) { replace_first(text, "num_heads = ", "num_heads = 1"); });
   EXPECT_NE(refusal().find("is not the configuration that the run was trained with"),
             std::string::npos);
-  // And when somebody took the seal off as well.
+  // And when the seal was removed as well.
   edit([](std::string& text) { text = store::unseal_config(text).toml; });
   EXPECT_NE(refusal().find("is not the configuration"), std::string::npos);
 }
@@ -118,7 +118,7 @@ TEST_F(RunConfig, WithoutASealIsJudgedByTheKeysThatItStates) {
     text.erase(line + 1, text.find('\n', line + 1) - line);
   });
   EXPECT_NE(refusal().find("is not the configuration"), std::string::npos);
-  // Of a release that had no such key, the hash is over what there was.
+  // A release that had no such key made the hash over the keys that there were.
   store::write_run_record(
       run(), {"id", {stated_config_hash(read_file(file()), file().string())}, "", "", ""});
   EXPECT_EQ(warning(), "");

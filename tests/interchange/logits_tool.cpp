@@ -1,8 +1,8 @@
 // For crosscheck_models.py and crosscheck_translation.py: what the model of a run computes.
-//   logits_tool RUN INPUT OUTPUT   safetensors in and out. Of texts: ids, segments and offsets
+//   logits_tool RUN INPUT OUTPUT   safetensors in and out. Texts: ids, segments and offsets
 //                                  [B + 1], I64, to rows [N, D] and logits: of masked tokens [N, V]
 //                                  (log of probabilities), of labels [B, L], of answers [N, 2];
-//                                  pooled [B, D] without a head. Of a translation: src,
+//                                  pooled [B, D] without a head. Translations: src,
 //                                  src_offsets, tgt and tgt_offsets to logits [N, V] (log of
 //                                  probabilities) of each target token, from a decoder that takes
 //                                  one token at a time, and nll [N], of whole sentences as in

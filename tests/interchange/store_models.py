@@ -6,7 +6,7 @@
 bert reads labels, roberta answers, distilbert masked tokens; marian and pegasus translate. Each is a folder as save_pretrained
 writes it; of distilbert the tokenizer is vocab.txt alone, as in folders of earlier versions. NAME.json beside it has the
 versions that made it, and of each text its ids, segments and logits; of a text without a second one, also the mean of the
-encoder's rows. Of a translation it has the ids of both sides, logits for each target token, and the text of the target's ids.
+encoder's rows. For a translation it has the ids of both sides, logits for each target token, and the text of the target's ids.
 tests/engine/stored_models_test.cpp imports the folders and must find the same, to 1e-4; and again of the folders that Stretto
 writes of its runs. Newer versions are no reason to store the models again: crosscheck_models.py and crosscheck_translation.py
 compare with those that are installed.

@@ -94,7 +94,7 @@ TEST(Inspect, ASlipInFirstWeightsHidesNoOtherPattern) {
   int asked = 0;
   const experiment::TensorLister lister = [&](const experiment::Experiment& e) {
     ++asked;
-    // The engine makes a model, and of this entry it cannot.
+    // The engine makes a model, and cannot with this entry.
     EXPECT_TRUE(translation_of(e).model.init.empty());
     return kTensors;
   };
@@ -133,7 +133,7 @@ TEST(Inspect, PassesPatternsWhereNobodyKnowsTheNames) {
   }
 }
 
-// What a published table has that is no advice: it shows what AdamW loses in few, large updates.
+// Rows of a published table that are no advice: it shows what AdamW loses in few, large updates.
 std::set<std::string> found_on_purpose(const std::filesystem::path& recipe) {
   static const std::map<std::string, std::set<std::string>> kFound{
       {"squad_bert_base_adamw_10", {"LB011"}}, {"squad_bert_base_adamw_100", {"LB002", "LB011"}}};
@@ -171,7 +171,7 @@ struct Published {
   std::vector<std::string> others;
 };
 
-// Of all sizes of data, the smallest of GLUE among them (RTE has 2,490 pairs).
+// With data of all sizes, the smallest of GLUE among them (RTE has 2,490 pairs).
 TEST(Inspect, FineTuningAsArticlesPrintItRaisesNothing) {
   const stretto::testing::TempDir folder;
   const std::string train = folder.write("train.tsv", rows(2'490));

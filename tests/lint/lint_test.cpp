@@ -209,7 +209,7 @@ std::string anchor_of(const std::string& heading) {
   return anchor;
 }
 
-/// Does the page have that section, with a paragraph under its heading?
+/// Whether the page has that section, with a paragraph under its heading.
 bool explains(const fs::path& page, const std::string& anchor) {
   std::ifstream text(page);
   for (std::string line; std::getline(text, line);) {
@@ -294,7 +294,7 @@ TEST(Lint, AScaledRateIsNotedWhereSamplesLeaveHalfOfTheTokensOut) {
     const auto codes = codes_of(lint_of({samples, scaling, "optim.reference_batch=4096"}));
     return std::count(codes.begin(), codes.end(), "LB017") == 1;
   };
-  // Of 4,096 tokens, at 25 a sentence.
+  // Half of 4,096 tokens, at 25 a sentence.
   EXPECT_TRUE(noted("data.max_samples=81"));
   EXPECT_FALSE(noted("data.max_samples=82"));
   EXPECT_FALSE(noted("data.max_samples=0"));
@@ -496,7 +496,7 @@ TEST(Lint, AWarmUpThatIsAShareIsJudgedByItsUpdates) {
   ASSERT_EQ(codes_of(found), Codes{"LB015"});
   EXPECT_EQ(found[0].key, "schedule.warmup_ratio");
   EXPECT_EQ(found[0].reason, "most of the run is warm-up: 7,200 of 9,000 updates");
-  // Nobody knows how long three epochs are, but that there is a warm-up.
+  // How long three epochs are is not known, only that there is a warm-up.
   const std::vector<std::string> epochs{"train.max_steps=0", "train.max_epochs=3", "eval.every=100",
                                         "schedule.warmup_ratio=0.05"};
   EXPECT_EQ(codes(epochs), Codes{});

@@ -28,7 +28,7 @@ inline constexpr const char* kTwoHeads =
     "[[model.heads]]\nname = \"de\"\n[[model.heads]]\nname = \"fr\"\n"
     "[train]\nmax_steps = 9000\nupdate_freq = 2\n";
 
-/// Of the Transformer of kSound, and enough of them.
+/// Tensors of the Transformer of kSound, as many as the rules need.
 inline const std::vector<optim::TensorName> kTensors{
     {"embedding.weight"},
     {"encoder.layers.5.ffn.up.weight"},

@@ -56,7 +56,7 @@ TEST(Unread, EveryKeyThatNothingReadsIsNamed) {
             Keys{"train.loss_scale.factor"});
 }
 
-// Of several encoders or decoders each may read a key.
+// Each of several encoders or decoders may read a key.
 TEST(Unread, AKeyThatNoEncoderOfAListReadsIsNamed) {
   const auto unread = [](experiment::Experiment e) {
     translation_of(e).model.norm = "pre";
@@ -327,7 +327,7 @@ TEST(DeclaredReadWith, NamesChoosersAndValuesThatThereAre) {
                 const auto* chooser = find(reader.chooser);
                 ASSERT_NE(chooser, nullptr) << place;
                 EXPECT_EQ(fault_of(reader, *chooser), "") << place;
-                // Who goes from chooser to chooser comes to an end.
+                // A chain of choosers ends.
                 for (const auto& next : chooser->readers) {
                   const auto* last = find(next.chooser);
                   ASSERT_NE(last, nullptr) << place;
@@ -335,7 +335,7 @@ TEST(DeclaredReadWith, NamesChoosersAndValuesThatThereAre) {
                 }
               });
   EXPECT_GE(paths.size(), 80u);
-  // Of another section, of a part, of an entry, of another task.
+  // Keys whose chooser is in another section, in a part, in an entry, or in another task.
   for (const char* path : {"model.encoder.scale_gradient", "model.encoder.bidirectional_layers",
                            "model.heads.decoder.max_positions", "loss.class_weight_list"}) {
     EXPECT_TRUE(paths.contains(path)) << path;
@@ -361,7 +361,7 @@ TEST(Unread, NoiseOnFrozenTensorsIsFoundWhereNoOtherTensorHasIt) {
   // Without patterns it is for the matrices.
   EXPECT_EQ(keys({"train.freeze=[\"*.up.weight\", \"embedding*\"]"}),
             Keys{"optim.weight_noise: every matrix is"});
-  // Without the names of the model nobody knows.
+  // Without the names of the model it is not known.
   EXPECT_TRUE(
       lint_of({encoder, "optim.weight_noise=0.1", "optim.weight_noise_tensors=[\"encoder.*\"]"})
           .empty());

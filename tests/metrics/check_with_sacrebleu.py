@@ -6,8 +6,8 @@
 Each corpus has 1 to 40 segments and 1 to 3 reference sets, drawn to be awkward: empty lines,
 numbers with separators, XML entities, CJK, emoji, combining marks, odd white space, Greek capitals,
 repeated words and shuffled blocks (for TER's shifts). Scores must agree to 4 decimals, and signatures
-but for the version. Of a larger corpus, the intervals of --bootstrap must agree with those that sacreBLEU draws with numpy, and
-the p-value with the two-sided one of sacreBLEU's scores on numpy's draws, within what chance does to both.
+but for the version. For a larger corpus, the intervals of --bootstrap must agree with those that sacreBLEU draws with numpy,
+and the p-value with the two-sided one of sacreBLEU's scores on numpy's draws, within what chance does to both.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when the package is not installed.
 """
 import argparse

@@ -61,7 +61,7 @@ TEST(TranslationEdits, ABlockOfAtMostTenWordsMovesAtOnce) {
   }
 }
 
-/// Of words that stand in the wrong order two by two: ba dc fe …
+/// The edits of words that stand in the wrong order two by two: ba dc fe …
 int64_t edits_of_swapping(uint32_t pairs) {
   std::vector<uint32_t> reference(2 * pairs);
   std::iota(reference.begin(), reference.end(), 1);

@@ -261,7 +261,7 @@ TEST(LoraModels, OfTextHaveDepthsFromTheHeadToTheEmbeddings) {
   }
 }
 
-// Of a batch cut in two, as for lack of memory, the masks are the same.
+// The masks are the same in a batch that is cut in two, as for lack of memory.
 TEST(LoraModels, DropTheSameElementsInABatchThatIsCut) {
   auto options = options_of("transformer", "transformer");
   options.lora.dropout = 0.5;

@@ -25,7 +25,7 @@ namespace {
 /// call that is made while the key is included, and passes it on.
 constexpr auto kSeesCalls = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
-/// Multiplications and additions of libtorch's products while it is alive. Of fp64 rows every
+/// Multiplications and additions of libtorch's products while it is alive. With fp64 rows every
 /// product of ours is one of libtorch's, by the operators' references.
 class ProductCounter {
  public:
@@ -33,7 +33,7 @@ class ProductCounter {
   static double sum() { return sum_; }
 
   static void pass_on(const c10::OperatorHandle& call, torch::jit::Stack* stack) {
-    // What the call itself is made of is not seen.
+    // The calls that this call makes are not counted.
     const c10::impl::ExcludeDispatchKeyGuard unseen(kSeesCalls);
     static const std::set<std::string> kProducts{"aten::linear", "aten::matmul", "aten::mm",
                                                  "aten::bmm", "aten::mv"};
@@ -62,7 +62,7 @@ data::PackedTokens tokens_of(int64_t length) {
   return tokens;
 }
 
-/// Of the loss of one pair.
+/// The operations of the loss of one pair.
 double counted_operations(const Seq2SeqOptions& options,
                           const data::PackedTokens& source = tokens_of(kSource)) {
   const torch::NoGradGuard no_grad;

@@ -192,7 +192,7 @@ TEST(Transformer, HasThePublishedNumbersOfParameters) {
 }
 
 TEST(Transformer, FewerHeadsOfKeysMakeProjectionsSmaller) {
-  // Of each of 18 attentions keys and values have 64 g columns instead of 512, and as many biases.
+  // Keys and values of each of 18 attentions have 64 g columns instead of 512, and as many biases.
   const auto left_out = [](int64_t g) { return 18 * 2 * (512 - 64 * g) * (512 + 1); };
   EXPECT_EQ(count_parameters(512, 8, 2048, "post", 1), 60'915'712 - left_out(1));
   EXPECT_EQ(count_parameters(512, 8, 2048, "post", 2), 60'915'712 - left_out(2));

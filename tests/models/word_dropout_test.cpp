@@ -97,7 +97,7 @@ TEST(WordDropout, DroppedWordsHaveNoGradient) {
   const at::Tensor slopes = l.table->weight.grad().abs().sum(1);
   EXPECT_EQ(slopes[4].item<float>(), 0) << "of its only occurrence";
   EXPECT_GT(slopes[3].item<float>(), 0);
-  // Of two occurrences of 1 one is left: as much as 3 has.
+  // One of two occurrences of 1 is left: as many as 3 has.
   EXPECT_EQ(slopes[1].item<float>(), slopes[3].item<float>());
 }
 

@@ -150,7 +150,7 @@ TEST(Groups, DecayOfAGroupLeavesOutNoDecayUnlessThatIsAllThatItMatches) {
   EXPECT_EQ(settings_of({.groups = of_decoder}, "decoder.output.bias").lr_scale, 2);
 }
 
-// Of optim.no_decay and nothing else: a decay of 0 says nothing of the rate.
+// Exemption comes from optim.no_decay and nothing else: a decay of 0 says nothing of the rate.
 TEST(Groups, ExemptAreTensorsOfNoDecayThatNoGroupGivesADecay) {
   struct Case {
     std::vector<std::string> no_decay, groups;

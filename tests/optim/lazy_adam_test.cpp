@@ -30,7 +30,7 @@ struct TableAndOutput : torch::nn::Module {
     bias = add(*this, "bias", {4}, random);
   }
 
-  /// Of the rows that were looked up, of the output but for a row, and of the bias.
+  /// Sets gradients of the rows that were looked up, of the output but for a row, and of the bias.
   void fill_gradients(int step, const Rows& looked_up) {
     for (const torch::Tensor& tensor : {table, output, bias}) {
       auto grad = tensor.grad().view({-1});

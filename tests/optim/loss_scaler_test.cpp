@@ -191,7 +191,7 @@ TEST(LossScaler, AnOverflowAtTheSmallestScaleStops) {
   expect_stop(*backoff);
 }
 
-// Of a healthy model whose scale must be small because its micro-batches are large.
+// A healthy model whose scale must be small because its micro-batches are large.
 TEST(LossScaler, BackoffSettlesWhereOpenSeq2SeqWouldStop) {
   const auto backoff = make_loss_scaler(named("backoff"), 1);
   feed(*backoff, std::string(14, 'o'));

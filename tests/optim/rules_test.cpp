@@ -138,7 +138,7 @@ TEST(Lars, TwelveStepsEqualTheScalarReference) {
 }
 
 TEST(Larc, ClipModeNeverScalesUp) {
-  // Of the two matrices that this reaches, one is clipped and one is not.
+  // This reaches two matrices: one is clipped and one is not.
   const OptimOptions options{.name = "larc", .weight_decay = 0.1, .trust_coefficient = 0.02};
   int clipped = 0, whole = 0;
   expect_steps(options, layer_wise(options, [&](const Reference&, double weight, double, double d,

@@ -68,7 +68,7 @@ struct ResidualStack : torch::nn::Module {
     }
   }
 
-  /// Of micro-batch j.
+  /// The loss of micro-batch j.
   torch::Tensor loss(uint64_t update, int64_t j) {
     const auto numbers = torch::arange(kStackRows * kStackWidth, torch::kFloat);
     torch::Tensor x = first(torch::cos(numbers * 0.37 + j).view({kStackRows, kStackWidth}));

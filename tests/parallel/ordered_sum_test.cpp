@@ -18,7 +18,7 @@ using stretto::test::run_ranks;
 
 constexpr int64_t kSize = 21;
 
-/// Of so different sizes that each order of additions has a sum of its own.
+/// Gradients whose sizes differ so much that each order of additions has a sum of its own.
 at::Tensor gradient(int64_t micro_batch) {
   const at::Tensor x = at::arange(kSize, at::kFloat) + 1;
   return at::sin(x * static_cast<double>(7 * micro_batch + 1)) *

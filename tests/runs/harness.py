@@ -18,7 +18,7 @@ FULL = os.environ.get("STRETTO_TESTS_FULL", "") not in ("", "0")
 
 
 def full_or(everything, in_ci):
-    """Of the cases of a test, all with --full, else those that CI tries: each value of each factor is among them."""
+    """All cases of a test with --full, else those that CI tries: each value of each factor is among them."""
     return everything if FULL else in_ci
 
 

@@ -127,7 +127,8 @@ TEST_F(InitialWeights, HeadsAreReadWithoutTheWeightsBehindThem) {
   };
   fits(model);
   testing::failure(ExitCode::kBadData, [&] { fits(wide); });
-  // Of what is damaged training takes the next, or it says so; so do heads that cannot be read.
+  // Where a checkpoint is damaged, training takes the next, or reports it; so do heads that cannot
+  // be read.
   EXPECT_EQ(open_initial_run(dir_.path()).checkpoint.step, 10);
   EXPECT_NE(refusal(newest, Reading::kAll).find("checksum"), std::string::npos);
   EXPECT_EQ(open_initial_run(newest, Reading::kHeads).checkpoint.step, 20);
@@ -334,7 +335,7 @@ TEST_F(PartOfWeights, DoesNotMatchPiecesWithATableOfAnotherVocabulary) {
   }
   EXPECT_EQ(value(model, "enc/table"), 1) << "something was copied";
 
-  // Of another name nobody knows whose pieces it has.
+  // A table with another name may have the pieces of either side.
   load_some_weights(stored, "there", arena, {.entries = {"enc/table = old"}}, matched);
   EXPECT_EQ(value(model, "enc/table"), 102);
   for (auto& table : matched) table.vocabulary = "";  // the other run had one vocabulary
@@ -374,7 +375,7 @@ TEST_F(PartOfWeights, ReplaceablePartsMayDifferAndNothingElse) {
   EXPECT_EQ(load_some_weights(stored, "there", same_arena, taken).num_taken, 2);
   EXPECT_EQ(value(same, "head/w"), 101);
 
-  // Of another task, what fits means something else.
+  // In another task, a tensor that fits means something else.
   Parts anew({{"enc/w", {2, 3}}, {"head/w", {4, 3}}}, 1);
   optim::Arena anew_arena(anew);
   const auto rest =

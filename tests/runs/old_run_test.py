@@ -108,7 +108,7 @@ class Old:
         return [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
 
     def losses(self):
-        """Of the updates that the stored run did not have, by step."""
+        """The losses of the updates that the stored run did not have, by step."""
         return {str(e["step"]): e["loss"] for e in self.events() if e["event"] == "train" and e["step"] > UPDATES}
 
     def weights_hash(self):

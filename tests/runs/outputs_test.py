@@ -107,7 +107,7 @@ def devices_and_pipes_are_written_through(stretto):
         os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
         device.write_text("")
     except PermissionError:
-        # Who is not root cannot rename over this one.
+        # Only root can rename over this one.
         device = pathlib.Path("/dev/null") if os.geteuid() != 0 else None
     for words in () if device is None else (("eval", lab.root / "run", "--per-line", device), ("eval", lab.root / "run", "--hypotheses", device),
                   ("eval", lab.root / "labels", "--predictions", device),
@@ -202,7 +202,7 @@ def a_strangers_configuration_names_no_files(stretto):
         succeed(call(lab, "eval", run, f"data.test_src={secret}", f"data.test_tgt={secret}", env=env))
         check(not cache.exists(), "the folder of the stranger's cache was made")
         shutil.rmtree(lab.root / "own_cache", ignore_errors=True)
-    # Of another user; then edited, with and without a seal.
+    # A folder of another user; then one that was edited, with and without a seal.
     refused(env={"STRETTO_STATE": str(lab.root / "other_state")})
     check(not (lab.root / "other_state").exists(), "eval made a key")
     config = run / "config.toml"

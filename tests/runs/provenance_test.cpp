@@ -19,7 +19,7 @@ TEST(RequireListedFiles, NamesAFileOfTheRunThatIsGone) {
   checkpoint.provenance.tokenizer = {{"facts.json", "2222"}, {"tokenizer.json", "1111"}};
   EXPECT_NO_THROW(require_listed_files(checkpoint));
   std::filesystem::remove(dir / "run/tokenizer/facts.json");
-  // Of another run with the same tokenizer it is no difference.
+  // For another run with the same tokenizer it is no difference.
   EXPECT_EQ(tokenizer_difference(checkpoint, {{"tokenizer.json", "1111"}}), "");
   const Error error = testing::failure(ExitCode::kBadData, [&] {
     require_same_tokenizer(checkpoint, {{"tokenizer.json", "1111"}}, dir / "run/tokenizer");

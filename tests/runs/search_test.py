@@ -144,7 +144,7 @@ def train_the_best_again(lab, directory, best):
 
 
 def an_older_journal_is_as_good(lab, directory, best):
-    """Of when the best trial began: it is ahead, and the others have no checkpoints."""
+    """A journal of the time when the best trial began: it is ahead, and the others have no checkpoints."""
     trials, journal = table(lab, directory), lab.root / directory / "journal"
     lines = journal.read_text().splitlines(keepends=True)
     first = min(number for number, line in enumerate(lines) if f'"event":"run","trial":{best},' in line)

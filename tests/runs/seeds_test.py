@@ -46,7 +46,7 @@ def several_seeds_are_the_runs_of_each_seed(stretto):
 
 
 def several_seeds_of_a_family_of_text_tell_of_accuracy(stretto):
-    """Of text with labels `best` is the most accurate validation."""
+    """For text with labels, `best` is the most accurate validation."""
     with Lab(stretto) as lab:
         lab.config = TEXT
         env = {"STRETTO_CACHE": str(lab.root / "cache")}

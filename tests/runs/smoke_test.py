@@ -6,7 +6,7 @@
 
 Curves: tests/assets/losses/NAME.txt, `step loss batch_hash` a line. The order of data must be equal to the bit. Losses may
 differ by rounding between processors: 1e-4 relative in the first 20 updates, 2 % at the end. CI trains these 20 updates of each
-recipe; with STRETTO_TESTS_FULL=1 each is trained to its end. Of the recipes of the reversal task that is update 60: it is
+recipe; with STRETTO_TESTS_FULL=1 each is trained to its end. For the recipes of the reversal task that is update 60: it is
 benchmarks/reversal.py that trains them on.
 """
 import dataclasses
@@ -51,13 +51,13 @@ RECIPES = {"translation": Curve(), "mixed_fp16": Curve(early=2e-3, late=0.04), "
            "large_batch": Curve(), "batch_norm": Curve(), "modern_blocks": Curve(), "modern_attention": Curve(),
            "shaw_positions": Curve(), "light_conv": Curve(), "dynamic_conv": Curve(), "gnmt": Curve(), "norm_lstm": Curve(),
            "alibi": Curve(), "masked_lm": Curve(),
-           # Losses near zero differ by a rounding from update 225 on. Whoever learns one word alone has 0.72.
+           # Losses near zero differ by a rounding from update 225 on. A model that learns only one word has 0.72.
            "text_classification": Curve(followed=200, reaches=0.95),
-           # Of 600 updates: where an answer becomes all but certain, a rounding grows to a percent, by update 124 on Zen 3.
+           # It has 600 updates: where an answer becomes all but certain, a rounding grows to a percent, by update 124 on Zen 3.
            "question_answering": Curve(followed=100),
            "regularised": Curve(falls_to=0.75)}  # what keeps from learning by heart slows the start
 
-# Which of ten symbols comes next costs ln 10 = 2.30 before anything is known of their order, and the first loss is about
+# Guessing which of ten symbols comes next costs ln 10 = 2.30 while nothing is known of their order, and the first loss is about
 # 2.8: in 60 updates a model learns little more than that there are ten.
 FIRST_UPDATES = Curve(first_updates(60), falls_to=0.95)
 PARTS = ("transformer", "lstm", "conv")
@@ -88,7 +88,7 @@ def updates_of(events):
 
 
 def compare_means(losses, stored, allowed):
-    """Of each ten updates."""
+    """Compares the means of each ten updates."""
     for at in range(0, len(losses), 10):
         mean, expected = statistics.mean(losses[at:at + 10]), statistics.mean(stored[at:at + 10])
         check(abs(mean - expected) <= allowed * expected, f"steps {at + 1} to {at + 10}: mean loss {mean:.6f}, stored {expected:.6f}")

@@ -165,7 +165,7 @@ TEST(SearchPlan, RefusesASpaceOfNoPoints) {
             refusal(bench, "",
                     block("key = \"model.d_model\"\nname = \"log\"\ninteger = true\nmin = "
                           "64.2\nmax = 64.8")));
-  // Each value by itself is sound, but no point keeps the rule across keys.
+  // Each value by itself is sound, but every point breaks the rule across keys.
   const auto message = refusal(
       bench, "", block("key = \"model.encoder.num_heads\"\nname = \"numbers\"\nvalues = [5, 7]"));
   expect_in("none of those that were looked at makes a sound configuration", message);
@@ -289,7 +289,7 @@ TEST(SearchPlan, HasSixteenTrialsOfAnotherMethodWhereMaxTrialsIsNotGiven) {
   expect_in("max_trials = 16\n", plan.toml);
 }
 
-/// While it lives, the test stands in another folder.
+/// While it lives, the test's working directory is another folder.
 class InFolder {
  public:
   explicit InFolder(const std::filesystem::path& folder) { std::filesystem::current_path(folder); }
@@ -359,7 +359,7 @@ class OpenedFile {
     alignas(inotify_event) std::array<char, 4096> bytes{};
     int times = 0;
     for (ssize_t size = 0; (size = ::read(events_, bytes.data(), bytes.size())) > 0;) {
-      // Of a file that is watched itself, no name follows.
+      // The events of a watch on a file itself, not on its folder, carry no name.
       for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event))) {
         const auto* event = reinterpret_cast<const inotify_event*>(bytes.data() + at);
         times += (event->mask & IN_OPEN) != 0 ? 1 : 0;

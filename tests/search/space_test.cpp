@@ -125,7 +125,7 @@ TEST(Space, CountsTheGridWithoutWalkingIt) {
   };
   EXPECT_EQ(Grid(conditional()).size(100), 5u);
   EXPECT_EQ(walked(conditional()), 5u);
-  // Of six values two have two points each, and the others one.
+  // Two of six values have two points each, and the others one.
   const Space whole{
       {interval("a.x", Kind::kInt, 1, 6), categorical("a.y", {"p", "q"}, {{0, {"2", "3"}}})}};
   EXPECT_EQ(Grid(whole).size(100), 8u);

@@ -128,7 +128,7 @@ TEST(MappedSentencePiece, SpecialsAreLeftOutOfTextAndCannotBeSpelt) {
   ids.push_back(specials.eos);
   EXPECT_EQ(tokenizer->decode(ids), "old house");
   EXPECT_NE(tokenizer->decode({ids[1], specials.unk}), tokenizer->decode({ids[1]}));
-  // Of `</s>` the model knows no character: it is one unknown piece with this text.
+  // The model knows no character of `</s>`: it is one unknown piece with this text.
   const auto other = make_mapped_sentencepiece(small_model("tree"), "test.model",
                                                {R"({"</s>": 0, "<unk>": 1, "<pad>": 2})", "vocab"});
   for (const auto& piece : pieces_of(*other, "</> </s> <pad>")) EXPECT_EQ(piece, "<unk>");

@@ -71,7 +71,7 @@ inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
                             losses::make_loss({}));
 }
 
-/// Of so many layers a side.
+/// A Transformer with so many layers a side.
 inline std::shared_ptr<models::Seq2SeqModel> small_transformer(
     int64_t layers, int64_t vocabulary, const std::string& tie_embeddings = "decoder") {
   auto options = small_options(layers);

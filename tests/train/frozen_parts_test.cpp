@@ -106,7 +106,7 @@ class FrozenPartsTest : public ::testing::Test {
   const int threads_before_ = at::get_num_threads();
 };
 
-/// Of the encoder nothing has moved, of all else every tensor has.
+/// Nothing of the encoder has moved, and every other tensor has.
 void expect_only_encoder_stays(const std::map<std::string, torch::Tensor>& before,
                                PartsTask& task) {
   const auto after = task.copies();
@@ -196,7 +196,7 @@ TEST_F(FrozenPartsTest, AreEqualOnAllRanksWhateverTheStrategy) {
       std::vector<PartsTask> tasks(2);
       const auto before = tasks[0].copies();
       {
-        // Rank 0 has the weights; the other is told.
+        // Rank 0 has the weights; the other receives them.
         const torch::NoGradGuard no_grad;
         tasks[1].model().named_parameters()["encoder.embedding.weight"].zero_();
       }

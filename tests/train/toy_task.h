@@ -41,7 +41,7 @@ class ToySource : public data::BatchSource {
   }
 };
 
-/// Of a loss that is its negative log-likelihood too.
+/// The sums of a loss that is its negative log-likelihood too.
 inline Sums toy_sums(const torch::Tensor& loss, const data::Batch& batch) {
   return {.losses = {loss},
           .statistics = {loss.detach()},

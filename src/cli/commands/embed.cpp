@@ -52,7 +52,7 @@ bool is_stream(const std::string& output) {
          (fs::exists(status) && !fs::is_regular_file(status));
 }
 
-// Of hours of work, the last step would fail.
+// Checked first: otherwise hours of work could fail at the last step.
 void require_npy(const std::string& output) {
   if (output.empty()) return;
   if (!output.ends_with(".npy") && !is_stream(output)) {

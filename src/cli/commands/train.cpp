@@ -66,7 +66,7 @@ std::string what_is_saved(const std::string& run_directory) {
          ": the same command goes on from there";
 }
 
-// Of a run that goes on patterns alone are compared.
+// When a run goes on, only the patterns are compared.
 void require_sound(const experiment::LoadedExperiment& experiment,
                    const experiment::Standing& standing) {
   const auto looks = engine_looks();
@@ -75,7 +75,7 @@ void require_sound(const experiment::LoadedExperiment& experiment,
 }
 
 int run_train(const TrainArguments& options) {
-  ignore_broken_pipes();  // who reads the screen may leave; log.txt has the words
+  ignore_broken_pipes();  // whoever reads the output may leave; log.txt has it all
   log::set_quiet(options.quiet);
   if (!options.seeds.empty()) {
     return train_seeds(
@@ -107,12 +107,12 @@ int run_train(const TrainArguments& options) {
     standing = experiment::require_same_experiment(request.run_directory, request.experiment,
                                                    options.extend);
   }
-  // Whatever can be refused has been, once, before there are several processes to refuse it.
+  // Everything that can be refused has been refused once, before there are several processes.
   if (options.processes > 1 || options.restarts > 0) {
     require_sound(request.experiment, standing);
-    // What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
+    // Rank 0 will ask for the lock too; a refusal here comes before any process has started.
     store::lock_run(request.run_directory);  // and let go again
-    // What ranks die of is told here, maybe to a screen that is gone.
+    // Failures of ranks are reported here, perhaps to a terminal that is gone.
     log::open_file(fs::path(request.run_directory) / "log.txt");
     return launch({.words = train_words(options, request.run_directory),
                    .processes = std::max(1, options.processes),

@@ -26,7 +26,7 @@ int64_t num_specials_of(const std::vector<text::SequenceTemplate::Slot>& slots) 
                        [](const auto& slot) { return slot.part == Part::kSpecial; });
 }
 
-// Of two neighbours one is no separator, so that each sequence has text.
+// At least one of two neighbouring tokens is no separator, so that each sequence has text.
 int64_t room_beside(int64_t num_specials, int64_t max_tokens) {
   if (max_tokens < num_specials + 2) {
     throw std::invalid_argument("sequences of " + std::to_string(max_tokens) +

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of everything that shapes the cached files. Paths do not count: a moved text is the same one.
+/// A hash of everything that shapes the cached files. Paths do not count: a moved text is the same
+/// one.
 uint64_t documents_key(const DocumentInput& input, const InputFiles& files,
                        const text::Tokenizer& tokenizer) {
   std::string text = "documents " + std::to_string(kDocumentsVersion);
@@ -80,7 +81,7 @@ class MappedDocuments final : public Documents {
   int64_t vocab_size_;
 };
 
-/// Nothing where there are no whole files. @param damaged  whether there is something else instead
+/// Nothing where there are no complete files. @param damaged  whether something else is there
 std::optional<MappedDocuments::Found> find_documents(const DocumentInput& input,
                                                      const fs::path& folder, uint64_t key,
                                                      bool& damaged) {

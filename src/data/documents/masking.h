@@ -18,8 +18,8 @@ struct MaskRules {
 
 /// Chooses tokens and hides them. Safe to use from several threads.
 ///
-/// Of n tokens that are no specials (padding, unknown, beginning, separator, mask, and those of the
-/// tokenizer's template), max(1, floor(p n + u)) are chosen, where u is uniform in [0, 1): on
+/// From n tokens that are not special (padding, unknown, beginning, separator, mask, and those of
+/// the tokenizer's template), max(1, floor(p n + u)) are chosen, where u is uniform in [0, 1): on
 /// average p n. With whole words, words are drawn in a random order; one that would exceed the
 /// number is passed over, unless it is the first. Each chosen token becomes the mask, a random one
 /// that is no special, or stays, by a draw of its own.
@@ -30,7 +30,7 @@ class Masker {
 
   /// Masks one sequence in place: a function of its ids and `key`.
   /// @param positions, labels  of the chosen tokens, ascending, are appended: places in `ids`, and
-  ///                           the ids that stood there
+  ///                           the ids that were there
   void mask(std::span<int64_t> ids, uint64_t key, std::vector<int64_t>& positions,
             std::vector<int64_t>& labels) const;
 

@@ -42,7 +42,7 @@ std::unique_ptr<text::LineSource> open_labelled_lines(const LabelledOptions& opt
 /// @param header  LabelledReader::header_as_row()
 bool is_sample(const std::optional<LabelledRow>& header,
                const std::function<bool(const std::string&)>& is_label);
-/// What is said of such a header, and what helps.
+/// The message about such a header, and its remedy.
 std::string sample_as_header_text(const std::string& place);
 inline constexpr const char* kSampleAsHeaderAdvice =
     "data.header = false reads it, where the file has no header";

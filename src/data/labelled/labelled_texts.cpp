@@ -56,7 +56,7 @@ std::string reading_text(const LabelledInput& input) {
   return text;
 }
 
-/// Of what the files hold and of how they are read, but for labels.
+/// A key of what the files hold and of how they are read, but for labels.
 uint64_t key_without_labels(const LabelledInput& input, const DigestSetting& setting) {
   std::string text = "labelled texts " + std::to_string(kTextsVersion);
   for (const auto& path : input.paths) {
@@ -68,7 +68,7 @@ uint64_t key_without_labels(const LabelledInput& input, const DigestSetting& set
   return xxh3_64(text + "\n" + reading_text(input));
 }
 
-/// The same with labels that are asked for: then rows may be bad that are good else.
+/// The same with labels that are asked for: rows may then be bad that are good otherwise.
 uint64_t key_with_labels(uint64_t key, const Labels& labels) {
   std::string text = "with labels " + hex64(key);
   for (const auto& name : labels.names()) text += sized(name);

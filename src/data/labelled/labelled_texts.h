@@ -34,10 +34,10 @@ class LabelledTexts {
   std::string place(int64_t sample) const;
 
   const LabelledFacts& facts() const { return facts_; }
-  /// Of the content of the files and of how they are read; 0 = not in the cache.
+  /// A hash of the content of the files and of how they are read; 0 = not in the cache.
   uint64_t key() const { return key_; }
   bool from_cache() const { return store_.from_cache(); }
-  /// Why the system did not let them be kept, where it is to blame.
+  /// Why they could not be kept, where the system is to blame.
   const std::string& refusal() const { return refusal_; }
 
  private:

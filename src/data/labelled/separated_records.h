@@ -32,7 +32,7 @@ class SeparatedRecords {
   /// @return false at the end of the input
   /// Throws as LineReader does, a SampleError for a quoted field that is followed by text, and
   /// Error(kBadData) with file and line for one that does not end, or that has more than
-  /// kMaxLineBytes: nobody knows where the next record begins.
+  /// kMaxLineBytes: it is not known where the next record begins.
   bool next(std::vector<std::string>& fields);
 
   int64_t line_number() const { return line_number_; }  ///< where the last record begins, from 1

@@ -19,7 +19,7 @@ struct SideDraws {
   int64_t most_tokens = 0;  ///< of a sequence, end-of-sentence included
   uint64_t key = 0;         ///< mix of seed and side
 
-  /// The last sequence of `side`, which ends with end-of-sentence, anew.
+  /// Draws the last sequence of `side`, which ends with end-of-sentence, anew.
   void draw_last(PackedTokens& side, int64_t epoch, int64_t sample) const {
     if (sampler == nullptr) return;
     const auto last = side.sequence(side.num_sequences() - 1);
@@ -42,7 +42,7 @@ struct SideDraws {
   }
 };
 
-/// Of both sides; without samplers nothing is drawn.
+/// The draws of both sides; without samplers nothing is drawn.
 struct Draws {
   SideDraws src = {}, tgt = {};
 };

@@ -35,7 +35,7 @@ SampleWeights weights_of(const DataOptions& options, Split split, size_t num_inp
   return {.weights = options.train_weights, .seed = seed};
 }
 
-/// Sentences are told apart by it.
+/// Sentences are distinguished by it.
 void require_ends(const text::TokenizerPair& tokenizers) {
   for (const bool source : {true, false}) {
     if ((source ? tokenizers.src : tokenizers.tgt)->specials().eos >= 0) continue;
@@ -46,7 +46,8 @@ void require_ends(const text::TokenizerPair& tokenizers) {
   }
 }
 
-/// Of everything that shapes the cached files. Paths do not count: a moved corpus is the same one.
+/// A hash of everything that shapes the cached files. Paths do not count: a moved corpus is the
+/// same one.
 uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
                    const text::TokenizerPair& tokenizers) {
   std::string text = "corpus " + std::to_string(kCorpusVersion);
@@ -76,7 +77,7 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
   return xxh3_64(text);
 }
 
-/// Says what was left out or changed, and where to look at it; of a cached corpus too.
+/// Says what was left out or changed, and where to look at it; for a cached corpus too.
 void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::string& name) {
   auto kinds = describe_filters(plan, meta.filters);
   const std::string cut = cut_text(meta.src_counts, meta.tgt_counts);
@@ -101,7 +102,7 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
   InputFiles files(files_of(plan.inputs));
   files.hash(root / "hashes", threads);
   plan.key = cache_key(plan, files, tokenizers);
-  // Without the bytes of their files, which nobody needs any more.
+  // Without the bytes of their files, which are not needed any more.
   const text::TokenizerPair only_tokenizers{
       .src = tokenizers.src, .tgt = tokenizers.tgt, .joint = tokenizers.joint, .assets = {}};
   auto cache = std::make_shared<CorpusCache>(std::move(plan), only_tokenizers, std::move(files),

@@ -102,8 +102,8 @@ struct SubwordSamplers {
 ///
 /// Batches are cut by the lengths that the cache has. A segmentation that is drawn is a function of
 /// (seed, epoch, sample, side); it has at most twice the tokens of the cached one, and never more
-/// than `data.max_src_tokens` or `data.max_tgt_tokens` with end-of-sentence. Of four draws the
-/// first that keeps these bounds is taken, else the cached one. So a batch has at most twice
+/// than `data.max_src_tokens` or `data.max_tgt_tokens` with end-of-sentence. The first of four
+/// draws that keeps these bounds is taken, else the cached one. So a batch has at most twice
 /// `data.max_tokens`.
 std::unique_ptr<BatchSource> make_train_batches(std::shared_ptr<const Corpus> corpus,
                                                 const DataOptions& options, uint64_t seed,

@@ -133,7 +133,7 @@ class CorpusWriter {
   }
 
   void operator()(const Chunk& chunk) {
-    if (is_refused_) return;  // the first error is the one that is told
+    if (is_refused_) return;  // the first error is the one that is reported
     take_bad(chunk);
     ids_.append(chunk.ids.data(), chunk.ids.size());
     src_lens_.append(chunk.src_lens.data(), chunk.src_lens.size() * sizeof(uint32_t));
@@ -221,7 +221,7 @@ class CorpusWriter {
 
 /// Fills chunks from one input.
 ///
-/// Where bad pairs are errors, nobody needs the pairs behind the first one: the rest of the input
+/// Where bad pairs are errors, the pairs behind the first one are not needed: the rest of the input
 /// is read for more of them, so that one error names up to ten.
 class ChunkReader {
  public:

@@ -44,7 +44,7 @@ void CorpusCache::tell(const std::string& damaged) {
 
 CorpusCache::Opened CorpusCache::open() {
   make_private(folder_);  // earlier releases left it open
-  std::string unused;     // who holds the lock says what is damaged
+  std::string unused;     // the holder of the lock says what is damaged
   if (auto meta = find_corpus(folder_, plan_.key, files_of(plan_.inputs), unused)) {
     auto order = CorpusOrder::find(folder_, *meta, weights_.key(), plan_.threads, unused);
     if (order) return {std::move(*meta), std::move(*order), true};

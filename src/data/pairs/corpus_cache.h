@@ -31,7 +31,7 @@ class CorpusCache final : public CorpusSource {
     CorpusOrder order;
     bool from_cache = false;
   };
-  /// Errors are those of build_corpus(); Error(kIo) when somebody removes the files meanwhile.
+  /// Errors are those of build_corpus(); Error(kIo) when the files are removed meanwhile.
   Opened open();
 
   /// What was mapped had damage: maps what another process has made meanwhile, or makes the corpus
@@ -56,7 +56,7 @@ class CorpusCache final : public CorpusSource {
   InputFiles files_;
   SampleWeights weights_;
   std::filesystem::path root_, folder_;
-  std::string told_;        ///< the damage that was told last
+  std::string told_;        ///< the damage that was reported last
   bool made_anew_ = false;  ///< by replace()
 };
 

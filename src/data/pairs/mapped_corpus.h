@@ -18,7 +18,7 @@
 namespace stretto::data {
 
 /// The files of one cached corpus, mapped. Everything that is read is verified first, block by
-/// block; what is damaged is told by its name, and never read.
+/// block; a damaged file is reported by name, and never read.
 class CorpusMaps {
  public:
   CorpusMaps(const std::filesystem::path& folder, const CorpusMeta& meta);
@@ -27,11 +27,11 @@ class CorpusMaps {
   /// @return nullptr, or the name of the file that is damaged; then `out` is as it was
   const char* append_ids(uint64_t pair, int side, int64_t vocab_size,
                          std::vector<int64_t>& out) const;
-  /// The line of a side of a pair, of a corpus that keeps its text.
+  /// The line of one side of a pair, in a corpus that keeps its text.
   const char* read_text(uint64_t pair, int side, std::string& out) const;
 
   const CorpusMeta& meta() const { return meta_; }
-  /// Of the head: another one when another build stands in the folder.
+  /// The stamp of the head: it changes when another build stands in the folder.
   const FileStamp& stamp() const { return stamp_; }
 
  private:
@@ -58,9 +58,9 @@ class CorpusSource {
 
 /// A cached corpus and an order of its samples, both mapped: memory does not grow with the corpus.
 ///
-/// Damage is found where it is read first, in the middle of an epoch perhaps. Then the thread that
+/// Damage is found when it is first read, perhaps in the middle of an epoch. Then the thread that
 /// found it has the corpus made again, the others that meet the damage wait, and all go on with the
-/// new maps: the same ids at the same places.
+/// new maps: the same ids in the same places.
 class MappedCorpus final : public Corpus {
  public:
   struct Parts {

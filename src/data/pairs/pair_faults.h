@@ -9,8 +9,8 @@
 
 namespace stretto::data {
 
-/// A fault of one pair of lines: of the line of one side. Of a TSV file, all sides are one line,
-/// and the fault is that of the source.
+/// A fault of one pair of lines: of the line of one side. In a TSV file all sides are one line, and
+/// the fault is the source's.
 class PairFault : public SampleError {
  public:
   PairFault(const SampleError& error, Side side) : SampleError(error), side_(side) {}

@@ -22,7 +22,7 @@ constexpr std::array<FilterKind, 6> kKinds{{
     {"repaired UTF-8", false, &FilterCounts::replaced, &FilterCounts::first_replaced},
 }};
 
-/// A PairFault with the place of one side's line; of a TSV file all sides are one line.
+/// A PairFault with the place of one side's line; in a TSV file all sides are one line.
 [[noreturn]] void throw_bad_side(const PairPlace& place, Side side, const std::string& what,
                                  const std::string& advice) {
   const std::string_view name = side == Side::kTarget         ? place.tgt_name
@@ -39,13 +39,13 @@ std::optional<SourceTexts> two_texts(const PairRules& rules, std::string_view sr
   return rules.two_sources ? split_sources(src) : std::nullopt;
 }
 
-/// Of a source that is not UTF-8 as a whole: whose text is not; the first of two such ones.
+/// Which text of a source that is not UTF-8 as a whole is at fault; the first of two such ones.
 Side ill_formed_source(const PairRules& rules, std::string_view src) {
   const auto texts = two_texts(rules, src);
   return texts && is_valid_utf8(texts->first) ? Side::kSecondSource : Side::kSource;
 }
 
-/// Of a source without tokens: whose text has none; the first of two such ones.
+/// Which text of a source without tokens has none; the first of two such ones.
 Side empty_source(const PairRules& rules, const text::Tokenizer& tokenizer, std::string_view src) {
   const auto texts = two_texts(rules, src);
   std::vector<int64_t> ids;

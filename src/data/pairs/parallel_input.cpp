@@ -147,7 +147,7 @@ bool PairReader::next(std::string_view& src, std::string_view& tgt) {
   return has_src;
 }
 
-/// A line that its reader refuses is one of the pair all the same: the other files go on in step.
+/// A line that its reader refuses still counts as one of the pair: the other files stay in step.
 bool PairReader::take(LineReader& lines, Side side, std::string_view& line) {
   try {
     return lines.next(line);
@@ -191,7 +191,7 @@ bool PairReader::next_line(const File& file, std::string_view& line) {
   return &file.lines == src2_.get() ? next_second(line) : take(file.lines, Side::kSource, line);
 }
 
-// "a.en has 1,234", as far as there is time to count what is left of it.
+// "a.en has 1,234", as far as there is time to count the rest of it.
 std::string PairReader::count_rest(const File& file) {
   std::string_view line;
   bool counted = !file.has_line;
@@ -212,8 +212,8 @@ void PairReader::throw_unequal(bool has_src, bool has_second, bool has_tgt) {
                         " not have the same number of lines: " + join(counts, ", "),
                     "line i of one file must be the translation of line i of the other: look for a "
                     "file that was cut off, or for lines that were removed on one side only");
-  // Of three files the one that differs from the other two is at fault: the longer one where these
-  // ended together. Else, and of two files, it is the shortest.
+  // With three files, the one that differs from the other two is at fault: the longer one where
+  // these ended together. Otherwise, and with two files, it is the shortest.
   const bool is_longer =
       src2_ != nullptr && (has_src ? !has_second && !has_tgt : has_second != has_tgt);
   if (has_second == is_longer && src2_ != nullptr) throw SecondSourceError(error);

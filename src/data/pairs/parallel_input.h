@@ -45,8 +45,8 @@ bool has_text(const DataOptions& options, Split split);
 std::vector<ParallelInput> inputs_of(const DataOptions& options, Split split);
 
 /// An Error whose cause is the target's file alone: it cannot be read, one of its lines is bad, or
-/// it has fewer lines than the source's. Of three files it is the one that differs from the other
-/// two, be it shorter or longer; of three that all differ the shortest.
+/// it has fewer lines than the source's. With three files it is the one that differs from the other
+/// two, be it shorter or longer; where all three differ, the shortest.
 class TargetError : public Error {
  public:
   explicit TargetError(const Error& error) : Error(error) {}

@@ -69,7 +69,7 @@ class PairLayout {
 enum class WindowLabel : uint8_t {
   kAnswer,   ///< its answer
   kNone,     ///< that it has none: the question is impossible, or the answer lies elsewhere
-  kUnknown,  ///< nothing: nobody said how the question is answered, or no token has the answer
+  kUnknown,  ///< nothing: it is not stated how the question is answered, or no token has the answer
 };
 
 struct QuestionWindow {

@@ -232,7 +232,7 @@ class SquadParser {
     finish_question(node, std::move(question), skipped);
   }
 
-  /// Of the flat form, which does not mark such questions.
+  /// For the flat form, which does not mark such questions.
   static bool has_no_answers(const Node& answers) {
     const auto& json = answers.json;
     return json.is_object() ? json.contains("text") && json.at("text").empty() : json.empty();

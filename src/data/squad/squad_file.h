@@ -27,7 +27,7 @@ struct SquadParagraph {
 struct SquadQuestion {
   std::string id, text;
   size_t paragraph = 0;              ///< its place in SquadData::paragraphs
-  std::vector<SquadAnswer> answers;  ///< none: the paragraph does not answer it, or nobody said how
+  std::vector<SquadAnswer> answers;  ///< none: the paragraph has none, or none is stated
   bool is_impossible = false;        ///< as the file has it; false where it has nothing
 };
 

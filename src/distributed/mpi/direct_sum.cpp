@@ -10,7 +10,8 @@
 namespace stretto::distributed {
 namespace {
 
-// Of each part in a chunk: small enough that a slow line is not idle for long at the end of a sum.
+// The bytes of each part in a chunk: small enough that a slow line is not idle for long at the end
+// of a sum.
 constexpr int64_t kShareBytes = int64_t{1} << 17;
 constexpr int64_t kOnTheWay = 8;                 // chunks
 constexpr size_t kBlockBytes = size_t{1} << 13;  // of a sum, which stays in the cache
@@ -141,7 +142,8 @@ bool DirectSum::advance(const Call& call, Chunk& chunk) {
   return true;
 }
 
-// In order of rank, so that the sum does not depend on who had which part; two addends have none.
+// In order of rank, so that the sum does not depend on who had which part; for two addends the
+// order does not matter.
 void DirectSum::add_up(const Call& call, const Chunk& chunk) {
   const Buffer own = share(call, chunk.number, rank_);
   const size_t width = size_of(own.element);

@@ -41,7 +41,7 @@ void MpiTransport::check(int result, const char* what) const {
 }
 
 void MpiTransport::fail(const std::string& text, const char* what) const {
-  // When the network says it first, the heartbeat knows a moment later who it was.
+  // When the network reports it first, the heartbeat knows a moment later which rank it was.
   watch_->wait_for_news();
   throw Error(ExitCode::kPeerLost,
               "rank " + std::to_string(rank_) + ": MPI failed in " + what + ": " + text,

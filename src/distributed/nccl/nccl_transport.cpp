@@ -100,7 +100,7 @@ NcclTransport::NcclTransport(ncclComm_t communicator, int device, std::shared_pt
 }
 
 NcclTransport::~NcclTransport() {
-  // Aborting never waits for others, who may be gone.
+  // Aborting never waits for other ranks, which may be gone.
   ncclCommAbort(communicator_);
 }
 

@@ -84,7 +84,7 @@ struct Heartbeat::Impl {
   Socket listener;
   std::vector<Link> links;
   std::optional<SilenceWatch> silence;       ///< of all but this rank
-  std::optional<Clock::time_point> news_at;  ///< of a loss that nobody was warned of
+  std::optional<Clock::time_point> news_at;  ///< of a loss that was not announced
   int news_of = -1;                          ///< the rank that was lost first
   Socket wake;                               ///< eventfd that ends the loop
   std::mutex mutex;

@@ -37,7 +37,7 @@ struct HeartbeatFrame {
     }
     text_bytes = kStatesBytes;
   }
-  /// Of a beat; nothing when it carries none.
+  /// The states in a heartbeat; nothing when it carries none.
   std::optional<Activity::States> states() const {
     if (text_bytes != kStatesBytes) return {};
     Activity::States found;

@@ -13,7 +13,7 @@ namespace stretto::distributed {
 
 using Clock = std::chrono::steady_clock;
 
-/// Who one process of the group is.
+/// The identity of one process of the group.
 struct Peer {
   std::string host;
   int64_t pid = 0;
@@ -42,7 +42,7 @@ class PeerWatch {
   /// How long a collective still goes on after the news: the peer may have done its part before.
   static constexpr std::chrono::milliseconds kGrace{500};
 
-  /// Who the ranks are; before it, messages name the rank alone.
+  /// The identities of the ranks; before it, messages name the rank alone.
   void set_peers(std::vector<Peer> peers);
   /// "rank 2 (host a, pid 4711)"
   std::string name_of(int rank) const;

@@ -10,9 +10,9 @@ namespace stretto::distributed {
 /// Who has not been heard of for too long, and for how long, from the times at which each was
 /// heard. It reads no clock of its own.
 ///
-/// One who listens did not hear anybody while it did not run itself (a suspended job, a frozen
-/// container): between two passes that are further apart than a quarter of the timeout nobody is
-/// silent, and all times begin anew.
+/// A listener hears nothing while it does not run itself (a suspended job, a frozen container):
+/// between two passes that are further apart than a quarter of the timeout no rank is silent, and
+/// all times begin anew.
 class SilenceWatch {
  public:
   /// Two looks are this far apart, and so are two beats: a tenth of the timeout, at most 2 s.
@@ -21,18 +21,18 @@ class SilenceWatch {
   SilenceWatch(int size, Clock::duration timeout, Clock::time_point now);
 
   void hear(int rank, Clock::time_point now);
-  /// It has left, is lost, or is the one who listens: it is not judged any more.
+  /// It has left, is lost, or is the listener: it is not judged any more.
   void forget(int rank);
   bool forgotten(int rank) const { return ranks_[static_cast<size_t>(rank)].forgotten; }
   /// To be called before judging.
-  /// @return the time in which nobody could be heard, if that is to be forgiven
+  /// @return the time in which no rank could be heard, if that is to be forgiven
   std::optional<Clock::duration> pass(Clock::time_point now);
 
   struct Silence {
     int rank = 0;
     Clock::duration time{};
   };
-  /// Those who were not heard of for the timeout or longer.
+  /// The ranks that were not heard of for the timeout or longer.
   std::vector<Silence> judge(Clock::time_point now) const;
 
  private:

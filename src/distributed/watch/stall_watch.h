@@ -36,7 +36,7 @@ class StallWatch {
   /// The second rule works from now on; before it only the first does.
   void watch_stalls(Clock::duration warn_after, Clock::duration stall, Clock::time_point now);
   void hear(int rank, const Activity::States& states, Clock::time_point now);
-  /// Who judges did not run for `gap`, and heard nobody: that time does not count.
+  /// The judging process did not run for `gap`, and heard nothing: that time does not count.
   void pause(Clock::duration gap);
   /// The rank has left or is lost: it is not judged any more.
   void forget(int rank);

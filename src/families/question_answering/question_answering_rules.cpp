@@ -14,7 +14,7 @@
 namespace stretto::experiment {
 namespace {
 
-// Of BERT's and RoBERTa's templates the longer one: <s> question </s></s> paragraph </s>.
+// The longer of BERT's and RoBERTa's templates: <s> question </s></s> paragraph </s>.
 constexpr int64_t kMostSpecials = 4;
 
 // An answer is a stretch of the paragraph's text, so each token needs a place there

@@ -119,7 +119,7 @@ void TextRules::check_training(RuleCheck& check) const {
   }
 }
 
-// Of a text that was not read to its end nobody knows.
+// The share of unknown tokens is reported only for files that were read whole.
 void TextRules::look_at_unknown(const Experiment& experiment,
                                 const std::vector<config::Problem>& known,
                                 const text::Tokenizer& tokenizer, const LookTime& time,
@@ -165,7 +165,7 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
     return found;
   }
   const auto tokenizers = try_tokenizer(*this, experiment, named, found);
-  // Of text that training would stop at anyway the shares do not matter.
+  // The shares do not matter for text that training would stop at anyway.
   if (!found.stops.empty() || !counts_unknown(experiment, known)) return found;
   const auto look = [&](Preflight& seen) {
     look_at_unknown(experiment, known, *tokenizers.src, time, seen);

@@ -90,11 +90,11 @@ class TextRules : public TaskRules {
   std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
                                                 const config::Origins& given) const override;
   ModelWidth model_width(const Experiment& experiment) const override;
-  /// Of training alone.
+  /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;
 };
 
-/// Those of its family. Throws std::bad_cast for other families.
+/// The rules of the experiment's family. Throws std::bad_cast for other families.
 const TextRules& text_rules_of(const Experiment& experiment);
 
 }  // namespace stretto::experiment

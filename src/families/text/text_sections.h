@@ -19,7 +19,7 @@ struct TextSections {
   const text::TextTokenizerOptions* tokenizer = nullptr;
   const TextEvalOptions* eval = nullptr;
   const std::vector<std::string>*train = nullptr, *valid = nullptr, *test = nullptr;  ///< files
-  /// Of `[data]`.
+  /// Keys of `[data]`.
   int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0, prefetch = 0;
   double max_unknown = 0.2;
   bool cuts_start = false;  ///< whether a text that is too long loses its beginning
@@ -44,7 +44,7 @@ TextSections sections_of(const Options& options) {
   return sections;
 }
 
-/// Those that the family's rules give (TextRules::sections); nothing of other families.
+/// The sections that the family's rules give (TextRules::sections); nothing for other families.
 std::optional<TextSections> find_text_sections(const Experiment& experiment);
 
 /// Throws std::bad_optional_access for other families.

@@ -10,7 +10,7 @@ namespace stretto::experiment {
 std::optional<int64_t> plain_bytes(std::span<const std::string> paths) {
   int64_t sum = 0;
   for (const auto& path : paths) {
-    // Of a member of an archive what can be measured is the archive.
+    // For a member of an archive, the archive is what can be measured.
     const auto file = data::parse_input_path(path).file;
     std::error_code missing;
     const auto size = std::filesystem::file_size(file, missing);

@@ -15,7 +15,7 @@
 namespace stretto::experiment {
 namespace {
 
-// Whether nobody can rely on a key that says how rows are read.
+// Whether a key that says how rows are read is unreliable.
 bool is_reading_in_doubt(const std::vector<config::Problem>& known) {
   bool in_doubt = false;
   data::LabelledOptions::reading_fields().for_each([&](const auto& field) {
@@ -87,7 +87,7 @@ class LabelledLook {
     look_at_weights();
   }
 
-  // Of labels that training has; those of validation alone are unknown ones.
+  // Looks at the labels of training; those of validation alone are unknown ones.
   void doubt_labels() {
     if (!labels_) return;
     for (const auto& alike : data::labels_alike(labels_->names())) {
@@ -116,7 +116,7 @@ class LabelledLook {
     }
   }
 
-  // Of a file that is both one says it.
+  // A file that serves both training and validation is reported once.
   void doubt_headers() {
     std::unordered_set<std::string> told;
     for (const auto& [key, place, row] : headers_) {

@@ -13,8 +13,8 @@
 namespace stretto::experiment {
 namespace {
 
-// Lines of one side of the training text, pairs of files first, then TSV columns; of several heads
-// one after the other. Of two sources the second ones follow: one tokenizer reads both.
+// Lines of one side of the training text, pairs of files first, then TSV columns; several heads
+// follow each other. The second sources of pairs with two come last: one tokenizer reads both.
 class TrainingLines : public text::LineSource {
  public:
   TrainingLines(const Experiment& experiment, bool source)

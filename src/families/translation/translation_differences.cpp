@@ -66,8 +66,8 @@ std::vector<Pair> pairs_of(const std::vector<Part>& theirs, const std::vector<Pa
   return pairs;
 }
 
-// Who reads a table that all parts share has a counterpart there too: of its name, or the first of
-// a list for a single one.
+// A part that reads a table that all parts share has a counterpart there too: the one of its name,
+// or the first of a list for a single one.
 void add_readers_of_shared_table(const std::vector<Part>& theirs, const std::vector<Part>& own,
                                  std::vector<Pair>& pairs) {
   for (const Part& here : own) {
@@ -100,7 +100,7 @@ int64_t number_at(const config::Schema& schema, const std::string& key) {
   return std::stoll(config::value_text(schema.find(key)->value));
 }
 
-// Of a stack the first layer with a residual connection: all numbers behind the last layer mean
+// The first layer of a stack with a residual connection: every number beyond the last layer means
 // that there is none.
 std::string residual_from(const config::Schema& schema, const std::string& section) {
   return std::to_string(std::min(number_at(schema, section + ".residual_from"),

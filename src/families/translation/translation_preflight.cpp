@@ -32,7 +32,7 @@ std::string key_of(const Head& head, Split split, const char* side = "_src") {
   return head.section + "." + data::name_of(split) + (files.empty() ? "_tsv" : side);
 }
 
-/// Of several heads the first one with data, where an error is of no head in particular.
+/// The first head with data, where there are several and an error concerns no head in particular.
 Head first_head(const Experiment& e) {
   const auto heads = heads_of(e);
   return heads.empty() ? Head() : heads.front();
@@ -64,7 +64,7 @@ void note_text_stop(Preflight& found, const Head& head, Split split, const Look&
 
 /// Micro-batches of an epoch that a head's pairs do not exceed, before filters.
 int64_t most_batches_of(const Head& head, int64_t pairs) {
-  // No corpus has so many, and they fit.
+  // More than any corpus has, and it fits.
   const auto bounded = [](double number) { return std::llround(std::min(number, 1e15)); };
   const auto& d = head.data;
   const auto heaviest = std::max_element(d.train_weights.begin(), d.train_weights.end());
@@ -101,7 +101,7 @@ std::string tokenizer_key(const Experiment& e, const std::string& what, const ch
   return first;
 }
 
-// Stops at too many tokens that are unknown; of text that was not read to its end nobody knows.
+// Stops at too many unknown tokens; the share is not known for text that was not read to its end.
 void look_at_unknown(const Experiment& e, const Head& head, Split split,
                      const text::TokenizerPair& tokenizers, const data::StillTime& still_time,
                      Preflight& found) {
@@ -127,7 +127,7 @@ class Look {
     const bool named = names_tokenizer();
     const bool trains = trains_tokenizer();
     validation_lines();
-    // Files are read fast; and what they say of text needs little of it.
+    // Files are read fast, and a judgement of text needs little of it.
     if (named) tokenizers();
     lines(Split::kTrain);
     if (trains) tokenizers();
@@ -161,7 +161,7 @@ class Look {
 
   bool names_tokenizer() const { return text::names_tokenizer(translation_of(e_).tokenizer); }
 
-  /// Else it is named, or that of the run that `train.init_from` names.
+  /// Otherwise the tokenizer is named, or is that of the run that `train.init_from` names.
   bool trains_tokenizer() const { return !names_tokenizer() && !takes_tokenizer_of_other_run(e_); }
 
   bool is_known(const std::string& key) const { return config::is_unreliable(known_, key); }
@@ -275,7 +275,7 @@ class Look {
     }
   }
 
-  // Of text that training would stop at anyway the shares do not matter. A tokenizer that is
+  // The shares do not matter for text that training would stop at anyway. A tokenizer that is
   // trained on the text knows it, but for what tokenizer.character_coverage leaves out.
   void unknown_tokens() {
     const bool named = names_tokenizer();

@@ -13,8 +13,8 @@ Preflight translation_preflight(const Experiment& options,
                                 const std::vector<config::Problem>& known,
                                 const PreflightOptions& how);
 
-/// Of that the files alone: whether lines of the text can be read, and are as many on all sides;
-/// whether tokenizers that are named can be loaded.
+/// The part of it that the files alone show: whether lines of the text can be read, and are as many
+/// on all sides; whether tokenizers that are named can be loaded.
 Preflight look_at_text_files(const Experiment& options, const std::vector<config::Problem>& known,
                              const PreflightOptions& how);
 

@@ -76,7 +76,7 @@ std::string read_marian_activation(const ConfigReader& config) {
                 "is `" + printable(name) + "`; relu, swish, gelu and gelu_new are known");
 }
 
-// Marian has layers that MarianMTModel does not: a folder that asks for them was never equal.
+// Marian has layers that MarianMTModel does not: a folder that asks for them was never equivalent.
 void refuse_other_layers(const ConfigReader& config, std::string_view norm) {
   struct Refused {
     const char* key;
@@ -86,7 +86,7 @@ void refuse_other_layers(const ConfigReader& config, std::string_view norm) {
       {"normalize_embedding", "the class has no norm behind its embeddings"},
       {"tie_encoder_decoder", "encoder and decoder have layers of their own here"},
       {"add_bias_logits", "final_logits_bias is the bias that the class adds"},
-      // Of Marian alone:
+      // For Marian alone:
       {"normalize_before", "the norms of MarianMTModel stand behind the sums"},
       {"add_final_layer_norm", "MarianMTModel has no norm behind its last layer"},
   }};

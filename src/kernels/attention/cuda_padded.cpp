@@ -28,7 +28,7 @@ PaddedRows padded_rows_of(const at::Tensor& scores, const variable_list& sequenc
 /// Scores to dropped weights. Two rectangles are kept for backward: the weights here, and the
 /// dropped ones by the product with v. The mask is computed again: that costs less than to read
 /// it. To keep the weights alone would take one more write of a rectangle each backward. The scores
-/// are kept by nobody.
+/// are kept nowhere.
 struct WeightsNode : torch::autograd::Function<WeightsNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& scores,
                             const PaddedScores& of) {

@@ -83,7 +83,7 @@ struct Problem {
 
   bool bias_is_of_queries() const { return bias.defined() && bias.dim() == 3; }
   int64_t distances() const { return bias.size(-1); }
-  /// Of distance 0 of an item's first query and head, in the bias and in its gradient.
+  /// The place of distance 0 for an item's first query and head, in the bias and in its gradient.
   int64_t bias_place(int64_t item) const {
     const int64_t row = bias_is_of_queries() ? query_row(item) * heads.queries : 0;
     return (row + first_head(item)) * distances() + heads.bias_zero;
@@ -124,7 +124,7 @@ class BiasSlopes {
                    ? at::zeros_like(problem.bias)
                    : at::zeros({problem.heads.queries, room_}, problem.q.options())) {}
 
-  /// Of distance 0 in the line of an item's first head; stride() leads to the next head's.
+  /// Distance 0 in the line of an item's first head; stride() leads to the next head's.
   float* line(int64_t item) {
     float* first = lines_.data_ptr<float>();
     if (problem_.bias_is_of_queries()) return first + problem_.bias_place(item);
@@ -260,7 +260,7 @@ class StepBias {
     numbers_ = (of_lanes_ ? reference::bias_of_step(bias, t) : bias.table).contiguous();
     first_ = numbers_.const_data_ptr<float>() + (of_lanes_ ? 0 : bias.zero - t);
   }
-  /// Of its first head; null without a bias.
+  /// The bias of the lane's first head; null without a bias.
   const float* of_lane(int64_t lane) const {
     return of_lanes_ ? first_ + lane * numbers_.size(1) * stride() : first_;
   }

@@ -13,13 +13,13 @@
 ///
 /// Two outputs share a tile: those at t and t + dilation, from the beginning of each sequence on,
 /// so that no result depends on how sequences are cut into batches. Sums are rounded before they
-/// are multiplied; errors are some 1.3 times those of plain products in the mean, with 4 taps in a
+/// are multiplied; errors are on average some 1.3 times those of plain products, with 4 taps in a
 /// chunk twice.
 namespace stretto::kernels {
 
-/// Whether a convolution of C to O channels goes this way: fp32 where our own product is taken,
-/// three taps and more, stride 1, and widths that are worth it. Never a question of the number of
-/// rows.
+/// Whether a convolution of C to O channels is computed this way: fp32 where our own product is
+/// taken, three taps and more, stride 1, and widths that are worth it. Never a question of the
+/// number of rows.
 bool is_filtered(const TimeWindow& window, int64_t inputs, int64_t outputs, Compute compute);
 
 /// The tiles of rows that a convolution with stride 1 makes.
@@ -28,7 +28,7 @@ struct Tiles {
   at::Tensor outputs;  ///< int32 [tiles, 2]: its two outputs, or -1
 };
 
-/// Of a window, and of its way back: rows of x from rows of dy, taps in reverse.
+/// The tiles of a window, and of its backward pass: rows of x from rows of dy, taps in reverse.
 Tiles forward_tiles(const TimeWindow& window);
 Tiles backward_tiles(const TimeWindow& window);
 

@@ -114,7 +114,7 @@ at::Tensor weight_slopes(const cpu::HeadItem& item, const at::Tensor& dy) {
   return slopes;
 }
 
-/// Of each row the mask; filters that all rows share are first repeated for them.
+/// Each row masked by its own mask; filters that all rows share are first repeated for them.
 at::Tensor masked(const at::Tensor& x, const Dropout& dropout) {
   if (!dropout.active()) return x;
   return masked_rows(x.expand({dropout.row_keys.size(0), x.size(1)}), {}, dropout);

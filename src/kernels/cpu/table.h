@@ -205,8 +205,8 @@ struct Table {
   double (*sum_of_squares)(const float* x, int64_t count);
   /// Replaces the logits by d loss / d logits when `gradient`.
   LossSums (*loss_row)(float* logits, const LossRow& row, bool gradient);
-  /// Of two rows with one target: d (mean of their losses + 2 pull kl) / d logits in place of both
-  /// when `gradient`; otherwise they are left with other numbers.
+  /// Two rows with one target: d (mean of their losses + 2 pull kl) / d logits in place of both
+  /// when `gradient`; otherwise both hold unspecified numbers.
   PairSums (*pair_loss_row)(float* first, float* second, const LossRow& row, float pull,
                             bool gradient);
   void (*attention)(const AttentionItem& item, float* out, int64_t out_stride);

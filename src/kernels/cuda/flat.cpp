@@ -31,8 +31,9 @@ class Projection {
 
   Compute compute() const { return compute_; }
 
-  /// Of rows [begin, end); rounded to the half type, and in fp32 for what follows unless that can
-  /// take their place: slopes of bf16 need no scale, and without a bias nothing adds them up.
+  /// The logits of rows [begin, end): rounded to the half type, and returned in fp32 unless the
+  /// slopes can take their place in the half type: slopes of bf16 need no scale, and without a bias
+  /// nothing adds them up.
   /// @param bias  [V], may be undefined
   at::Tensor logits(int64_t begin, int64_t end, const at::Tensor& bias) const {
     at::Tensor all = at::mm(x_.slice(0, begin, end), classes_.t());

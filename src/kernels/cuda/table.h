@@ -41,7 +41,7 @@ struct Table {
   decltype(&kernels::light_convolution) light_convolution = nullptr;
   decltype(&kernels::dynamic_convolution) dynamic_convolution = nullptr;
   decltype(&kernels::time_convolution_step) time_convolution_step = nullptr;
-  /// Of light and dynamic convolutions, when the step's rows are in the cache: the windows of its
+  /// A step of light and dynamic convolutions, once its rows are in the cache: the windows of its
   /// lanes weighed by normalised weights [L or 1, H, K] -> [L, C].
   at::Tensor (*convolution_step)(const RowCache& cache, const at::Tensor& weights) = nullptr;
   decltype(&kernels::glu) glu = nullptr;
@@ -61,7 +61,7 @@ struct Table {
                                    Score score, at::Tensor* weights_out) = nullptr;
 };
 
-/// Of this build; all places are empty in one without CUDA.
+/// The table of this build; all places are empty in one without CUDA.
 const Table& table();
 
 }  // namespace stretto::kernels::cuda

@@ -23,7 +23,7 @@ void vector(const at::Tensor& x, int64_t width, bool wanted, const char* name, c
               " must be [", width, "], got ", x.sizes());
 }
 
-/// Of an expected mask nothing is drawn.
+/// An expected mask is not drawn, so only its probability is checked.
 void dropout(const Dropout& dropout, int64_t rows, bool drawn, const char* name, const char* what) {
   if (drawn) return check_dropout(dropout, rows, name, what);
   check_probability(dropout, name, what);

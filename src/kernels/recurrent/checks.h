@@ -15,11 +15,11 @@ void weights_of_cell(const RecurrentWeights& weights, const CellOptions& options
 void weights_of_attention(const AttentiveWeights& weights, Score score, const char* name);
 void rows_of_gates(const at::Tensor& x_gates, const RecurrentWeights& weights,
                    const Recurrent& options, const char* name);
-/// That what is given away is no leaf.
+/// Checks that what is overwritten is no leaf.
 void overwrites(const at::Tensor& x_gates, const Recurrent& options, const char* name);
 /// [rows, width] or undefined.
 void state(const at::Tensor& state, int64_t rows, int64_t width, const char* name);
-/// Of `batch` sequences, as wide as these weights need it.
+/// The memory of `batch` sequences, as wide as these weights need it.
 void memory(const Memory& memory, const AttentiveWeights& weights, int64_t batch, const char* name);
 
 }  // namespace stretto::kernels::checks

@@ -62,7 +62,7 @@ struct AttentiveNode : torch::autograd::Function<AttentiveNode> {
     ctx->set_materialize_grads(false);
     ctx->mark_non_differentiable({trace.weights});
     variable_list saved(inputs.begin(), inputs.end());
-    // Of the gates nothing is needed, of keys and values what was made of them.
+    // Backward needs no gates; it needs the projected keys and values.
     saved[kGates] = at::Tensor();
     saved[kKeys] = prepared.keys;
     saved[kValues] = prepared.values;

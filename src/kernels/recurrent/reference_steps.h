@@ -34,7 +34,7 @@ struct Draws {
   at::Tensor hidden, cell;
 };
 
-/// Of all rows, [rows, width]; undefined: it is off.
+/// The draws of all rows, [rows, width]; undefined when zoneout is off.
 at::Tensor zoneout_draws(const Dropout& dropout, bool expected, const at::Tensor& x, int64_t rows,
                          int64_t width);
 
@@ -60,7 +60,7 @@ class States {
   /// Ranks from `alive` on have ended.
   RecurrentState alive(int64_t alive);
   void set(const RecurrentState& now) { now_ = now; }
-  /// Of all sequences, when all have ended.
+  /// The last states of all sequences, once all have ended.
   RecurrentState last();
 
  private:

@@ -7,8 +7,8 @@
 
 #include "kernels/kernels.h"
 
-/// Who computes what when in a pass over time: sequences sorted by length, and threads that work
-/// apart on rows or together on columns.
+/// Which thread computes what, and when, in a pass over time: sequences sorted by length, and
+/// threads that work apart on rows or together on columns.
 namespace stretto::kernels {
 
 /// Packed rows in the order in which a recurrent pass meets them. Ranks are sequences, longest

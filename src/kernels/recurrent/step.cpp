@@ -51,7 +51,7 @@ at::Tensor sources_of(const Offsets& query_offsets, const Memory& memory, const 
   return sources.contiguous();
 }
 
-/// Of each lane the weights of its own source, joined; `weights` is [lanes, longest].
+/// For each lane the weights of its own source, joined; `weights` is [lanes, longest].
 at::Tensor joined_weights(const at::Tensor& weights, const Memory& memory,
                           const at::Tensor& sources) {
   const at::Tensor counts = at::diff(memory.offsets.values.to(at::kLong)).to(weights.device());

@@ -2,16 +2,16 @@
 // talks to its own ranks alone.
 //
 // Open MPI 4 binds the port for other machines to all addresses, and oob_tcp_if_include does not
-// change that (it only says which addresses are told to others). A stranger who connects there and
-// sends half a header, or who connects to the loopback port on which ranks report and sends
-// nothing, holds up the whole job. A job on one machine has no other machines, and mpirun is the
-// parent of all its ranks. Therefore
+// change that (it only says which addresses are announced). A client that connects there and sends
+// half a header, or that connects to the loopback port on which ranks report and sends nothing,
+// holds up the whole job. A job on one machine has no other machines, and mpirun is the parent of
+// all its ranks. Therefore
 //
 //   bind     to all addresses becomes bind to loopback, and nothing that arrives there is let
 //   through; accept   closes connections of other users, and those that do not come from a child
 //   process.
 //
-// What /proc does not tell is let in: a rank must never be kept out.
+// A connection that /proc says nothing about is let in: a rank must never be kept out.
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -80,7 +80,7 @@ Answer has_socket(long pid, unsigned long inode) {
   return answer;
 }
 
-// Of the children of one thread; each thread has those that it started.
+// Asks about the children of one thread; each thread has those that it started.
 Answer children_have_socket(const char* thread, unsigned long inode) {
   char path[320];
   std::snprintf(path, sizeof path, "/proc/self/task/%s/children", thread);

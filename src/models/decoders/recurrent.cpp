@@ -22,7 +22,7 @@ kernels::Score score_named(const std::string& name) {
   return name == "luong" ? kernels::Score::kDot : kernels::Score::kScaledDot;
 }
 
-/// Of each row the one before it in its sequence; zero for a first one.
+/// For each row the one before it in its sequence; zero for a first one.
 at::Tensor rows_before(const at::Tensor& rows, const at::Tensor& positions) {
   if (rows.size(0) == 0) return rows;
   const at::Tensor before =
@@ -43,7 +43,7 @@ RecurrentAttentionImpl::RecurrentAttentionImpl(const nn::Init& init,
   if (options.has_query()) {
     query = register_module(
         "query", part.linear(init.child("query"), widths.state, widths.keys, 1, is_normed));
-    // Its matrix has no name of its own, and so no rule.
+    // Its matrix has no name of its own, so no rule applies to it.
     const nn::Init unruled = init.child("score").with_rules({});
     const nn::Linear vector = part.linear(unruled, widths.keys, 1, 1, /*bias=*/false);
     score = register_parameter(

@@ -19,12 +19,12 @@ enum class TensorKind : uint8_t {
   kOutput,          ///< the output of a module, or the loss (name "loss")
   kOutputGradient,  ///< in backward: the gradient of a module's output, so what follows it made it
   kParameterGradient,  ///< of one parameter, or of one use of it ("output.weight", tied or not)
-  /// Of a parameter over micro-batches that are finite one by one; or over processes that are, then
-  /// the name goes on with " over 4 processes" and how it was sent.
+  /// A parameter's gradient summed over micro-batches that are finite one by one; or over processes
+  /// that are, then the name goes on with " over 4 processes" and how it was sent.
   kSum,
 };
 
-/// The first tensor that was not finite, in the order in which they come to be.
+/// The first tensor that was not finite, in the order in which they are computed.
 struct FirstNonfinite {
   TensorKind kind = TensorKind::kNone;
   std::string name;         ///< path of the module or name of the parameter
@@ -73,8 +73,8 @@ struct NonfiniteReport {
   std::vector<GradientPeak> layers;      ///< one for each layer_of(), in the order of forward
   std::vector<MicroBatchFinding> micro_batches;
   int64_t micro_batch = -1;  ///< the first that is not finite alone; -1 = none
-  /// Of that micro-batch: those that are not finite as a batch of one. Empty when none is, or when
-  /// a weight is at fault, since then no sample is, or where BatchNorm ties samples together.
+  /// The samples of that micro-batch that are not finite as a batch of one. Empty when none is,
+  /// when a weight is at fault, since then no sample is, or where BatchNorm ties samples together.
   std::vector<int64_t> samples;
 
   bool found() const { return first.kind != TensorKind::kNone; }

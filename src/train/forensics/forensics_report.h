@@ -27,8 +27,8 @@ struct UpdateRecord {
   std::string run_id, config_hash;
   int64_t step = 0;  ///< as metrics.jsonl counts: StepContext::update + 1
   int64_t rank = 0, world_size = 1;
-  /// Of each examined micro-batch, epochs from 0; parts of one that was split for lack of memory
-  /// have the same position.
+  /// The position of each examined micro-batch, epochs from 0; parts of one that was split for lack
+  /// of memory have the same position.
   std::vector<data::Position> positions;
   double lr = 0;
   std::string checkpoint;  ///< "step_00000100", the newest that a finite update followed; "" = none
@@ -58,9 +58,10 @@ struct ReportText {
 };
 
 /// Writes the reports of one step and, once, the weights that they share (weights_name()); each
-/// JSON comes after the weights, so that where it is, all is. That of another rank than 0 is called
-/// step_00000123.rank2.json. What another try at this step left, as before a rollback, stays: then
-/// these are called step_00000123-2.json, step_00000123-2.rank2.json and so on.
+/// JSON is written after the weights, so that where it exists, everything does. That of another
+/// rank than 0 is called step_00000123.rank2.json. What another try at this step left, as before a
+/// rollback, stays: then these are called step_00000123-2.json, step_00000123-2.rank2.json and so
+/// on.
 ///
 /// @param arena  its parameters must be those that the update computed with
 /// @return paths of the JSON files, in the order of `reports`

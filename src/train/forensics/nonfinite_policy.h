@@ -43,8 +43,8 @@ struct NumericStop {
   AdviceContext run = {};   ///< its rolls_back is not asked
 };
 
-/// Decides over updates that are not finite: `train.forensics.policy`. Pure: it restores and prints
-/// nothing. All ranks feed it the same values and so agree.
+/// Decides about updates that are not finite: `train.forensics.policy`. Pure: it restores and
+/// prints nothing. All ranks feed it the same values and so agree.
 ///
 /// An overflow that a loss scaler answers by another scale says nothing of the run's health, and
 /// does not count for `stop_after`; kSkipsBeforeStop in a row of any kind stop every run. Nor is it
@@ -54,7 +54,7 @@ struct NumericStop {
 /// state must not: it holds the number of rollbacks and the smaller learning rate.
 class NonfinitePolicy {
  public:
-  /// So many in a row end the run.
+  /// This many skips in a row end the run.
   static constexpr int64_t kSkipsBeforeStop = 50;
   /// A loss scaler that has found a scale may need a few overflows in a row to find the next one;
   /// one more is examined. Until then, and so before the first finite update, it needs as many as
@@ -68,12 +68,12 @@ class NonfinitePolicy {
   /// After each update that was finite.
   void succeeded();
 
-  /// Of all rollbacks so far; multiplies the learning rate of the schedule.
+  /// The factor of all rollbacks so far; it multiplies the learning rate of the schedule.
   double lr_factor() const;
   /// Step of the checkpoint to go back to, 0 when none will do.
   ///
-  /// The newest that a finite update followed: of a later one nobody knows whether its weights can
-  /// be trained. But when the run failed again before it had got past its earlier failures, or from
+  /// The newest that a finite update followed: whether the weights of a later one can be trained is
+  /// not known. But when the run failed again before it had got past its earlier failures, or from
   /// the checkpoint that it went back to last, one older than that; there being none, the oldest
   /// again, since its next try has a smaller learning rate.
   int64_t rollback_target(const RollbackChoice& choice) const;
@@ -84,7 +84,7 @@ class NonfinitePolicy {
 
   /// Error(kNumeric) for Action::kStop, or for a rollback that finds no target.
   Error stop_error(const NumericStop& stop) const;
-  /// What a loss scaler's own stop becomes, which ends the run under each policy.
+  /// The error of a loss scaler's own stop, which ends the run under every policy.
   Error stop_error(const Error& of_scaler, const NumericStop& stop) const;
 
   /// Everything that a resumed run needs, by name.

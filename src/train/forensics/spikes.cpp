@@ -8,7 +8,8 @@
 namespace stretto::train {
 namespace {
 
-// Of logarithms; the smallest is a hundredth of |mean| in a series with negative values.
+// Bounds of a spread of logarithms; the smallest is a hundredth of |mean| in a series with negative
+// values.
 constexpr double kSmallestSpread = 0.01, kLargestSpread = 1.2;
 constexpr double kFades = 50;           // values in which the first spread falls by a factor e
 constexpr double kDeepestFall = 6.908;  // ln 1000

@@ -45,7 +45,7 @@ class UpdateForensics {
 
   /// After each update, finite or not.
   void note_scale(double loss_scale);
-  /// Of the last updates, oldest first; at most 100.
+  /// The loss scales of the last updates, oldest first; at most 100.
   const std::vector<double>& loss_scales() const { return loss_scales_; }
   void restore(std::vector<double> loss_scales) { loss_scales_ = std::move(loss_scales); }
 

@@ -384,7 +384,7 @@ TEST_F(PlanOfAModel, AMicroBatchOfFewSamplesHasFewTokens) {
   EXPECT_NEAR(half["inputs"]["compute_seconds"].get<double>() /
                   full["inputs"]["compute_seconds"].get<double>(),
               800 / (0.9 * 4096), 1e-9);
-  // Of texts nobody knows how long they are.
+  // How long texts are is not known.
   const auto labels =
       (std::filesystem::path(STRETTO_SOURCE_DIR) / "configs/smoke/text_classification.toml")
           .string();

@@ -19,7 +19,7 @@
 
 namespace stretto::data {
 
-/// Of the fixture's tokenizers.
+/// The end-of-sentence id of the fixture's tokenizers.
 inline constexpr int64_t kEos = testing::kSpecials.eos;
 
 /// A folder of its own for each test, and corpora of made-up sentences over forty words.

@@ -169,7 +169,7 @@ TEST(HiddenDifferences, OfRecurrentPartsAreTheirConnections) {
                         recurrent({}, {.num_layers = 1})),
             Lines{})
       << "there is no layer above that reads it";
-  // Of two layers none has a connection with either number.
+  // Neither of two layers has a connection with either number.
   EXPECT_EQ(differences(recurrent({.num_layers = 4}, {.num_layers = 2, .residual_from = 7}), own),
             Lines{});
 }

@@ -1,5 +1,5 @@
 // What optimizer steps hand to a GPU, counted by capturing it as a graph. Capturing fails where the
-// host waits for the GPU. Of the CUDA build only.
+// host waits for the GPU. For the CUDA build only.
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>

@@ -297,7 +297,7 @@ TEST(Bert, DropoutChangesWithTheUpdate) {
             0.01);
 }
 
-// Of the last layer, the rows that a head reads.
+// Only the rows that a head reads are computed in the last layer.
 
 TEST(Bert, WantedRowsAreThoseOfAllWithTheirMasksAndGradients) {
   const at::Tensor wanted = at::tensor({0, 7, 8, 3}, at::kLong);

@@ -17,7 +17,7 @@
 namespace stretto::models {
 namespace {
 
-/// Of the matrix, of the vocabulary, of rows; and how many rows there are.
+/// Rows of the matrix, classes of the vocabulary, width of the rows; and how many rows there are.
 constexpr int64_t kMatrixRows = 11, kClasses = 8, kDepth = 6, kTokens = 5;
 
 enum class Matrix : uint8_t { kOwn, kTied };
@@ -84,7 +84,7 @@ at::Tensor plain_token_nll(const at::Tensor& rows, const at::Tensor& matrix) {
   return -plain_log_probs(rows, matrix).gather(1, labels().unsqueeze(1)).squeeze(1);
 }
 
-/// Of rows and matrix.
+/// The gradients of rows and matrix.
 std::vector<at::Tensor> gradients(const at::Tensor& loss, const at::Tensor& rows,
                                   const at::Tensor& matrix) {
   return torch::autograd::grad({loss}, {rows, matrix});

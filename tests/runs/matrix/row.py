@@ -29,7 +29,7 @@ class Row:
     begins_with: str = ""  # another row, with whose encoder and tokenizer this one can begin
     rounding: float = 1e-4  # by which losses differ when other parts of a batch are added up
 
-    # Of the family; a row adds what it lacks itself.
+    # What the family lacks; a row adds what it lacks itself.
     lacks: ClassVar[dict] = {}
     large: ClassVar[tuple] = ("data.max_tokens=100000",)  # words with which all samples are one micro-batch
 
@@ -50,7 +50,7 @@ class Row:
         """What must be so of the undisturbed run for the other cells to say anything."""
 
     def same_answers(self, a, b):
-        """Of a run, and of one that was exported and imported, which computes the same to rounding."""
+        """Whether a run and one that was exported and imported, which computes the same to rounding, answer alike."""
         return a == b
 
     def check_adapted(self, bench, folder):

@@ -114,7 +114,7 @@ def of(encoder, decoder, **more):
     return {"family": "translation", "encoder": encoder, "decoder": decoder, **more}
 
 
-# Of each kind of layers, first weights whose products are not finite; the module that gives them, and the last one before it.
+# For each kind of layers, first weights whose products are not finite; the module that gives them, and the last one before it.
 # A gate of an LSTM makes a finite number of an infinite one: there, the logits are infinite too.
 LSTM_OVERFLOW = (("embedding.weight normal std=1e29", "encoder.layers.0.backward.input.weight normal std=1e29",
                   "decoder.output.weight normal std=1e29"),
@@ -128,7 +128,7 @@ FILTER_OVERFLOW = (("decoder.layers.1.convolution.in.bias constant value=1e29",
 
 
 def feed_forward_overflow(layer):
-    """Of a Transformer's layer."""
+    """The overflow of a Transformer's layer."""
     return ((f"{layer}.ffn.up.bias constant value=1e29", f"{layer}.ffn.down.weight constant value=1e29"), f"{layer}.ffn.down",
             f"{layer}.ffn")
 

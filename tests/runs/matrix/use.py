@@ -23,7 +23,7 @@ def agrees_with_training(bench, row, run, scores):
 
 
 def last_scores(bench, row):
-    """Of the undisturbed run; cells share them."""
+    """The last scores of the undisturbed run; cells share them."""
     if row.name not in bench.scores:
         bench.scores[row.name] = scored(bench, bench.reference(row), "--checkpoint", "last")
     return bench.scores[row.name]

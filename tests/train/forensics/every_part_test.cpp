@@ -191,7 +191,7 @@ const std::vector<InfiniteWeight>& infinite_weights() {
       {"alibi", "encoder.layers.0.self_attention.qkv.weight",
        "encoder.layers.0.self_attention.qkv"},
       {"t5", "decoder.distance_bias.weight", "decoder.distance_bias"},  // two tokens back
-      // Of layers beside one that is left out.
+      // Layers beside one that is left out:
       {"rotary", "encoder.layers.1.self_residual.norm.weight",
        "encoder.layers.1.self_residual.norm"},
       {"rotary", "decoder.layers.0.self_attention.qkv.weight",

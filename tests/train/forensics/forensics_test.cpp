@@ -325,7 +325,7 @@ TEST(Forensics, SeveralLossesAreDividedBeforeTheyAreScaledAsInTraining) {
   EXPECT_FALSE(report.found()) << report.first.name;
   EXPECT_EQ(report.divisors, (std::vector<double>{2e6, 2e6}));
   EXPECT_NEAR(report.gradients[0].max_abs, 8000 / 2e6 * scale, 1e-5 * scale);
-  // Of processes that have more of them.
+  // The divisors of all processes, where this one has only a part of the weights.
   const std::vector<double> all{1e7, 1e8};
   const auto part =
       examine(task, arena, batches, {.seed = 1, .update = 6}, scale, kernels::Compute::kFp32, all);

@@ -56,7 +56,7 @@ TEST(ForensicsText, TheAdviceOnAGradientDependsOnWhatTheLossScalerCanDo) {
   }
 }
 
-// What is in force already is no remedy, nor is half precision where there is none.
+// What is in force already is not advised, nor is leaving half precision where there is none.
 TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
   struct Row {
     kernels::Compute compute;
@@ -186,7 +186,7 @@ TEST(ForensicsText, ASumOverProcessesIsToldApartAndHasARemedyOfItsOwn) {
       << advice(local);
 }
 
-// Of several processes one alone proves nothing about the machine.
+// One process of several, alone, proves nothing about the machine.
 TEST(ForensicsText, AllFiniteOnOneOfSeveralProcessesLeavesTheSum) {
   const auto alone = last_line({}, {.step = 7});
   EXPECT_NE(alone.find("doubt the machine"), std::string::npos) << alone;

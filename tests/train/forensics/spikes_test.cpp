@@ -123,7 +123,7 @@ struct Beginning {
   double found;  ///< the next one, times the mean, is a spike; a tenth less is none
 };
 
-// Of the gradient norm; a table over steps.
+// Series like those of the gradient norm; a table over steps.
 TEST(SpikeSeries, TheSpreadKnowsTheBeginningOfARun) {
   for (const auto& row : std::vector<Beginning>{
            {5, 17.4}, {10, 15.1}, {20, 11.7}, {50, 6.2}, {100, 3.02}, {200, 1.51}, {500, 1.063}}) {

@@ -14,7 +14,7 @@ namespace stretto::tasks {
 
 struct AnswerFinding {
   data::AnswerChoiceOptions choice = {};
-  /// Of a batch of windows, 0 = as fits the device; a longer window is one by itself.
+  /// Tokens of a batch of windows, 0 = as fits the device; a longer window is a batch by itself.
   int64_t max_tokens = 0;
   int64_t max_samples = 0;  ///< windows of a batch; 0 = any number
   /// Candidates of each question that are handed on; 0 = all that choice.nbest allows.

@@ -75,7 +75,7 @@ std::vector<train::Score> several_label_scores(const LabelPredictions& predictio
 /// Behind the outputs of a sample in a set's table: its loss, its divisor, whether it overflowed.
 constexpr int64_t kColumnsBehind = 3;
 
-/// Of each sample whether some logit is infinite or NaN: fp64 [B] of 0 and 1.
+/// For each sample whether some logit is infinite or NaN: fp64 [B] of 0 and 1.
 at::Tensor overflowed_rows(const std::vector<at::Tensor>& logits) {
   at::Tensor finite = logits.front().isfinite().all(1);
   for (size_t i = 1; i < logits.size(); ++i) finite &= logits[i].isfinite().all(1);

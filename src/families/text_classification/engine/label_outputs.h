@@ -37,7 +37,7 @@ class LabelOutputs {
   models::LabelLosses losses(const at::Tensor& logits, const data::Batch& batch) const;
   /// The divisor that losses() gives, from the data alone.
   double weight(const data::Batch& batch) const;
-  /// Samples of the batch whose labels are all predicted, and no others; of values none. A scalar.
+  /// Samples of the batch whose labels are all predicted, and no others; none for values. A scalar.
   at::Tensor num_right(const at::Tensor& logits, const data::Batch& batch) const;
 
   /// Probabilities [B, L], or values [B, 1].
@@ -71,7 +71,7 @@ struct LabelPredictions {
   double loss = 0;  ///< what training minimises, without dropout
   int64_t num_outputs = 1;
 
-  /// Of sample `i`.
+  /// The outputs of sample `i`.
   std::span<const double> of(int64_t i) const {
     const auto width = static_cast<size_t>(num_outputs);
     return {outputs.data() + static_cast<size_t>(i) * width, width};

@@ -32,7 +32,7 @@ std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& ex
   return data::labels_from_json(found->second, (run.folder / kLabelsAsset).string());
 }
 
-// Of labels that were found in the texts; one alone is enough where a text may have none.
+// Warns of labels that were found in the texts; one alone is enough where a text may have none.
 void warn_of_wrong_column(const experiment::TextClassificationOptions& options, int64_t num_labels,
                           int64_t num_texts) {
   constexpr int64_t kFewTexts = 20;

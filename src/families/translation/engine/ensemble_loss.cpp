@@ -14,7 +14,7 @@ namespace {
 
 using Models = std::vector<std::shared_ptr<models::Seq2SeqModel>>;
 
-// Of one step and one model, 64 MiB; a sentence has 1 MiB at 262,144 pieces.
+// For one step and one model, 64 MiB; a sentence has 1 MiB at 262,144 pieces.
 constexpr int64_t kProbabilitiesAtOnce = int64_t{1} << 24;
 
 // One lane a sentence; those that have ended leave.

@@ -8,7 +8,7 @@
 
 namespace stretto::tasks {
 
-/// What one of several decoders came to; without a name where there is one alone.
+/// The scores of one of several decoders; without a name where there is only one.
 struct HeadScore {
   std::string head;
   CorpusScore score;
@@ -19,11 +19,11 @@ struct HeadScore {
 bool share_set(const std::vector<HeadScore>& heads);
 
 /// The heads together: loss and NLL per target token of all of them, BLEU the mean over the heads,
-/// if they share a set. Of one head its own numbers. @param heads  at least one; all translated, or
-/// none did
+/// if they share a set. One head alone has its own numbers. @param heads  at least one; all
+/// translated, or none did
 CorpusScore overall(const std::vector<HeadScore>& heads);
 
-/// loss, nll, ppl and, of translations, bleu of all; where heads have names, behind them nll, ppl
+/// loss, nll, ppl and, for translations, bleu of all; where heads have names, behind them nll, ppl
 /// and bleu of each, as "de.nll".
 std::vector<train::Score> scores_of(const std::vector<HeadScore>& heads);
 

@@ -83,13 +83,13 @@ class TranslationTask : public FamilyTask {
   torch::nn::Module& model() override { return *model_.model; }
   const data::BatchSource& train_batches() override { return *batches_; }
   std::vector<optim::TiedName> tied_names() const override { return model_.model->tied_names(); }
-  /// Of several heads "de.loss", with its weight.
+  /// With several heads, "de.loss" and so on, each with its weight.
   std::vector<std::string> losses() const override;
   bool has_all_losses_together() const override { return !has_heads(); }
   std::vector<std::string> statistics() const override;
   std::vector<std::string> counters() const override { return {"target tokens", "source tokens"}; }
   train::TaskWords words() const override;
-  /// Source and target, as the tokenizers decode them; of several heads, which.
+  /// Source and target, as the tokenizers decode them; with several heads, which head.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;

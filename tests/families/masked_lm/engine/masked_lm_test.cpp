@@ -265,7 +265,7 @@ TEST_F(MaskedLmTest, FillersTellOfLogProbabilitiesThatAreNotFinite) {
   EXPECT_FALSE(fillers[2].is_finite);
 }
 
-// Of many masks the log-probabilities are made in blocks.
+// The log-probabilities of many masks are made in blocks.
 TEST_F(MaskedLmTest, FillersOfManyMasksAreThoseOfFew) {
   const auto task = make_task();
   const auto text =

@@ -27,7 +27,7 @@ data::AnswerChoice choice(const std::string& best, data::Span tokens, double dif
   return made;
 }
 
-/// Of small_questions(): right, half right, wrongly answered, and in doubt.
+/// Answers to small_questions(): right, half right, wrongly answered, and in doubt.
 FoundAnswers found_answers(double threshold = 0) {
   return {.choices = {choice("Änna", {0, 1}, -3), choice("the sea", {0, 1}, -2),
                       choice("Anna", {0, 1}, -1), choice("Anna", {3, 4}, 0.5, threshold)}};

@@ -134,7 +134,7 @@ TEST_F(QuestionCommands, EvalAndInferTellWhatQuestionsLost) {
   const std::string questions = (folder_.path() / "data.json").string();
   EXPECT_EQ(told([&] { eval({}); }).find("data.max_question_tokens"), std::string::npos);
   experiment::questions_of(loaded_.options).data.max_question_tokens = 3;
-  // Of 5, 6, 8 and 2 tokens: words that are not known are spelt.
+  // The questions have 5, 6, 8 and 2 tokens: words that are not known are spelt.
   const std::string said = "3 questions cut to data.max_question_tokens: 10 tokens were not read";
   EXPECT_NE(told([&] { eval({}); }).find(said), std::string::npos);
   EXPECT_NE(told([&] { infer(questions, true); }).find(said), std::string::npos);

@@ -137,7 +137,7 @@ TEST_F(QuestionAnsweringTaskTest, TellsHowManyTokensItsQuestionsLost) {
   };
   EXPECT_TRUE(cut_facts().empty());
   experiment::questions_of(e_).data.max_question_tokens = 3;
-  // Of 5, 6, 8 and 2 tokens: words that are not known are spelt.
+  // The questions have 5, 6, 8 and 2 tokens: words that are not known are spelt.
   const std::string lost = "3 questions, 10 tokens above data.max_question_tokens";
   EXPECT_EQ(cut_facts(),
             (Facts{{"training windows, cut", lost}, {"validation windows, cut", lost}}));

@@ -167,7 +167,7 @@ TEST(TranslationSpecialIds, EndWhatAModelHasLearned) {
   const TranslationModel other = text.model(text.other());
   TranslationTask task = text.task(other);
   torch::optim::Adam optimizer(task.model().parameters(), torch::optim::AdamOptions(5e-3));
-  // Of 31 tokens, such a mean leaves each a probability above 1/2.
+  // With 31 tokens, such a mean leaves each a probability above 1/2.
   constexpr double kKnown = 0.02;
   double loss = 0;
   for (int update = 0; update < 1000; ++update) {
