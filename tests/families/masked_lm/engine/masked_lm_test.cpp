@@ -18,6 +18,7 @@
 #include "families/masked_lm/engine/masked_text_view.h"
 #include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
+#include "families/masked_lm/requests.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tests/base/failure.h"
@@ -367,7 +368,7 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
                             .run_directory = run,
                             .files = {input},
                             .json = as_json,
-                            .masked_lm = {.nbest = nbest}},
+                            .own = MaskedLmInferArguments{.nbest = nbest}},
                            {});
     });
   };
