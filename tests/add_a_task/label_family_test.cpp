@@ -153,11 +153,10 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
 
 TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
   const auto scores = make_task()->validate().scores;
-  for (const auto& name : experiment::label_rules().scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, name.name);
-    ASSERT_NE(score, nullptr) << name.name;
-    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(label_display().style(name.name).higher_is_better, name.higher_is_better);
+  for (const auto& spec : label_scores()) {
+    const auto* score = train::find_score(scores, spec.name());
+    ASSERT_NE(score, nullptr) << spec.name();
+    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
   }
 }
 

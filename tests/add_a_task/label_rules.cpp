@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "tests/add_a_task/label_display.h"
 #include "tests/add_a_task/labelling_options.h"
 
 namespace stretto::experiment {
@@ -27,9 +28,8 @@ class LabelRules final : public TaskRules {
     check.wrong({"data.train"}, "there is no text to learn from", "name files of labelled lines");
   }
 
-  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
-    return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc"}},
-            {.name = "loss"}};
+  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
+    return tasks::label_scores();
   }
 
   ValidationData validation_data(const Experiment& experiment) const override {

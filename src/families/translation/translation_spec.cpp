@@ -1,7 +1,6 @@
 #include "families/translation/translation_spec.h"
 
 #include "config/open_part.h"
-#include "families/translation/heads.h"
 #include "families/translation/translation_commands.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
@@ -16,7 +15,7 @@ FamilySpec translation_spec() {
           .rules = &translation_rules,
           .display =
               [](const Experiment& e) {
-                return tasks::translation_display(translation_of(e).loss, head_names(e));
+                return tasks::translation_display(translation_of(e).loss, tasks::scored_heads(e));
               },
           .eval = translation_eval(),
           .infer = translation_infer(),

@@ -236,12 +236,10 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
 
 TEST_F(MaskedLmTest, ScoresGoTheWayThatTheyAreShown) {
   const auto scores = make_task()->validate().scores;
-  for (const auto& name :
-       experiment::find_task_rules(experiment_.options)->scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, name.name);
-    ASSERT_NE(score, nullptr) << name.name;
-    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(masked_lm_display().style(name.name).higher_is_better, name.higher_is_better);
+  for (const auto& spec : masked_lm_scores()) {
+    const auto* score = train::find_score(scores, spec.name());
+    ASSERT_NE(score, nullptr) << spec.name();
+    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
   }
 }
 

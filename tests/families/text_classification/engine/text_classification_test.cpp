@@ -231,15 +231,11 @@ TEST_F(TextClassificationTest, ScoresGoTheWayThatTheyAreShown) {
     sections().data.label = number ? "stars" : "label";
     sections().data.label_kind = number ? "number" : "class";
     const auto scores = make_task()->validate().scores;
-    for (const auto& name :
-         experiment::find_task_rules(experiment_.options)->scores(experiment_.options)) {
-      const auto* score = train::find_score(scores, name.name);
-      ASSERT_NE(score, nullptr) << name.name;
-      EXPECT_TRUE(std::isfinite(score->value)) << name.name;
-      EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-      EXPECT_EQ(text_classification_display(sections()).style(name.name).higher_is_better,
-                name.higher_is_better)
-          << name.name;
+    for (const auto& spec : text_classification_scores(sections())) {
+      const auto* score = train::find_score(scores, spec.name());
+      ASSERT_NE(score, nullptr) << spec.name();
+      EXPECT_TRUE(std::isfinite(score->value)) << spec.name();
+      EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
     }
   }
 }
