@@ -10,7 +10,7 @@ bool writes_tokens(const Experiment& experiment) {
   return text_rules_of(experiment).predicts_masked_tokens();
 }
 
-PlannedText planned_text(const Experiment& experiment) {
+PlannedText planned_texts(const Experiment& experiment) {
   const TextSections text = text_sections(experiment);
   return {.max_tokens = text.max_tokens,
           .max_samples = text.max_samples,
@@ -24,7 +24,7 @@ PlannedText planned_text(const Experiment& experiment) {
 }  // namespace
 
 FamilyPlan text_plan() {
-  return {.text = &planned_text,
+  return {.text = &planned_texts,
           .tables =
               [](const Experiment& e, const TableRows& rows, bool rows_apart) {
                 return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e),

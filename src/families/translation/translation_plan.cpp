@@ -10,7 +10,7 @@
 namespace stretto::experiment {
 namespace {
 
-PlannedText planned_text(const Experiment& experiment) {
+PlannedText planned_pairs(const Experiment& experiment) {
   const auto& own = translation_of(experiment);
   return {.max_tokens = own.data.max_tokens,
           .max_samples = own.data.max_samples,
@@ -24,7 +24,7 @@ PlannedText planned_text(const Experiment& experiment) {
 }  // namespace
 
 FamilyPlan translation_plan() {
-  return {.text = &planned_text,
+  return {.text = &planned_pairs,
           .tables =
               [](const Experiment& e, const TableRows& rows, bool rows_apart) {
                 return table_gradients(translation_of(e).model, rows, rows_apart);
