@@ -7,6 +7,7 @@ engine/ is a room of its own, families/engine. Rooms in TORCH_FREE, and every *_
 libtorch header, so that the command line starts fast and sanitizers and fuzzers build without it.
 Rooms in ANY_FAMILY do not speak of translation, nor, but for data, of other families of tasks: the
 names of these are those of their folders. They neither name nor include what is of one kind of models.
+Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -53,6 +54,13 @@ ELSEWHERE = [  # what means something else, or is stored: file, and what its lin
     ("src/report/report_data.cpp", '"question"'),
     ("src/lint/lint.cpp", "OpenSeq2Seq, whose LARC"),                    # a toolkit
 ]
+NAMING = {  # sources outside src/families that name a family: none may join them, and who stops leaves the list
+    "src/data/documents/masked_text_options.h",   # a key of another toolkit
+    "src/experiment/foreign_options.cpp",         # an answer to keys of other toolkits
+    "src/interchange/architecture.cpp",           # names of classes of transformers
+    "src/interchange/described_experiment.cpp",   # the experiment that an imported model becomes
+    "src/models/bert_options.h",                  # help of a key
+}
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
 SHARED_FOLDER = "text"  # of families: what those of text have in common
 ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
@@ -67,6 +75,12 @@ def words_of_families(names: list[str]) -> re.Pattern:
     """What only speaks of a family that is none of translation: "text_classification", "TextClassificationOptions" …"""
     own = [name.replace("_", "_?") + r"\w*" for name in names if name != "translation"]
     return re.compile("|".join([OTHERS, *own]), re.IGNORECASE)
+
+
+def names_of_families(names: list[str]) -> re.Pattern:
+    """The names themselves, in any spelling: "MaskedLmOptions", "ForQuestionAnswering"; never matches without families."""
+    own = [name.replace("_", "_?") for name in names if name != "translation"]
+    return re.compile("|".join(own) or "(?!)", re.IGNORECASE)
 
 
 def room_of(path: str) -> str:
@@ -104,6 +118,7 @@ def word_of_a_family(name: str, room: str, line: str, others: re.Pattern) -> str
 def offences(root: pathlib.Path) -> list[str]:
     found = []
     others = words_of_families(families(root))
+    naming = names_of_families(families(root))
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
     for path in files:
         parts = path.relative_to(root / "src").parts
@@ -114,13 +129,19 @@ def offences(root: pathlib.Path) -> list[str]:
         if room not in LEVELS:
             found.append(f"{path.relative_to(root)}:1: room {room} has no level in tools/check_layers.py")
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = path.read_text(encoding="utf-8")
+        source = path.relative_to(root).as_posix()
+        if source in NAMING and not naming.search(text):
+            found.append(f"{source}:1: names no family any more: take it from NAMING in tools/check_layers.py")
+        for number, line in enumerate(text.splitlines(), 1):
             place = f"{path.relative_to(root)}:{number}"
             torch_free = room in TORCH_FREE or path.name.endswith(TORCH_FREE_HEADERS)
             if torch_free and (match := TORCH.match(line)):
                 found.append(f"{place}: {room} does not need libtorch, but includes {match[1]}")
-            if word := word_of_a_family(path.relative_to(root).as_posix(), room, line, others):
+            if word := word_of_a_family(source, room, line, others):
                 found.append(f"{place}: {word}, and {room} serves any family of tasks")
+            elif parts[0] != "families" and source not in NAMING and (match := naming.search(line)):
+                found.append(f"{place}: {match[0]!r} names a family, which stays in src/families (NAMING has the exceptions)")
             if not (match := OWN.match(line)):
                 continue
             other = room_of(match[1])

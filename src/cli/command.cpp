@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <iostream>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "config/schema.h"
 
 namespace stretto::cli {
 namespace {
@@ -131,44 +129,6 @@ int run_command(const Command& command, const std::vector<std::string>& words) {
   }
   check_extras(command, *declared.app, name);
   return declared.run();
-}
-
-CLI::Validator whole_number(int64_t min, int64_t max) {
-  return CLI::Validator(
-      [min, max](const std::string& text) -> std::string {
-        int64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool whole = error == std::errc() && end == text.data() + text.size();
-        if (whole && value >= min && value <= max) return "";
-        return "must be a whole number from " + std::to_string(min) +
-               (max < INT64_MAX ? " to " + std::to_string(max) : " on") + ", got `" +
-               printable(text) + "`";
-      },
-      "");
-}
-
-CLI::Validator number_between(double min, double max) {
-  return CLI::Validator(
-      [min, max](const std::string& text) -> std::string {
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool number = error == std::errc() && end == text.data() + text.size();
-        if (number && value >= min && value <= max) return "";
-        return "must be a number from " + config::number_text(min) + " to " +
-               config::number_text(max) + ", got `" + printable(text) + "`";
-      },
-      "");
-}
-
-CLI::Validator one_of(std::vector<std::string> choices) {
-  return CLI::Validator(
-      [choices = std::move(choices)](std::string& text) -> std::string {
-        if (std::find(choices.begin(), choices.end(), text) != choices.end()) return "";
-        const std::string near = closest(text, choices);
-        return "must be one of " + join(choices, ", ") + ", got `" + printable(text) + "`" +
-               (near.empty() ? "" : "; did you mean `" + near + "`?");
-      },
-      "");
 }
 
 bool takes_overrides(const CLI::App& app) {

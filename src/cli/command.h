@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/validators.h"
+
 namespace stretto::cli {
 
 /// One word after `stretto`.
@@ -41,11 +43,6 @@ const Command& find_command(const std::string& name);
 bool is_override(const std::string& word);
 /// Whether the command takes such words.
 bool takes_overrides(const CLI::App& app);
-
-/// Checks of an option's value, with messages for people.
-CLI::Validator whole_number(int64_t min, int64_t max);
-CLI::Validator number_between(double min, double max);
-CLI::Validator one_of(std::vector<std::string> choices);
 
 std::function<int()> declare_average(CLI::App& app);
 std::function<int()> declare_check(CLI::App& app);

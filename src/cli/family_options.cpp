@@ -2,77 +2,189 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/validators.h"
 
 namespace stretto::cli {
+
+using experiment::CommandOption;
+
+/// An option as the command line has it, for all families that have it.
+struct FamilyOptions::Declared {
+  CommandOption option;  ///< as the first of them says it; `value` is the given one
+  std::vector<std::string> families;
+  CLI::Option* parsed = nullptr;
+
+  bool given() const { return parsed->count() > 0; }
+  /// As texts: of a flag none, and none of an empty text.
+  std::vector<std::string> texts() const;
+};
+
+std::vector<std::string> FamilyOptions::Declared::texts() const {
+  if (!given()) return {};
+  if (const auto* number = std::get_if<int64_t>(&option.value)) return {std::to_string(*number)};
+  if (const auto* several = std::get_if<std::vector<std::string>>(&option.value)) return *several;
+  const auto* text = std::get_if<std::string>(&option.value);
+  if (text == nullptr || text->empty()) return {};
+  return {*text};
+}
+
 namespace {
 
-bool is_in(const std::vector<std::string_view>& families, const std::string& family) {
-  return std::find(families.begin(), families.end(), family) != families.end();
-}
-
-bool is_of(const FamilyOption& option, const std::string& family) {
-  return is_in(option.families, family);
-}
-
-// Adds what one family has of the option `declared`.
-void add_owner(const experiment::FamilySpec& family,
-               const std::vector<experiment::CommandOption>& options, FamilyOption& declared) {
-  for (const auto& option : options) {
-    if (declared.option != option.name) continue;
-    declared.families.emplace_back(family.options.name);
-    const std::string key = option.key;
-    if (key.empty()) declared.without_key.emplace_back(family.options.name);
-    if (!key.empty()) declared.key = key;
+// Binds an option's value; the parser keeps a reference to it.
+CLI::Option* add_to(CLI::App& app, CommandOption& option) {
+  if (auto* flag = std::get_if<bool>(&option.value)) {
+    return app.add_flag(option.name, *flag, option.help);
   }
+  CLI::Option* added = nullptr;
+  if (auto* number = std::get_if<int64_t>(&option.value)) {
+    added = app.add_option(option.name, *number, option.help);
+    added->check(whole_number(option.least, option.most));
+  } else if (auto* several = std::get_if<std::vector<std::string>>(&option.value)) {
+    added = app.add_option(option.name, *several, option.help);
+    added->allow_extra_args(false);
+  } else {
+    added = app.add_option(option.name, std::get<std::string>(option.value), option.help);
+    if (!option.choices.empty()) added->check(one_of(option.choices));
+  }
+  return added->type_name(option.type);
 }
 
 }  // namespace
 
-std::vector<FamilyOption> family_options(
-    const CLI::App& app, std::vector<experiment::CommandOption> experiment::FamilySpec::*of) {
-  std::vector<FamilyOption> found;
-  for (const CLI::Option* declared : app.get_options()) {
-    FamilyOption option{.option = declared->get_name(), .families = {}};
-    for (const auto& family : experiment::families()) add_owner(family, family.*of, option);
-    if (!option.families.empty()) found.push_back(std::move(option));
+std::vector<CommandOfFamily> commands_of_families(
+    const experiment::FamilyCommand* (*of)(const experiment::FamilySpec& family)) {
+  std::vector<CommandOfFamily> found;
+  for (const auto& family : experiment::families()) {
+    if (const auto* command = of(family)) found.push_back({family.options.name, *command});
   }
   return found;
 }
 
-void require_own_options(const CLI::App& app, std::span<const FamilyOption> options,
-                         const experiment::Experiment& experiment) {
-  const std::string& family = experiment.task.name();
-  std::vector<std::string> own;
-  for (const auto& option : options) {
-    if (is_of(option, family)) own.push_back(option.option);
+FamilyOptions::FamilyOptions(std::vector<CommandOfFamily> families)
+    : families_(std::move(families)) {
+  for (const auto& family : families_) {
+    for (const auto& option : family.command.options) {
+      const auto before = std::ranges::find_if(
+          options_, [&](const auto& one) { return one->option.name == option.name; });
+      if (before == options_.end()) {
+        options_.push_back(std::make_unique<Declared>(Declared{option, {family.family}}));
+        continue;
+      }
+      CommandOption& shared = (*before)->option;
+      if (shared.value.index() != option.value.index()) {
+        throw Error(ExitCode::kInternal, option.name + " has values of two types",
+                    "families share the words of an option: families/text/command_options.h");
+      }
+      if (shared.help.find(option.help) == std::string::npos) shared.help += "; " + option.help;
+      (*before)->families.push_back(family.family);
+    }
   }
-  for (const auto& option : options) {
-    if (is_of(option, family) || app.count(option.option) == 0) continue;
-    const std::vector<std::string> families(option.families.begin(), option.families.end());
+}
+
+FamilyOptions::~FamilyOptions() = default;
+
+void FamilyOptions::declare(CLI::App& app) {
+  for (const auto& one : options_) one->parsed = add_to(app, one->option);
+}
+
+void FamilyOptions::check_values() const {
+  for (const auto& one : options_) {
+    if (!one->option.check) continue;
+    for (const auto& text : one->texts()) one->option.check(text);
+  }
+}
+
+bool FamilyOptions::name_data() const {
+  return std::ranges::any_of(
+      options_, [](const auto& one) { return one->option.names_data && !one->texts().empty(); });
+}
+
+std::vector<std::string> FamilyOptions::words() const {
+  std::vector<std::string> words;
+  for (const auto& one : options_) {
+    const auto* flag = std::get_if<bool>(&one->option.value);
+    if (flag != nullptr && *flag) words.push_back(one->option.name);
+    for (const auto& text : one->texts()) words.insert(words.end(), {one->option.name, text});
+  }
+  return words;
+}
+
+bool FamilyOptions::has(const std::string& family) const {
+  return std::ranges::find(families_, family, &CommandOfFamily::family) != families_.end();
+}
+
+std::vector<std::string> FamilyOptions::families() const {
+  std::vector<std::string> names;
+  for (const auto& one : families_) names.push_back(one.family);
+  return names;
+}
+
+void FamilyOptions::require_own(const experiment::Experiment& experiment) const {
+  const std::string& family = experiment.task.name();
+  const auto is_own = [&](const Declared& one) {
+    return std::ranges::find(one.families, family) != one.families.end();
+  };
+  std::vector<std::string> own;
+  for (const auto& one : options_) {
+    if (is_own(*one)) own.push_back(one->option.name);
+  }
+  for (const auto& one : options_) {
+    if (is_own(*one) || !one->given()) continue;
     throw Error(ExitCode::kUsage,
-                option.option + " is an option for runs of " + join(families, ", ") +
+                one->option.name + " is an option for runs of " + join(one->families, ", ") +
                     ", and this run's task.name is \"" + family + "\"",
                 own.empty() ? "leave it out" : "its own options are " + join(own, ", "));
   }
 }
 
-std::vector<std::string> stated_keys(const CLI::App& app, std::span<const FamilyOption> options,
-                                     const std::string& family) {
+std::string FamilyOptions::data_words(const std::string& family) const {
+  std::vector<std::string> words;
+  for (const auto& option : options_of(family)) {
+    if (option.names_data) words.push_back(option.name + " " + option.type);
+  }
+  return join(words, " ");
+}
+
+std::vector<std::string> FamilyOptions::stated_keys(const std::string& family) const {
   std::vector<std::string> keys;
-  for (const auto& option : options) {
-    if (option.key.empty() || is_in(option.without_key, family)) continue;
-    if (app.count(option.option) == 0) continue;
-    const auto* given = app.get_option(option.option);
-    if (option.key.find('=') == std::string::npos) {
-      keys.push_back(option.key + "=" + std::to_string(given->as<int64_t>()));
-    } else if (given->as<bool>()) {
-      keys.push_back(option.key);
+  for (const auto& option : options_of(family)) {
+    const Declared& one = declared(option.name);
+    if (option.key.empty() || !one.given()) continue;
+    if (const auto* flag = std::get_if<bool>(&one.option.value)) {
+      if (*flag) keys.push_back(option.key);
+      continue;
     }
+    for (const auto& text : one.texts()) keys.push_back(option.key + "=" + text);
   }
   return keys;
+}
+
+experiment::FamilyValues FamilyOptions::values(const experiment::Experiment& experiment) const {
+  experiment::FamilyValues values;
+  const auto found = std::ranges::find(families_, experiment.task.name(), &CommandOfFamily::family);
+  if (found == families_.end()) return values;
+  for (const auto& option : found->command.options) {
+    const Declared& one = declared(option.name);
+    if (option.take && one.given()) option.take(one.option.value, values);
+  }
+  if (found->command.check != nullptr) found->command.check(experiment, values);
+  return values;
+}
+
+const std::vector<CommandOption>& FamilyOptions::options_of(const std::string& family) const {
+  static const std::vector<CommandOption> kNone;
+  const auto found = std::ranges::find(families_, family, &CommandOfFamily::family);
+  return found == families_.end() ? kNone : found->command.options;
+}
+
+// Every option of a family was declared.
+const FamilyOptions::Declared& FamilyOptions::declared(const std::string& option) const {
+  return **std::ranges::find_if(options_,
+                                [&](const auto& one) { return one->option.name == option; });
 }
 
 }  // namespace stretto::cli

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <span>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,29 +10,59 @@
 
 namespace stretto::cli {
 
-/// An option of a command that reads the run of any family, for some of them.
-struct FamilyOption {
-  std::string option;                      ///< "--src"
-  std::vector<std::string_view> families;  ///< values of task.name
-  /// What it states in their configurations: "decode.beam_size", a whole number, or of a flag
-  /// "decode.method=sample". Empty = their requests have its value.
-  std::string key = {};
-  std::vector<std::string_view> without_key = {};  ///< of the families, whose requests have it
+/// A command as a family has it.
+struct CommandOfFamily {
+  std::string family;  ///< the value of task.name
+  experiment::FamilyCommand command;
 };
 
-/// The options of all families, in the order in which the command declares them.
-/// @param of  &FamilySpec::eval_options, or those of another command
-std::vector<FamilyOption> family_options(
-    const CLI::App& app, std::vector<experiment::CommandOption> experiment::FamilySpec::*of);
+/// A command of all families that have it, in the order of the registry.
+/// @param of  of one family: a pointer into it, or null
+std::vector<CommandOfFamily> commands_of_families(
+    const experiment::FamilyCommand* (*of)(const experiment::FamilySpec& family));
 
-/// Throws Error(kUsage) for the first option that was given and is none of the family of this
-/// experiment, with the options that are.
-void require_own_options(const CLI::App& app, std::span<const FamilyOption> options,
-                         const experiment::Experiment& experiment);
+/// The options of a command that not every family has: declared together, since the run that says
+/// which family it is of is read after the words.
+class FamilyOptions {
+ public:
+  /// Throws Error(kInternal) where families mean values of different types by one name.
+  explicit FamilyOptions(std::vector<CommandOfFamily> families);
+  ~FamilyOptions();
+  FamilyOptions(const FamilyOptions&) = delete;
+  FamilyOptions& operator=(const FamilyOptions&) = delete;
 
-/// The keys that given options state in the configuration of a family which has these options, as
-/// overrides. A family without such a key refuses it when they are read.
-std::vector<std::string> stated_keys(const CLI::App& app, std::span<const FamilyOption> options,
-                                     const std::string& family);
+  /// Adds all options to a command, family by family; one that several have is added once. Call it
+  /// once, before anything below.
+  void declare(CLI::App& app);
+
+  /// Throws Error for a given value that no run can take.
+  void check_values() const;
+  /// Whether what is evaluated was given, and so is not the run's own data.
+  bool name_data() const;
+  /// The given options as words of a command line.
+  std::vector<std::string> words() const;
+
+  /// Whether a family has the command.
+  bool has(const std::string& family) const;
+  std::vector<std::string> families() const;
+  /// Throws Error(kUsage) for the first option that was given and is none of the family of this
+  /// experiment, with the options that are.
+  void require_own(const experiment::Experiment& experiment) const;
+  /// How the data that is evaluated is given to a family: "--src FILE --tgt FILE".
+  std::string data_words(const std::string& family) const;
+  /// The keys that given options state in the configuration of a family, as overrides.
+  std::vector<std::string> stated_keys(const std::string& family) const;
+  /// What was given, for the family of this experiment. Throws as FamilyCommand::check.
+  experiment::FamilyValues values(const experiment::Experiment& experiment) const;
+
+ private:
+  struct Declared;
+
+  const std::vector<experiment::CommandOption>& options_of(const std::string& family) const;
+  const Declared& declared(const std::string& option) const;
+
+  const std::vector<CommandOfFamily> families_;
+  std::vector<std::unique_ptr<Declared>> options_;  // the parser points into them
+};
 
 }  // namespace stretto::cli

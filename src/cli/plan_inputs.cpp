@@ -14,10 +14,6 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "experiment/family_spec.h"
-#include "experiment/scaled_rate.h"
-#include "families/text/text_rules.h"
-#include "families/text/text_sections.h"
-#include "families/translation/translation_options.h"
 #include "interchange/initial_model.h"
 #include "lint/lint.h"
 #include "plan/tables.h"
@@ -130,57 +126,16 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
   }
 }
 
-/// What a plan goes by, of any family.
-struct PlannedText {
-  int64_t max_tokens = 0, max_samples = 0;
-  text::TokenizerOptions tokenizer;
-  double sample_tokens = 0;       ///< of a sample, where max_samples bounds a micro-batch
-  const char* sample_note = "";   ///< what is to be said of them
-  const char* tokens = "tokens";  ///< what a micro-batch is counted in
-  bool ties_output = false;       ///< an embedding is the output projection too
-  int64_t d_model = 0;
-};
-
-// For a task on encoded texts.
-bool writes_tokens(const Experiment& e) {
-  return experiment::text_rules_of(e).predicts_masked_tokens();
+// What the family says of itself, if a plan can be made of it.
+const experiment::FamilyPlan& plan_of(const Experiment& e) {
+  const auto* family = experiment::find_family(e);
+  if (family != nullptr && family->plan) return *family->plan;
+  throw Error(ExitCode::kUsage, "stretto plan does not know task.name = \"" + e.task.name() + "\"",
+              "without a configuration, --compute-ms and --gradient-mb say what it plans");
 }
 
-// For every family that is not planned as one of encoded texts.
-const experiment::TranslationOptions& pairs_of(const Experiment& e) {
-  if (e.task.is<experiment::TranslationOptions>()) return translation_of(e);
-  throw Error(ExitCode::kInternal,
-              "stretto plan does not know task.name = \"" + e.task.name() + "\"",
-              "its families are in planned_text() and tables_of(), cli/plan_inputs.cpp");
-}
-
-PlannedText planned_text(const Experiment& e) {
-  PlannedText planned;
-  if (const auto text = experiment::find_text_sections(e)) {
-    planned = {.max_tokens = text->max_tokens,
-               .max_samples = text->max_samples,
-               .tokenizer = text->tokenizer->tokenizer_options(),
-               .sample_tokens = double(text->max_text_tokens),
-               .sample_note = ", as many as data.max_text_tokens lets in",
-               .ties_output = writes_tokens(e) && text->model->tie_embeddings,
-               .d_model = models::sizes_of(*text->model).d_model};
-    return planned;
-  }
-  const auto& own = pairs_of(e);
-  return {
-      .max_tokens = own.data.max_tokens,
-      .max_samples = own.data.max_samples,
-      .tokenizer = own.tokenizer,
-      .sample_tokens = std::min(experiment::kTokensPerSentence, double(own.data.max_tgt_tokens)),
-      .tokens = "target tokens",
-      .ties_output = own.model.tie_embeddings != "none",
-      .d_model = own.model.d_model};
-}
-
-plan::TableGradients tables_of(const Experiment& e, const plan::TableRows& rows, bool apart) {
-  const auto text = experiment::find_text_sections(e);
-  if (!text) return plan::table_gradients(pairs_of(e).model, rows, apart);
-  return plan::text_table_gradients(*text->model, rows.tgt, writes_tokens(e), apart);
+experiment::PlannedText planned_text(const Experiment& e) {
+  return plan_of(e).text(e);
 }
 
 // On a CPU the rows of a tied table may be summed apart: see TableGradients.
@@ -190,7 +145,7 @@ bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const pl
 }
 
 // How many tokens a micro-batch has that nobody measured.
-double assumed_tokens(const PlannedText& text, PlanInputs& plan) {
+double assumed_tokens(const experiment::PlannedText& text, PlanInputs& plan) {
   const double filled = kFill * double(text.max_tokens);
   const double sampled = double(text.max_samples) * text.sample_tokens;
   if (text.max_samples > 0 && sampled < filled) {
@@ -222,16 +177,16 @@ void plan_device(const PlanOptions& options, const Experiment& e, PlanInputs& pl
 }
 
 // When the gradients of tables are ready, and what of them is sent apart.
-void plan_tables(const PlanOptions& options, const Experiment& e, const plan::TableRows& rows,
+void plan_tables(const PlanOptions& options, const Experiment& e, const experiment::TableRows& rows,
                  PlanInputs& plan) {
   auto& setup = plan.setup;
   const bool apart = plan.device == "cpu" && rows_may_be_apart(options, e, setup);
-  const auto tables = tables_of(e, rows, apart);
+  const auto tables = plan_of(e).tables(e, rows, apart);
   setup.first_share = double(tables.first_parameters) / double(plan.parameters);
   setup.late_share = double(tables.late_parameters) / double(plan.parameters);
   if (!apart) return;
   const double lookups = tables.lookups * setup.tokens;
-  const double different = std::round(plan::different_rows(lookups, rows.tgt));
+  const double different = std::round(plan::different_rows(lookups, rows.output));
   setup.row_bytes = different * (4 * double(planned_text(e).d_model) + 8);  // and the row's number
   if (options.world_size > 1 && !given(options.row_mb)) {
     plan.assumed.push_back("a micro-batch looks up " + with_thousands(int64_t(different)) +
@@ -252,13 +207,13 @@ bool has_files(const text::TokenizerOptions& t) {
 
 // As training makes them of the tokenizer's files. Where these are not here, or where a tokenizer
 // is trained, of tokenizer.vocab_size.
-plan::TableRows planned_rows(const PlanOptions& options, const text::TokenizerOptions& t,
-                             PlanInputs& plan) {
-  if (options.vocab_rows > 0) return {.src = options.vocab_rows, .tgt = options.vocab_rows};
+experiment::TableRows planned_rows(const PlanOptions& options, const text::TokenizerOptions& t,
+                                   PlanInputs& plan) {
+  if (options.vocab_rows > 0) return {.input = options.vocab_rows, .output = options.vocab_rows};
   if (has_files(t)) {
     const auto tokenizers = text::make_tokenizers(t, /*seed=*/0, nullptr, nullptr);
-    return {.src = text::table_rows(tokenizers.src->size(), t.vocab_multiple),
-            .tgt = text::table_rows(tokenizers.tgt->size(), t.vocab_multiple)};
+    return {.input = text::table_rows(tokenizers.src->size(), t.vocab_multiple),
+            .output = text::table_rows(tokenizers.tgt->size(), t.vocab_multiple)};
   }
   const int64_t rows = text::table_rows(t.vocab_size, t.vocab_multiple);
   if (text::names_tokenizer(t)) {
@@ -266,17 +221,14 @@ plan::TableRows planned_rows(const PlanOptions& options, const text::TokenizerOp
                            " rows, as tokenizer.vocab_size says, since its file is not here "
                            "(--vocab-rows)");
   }
-  return {.src = rows, .tgt = rows};
+  return {.input = rows, .output = rows};
 }
 
 void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
   auto& setup = plan.setup;
-  const PlannedText text = planned_text(e);
-  const plan::TableRows rows = planned_rows(options, text.tokenizer, plan);
-  const auto cost =
-      engine().model_cost({.experiment = e,
-                           .translation = {.src_rows = rows.src, .tgt_rows = rows.tgt},
-                           .text = {.rows = rows.tgt}});
+  const auto text = planned_text(e);
+  const auto rows = planned_rows(options, text.tokenizer, plan);
+  const auto cost = engine().model_cost({.experiment = e, .sizes = plan_of(e).sizes(rows)});
   plan.parameters = cost.parameters;
   setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;

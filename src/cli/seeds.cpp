@@ -53,7 +53,9 @@ experiment::LoadedExperiment load_seed(const SeedsRequest& request, int64_t seed
 
 seeds::BestBy best_by(const experiment::Experiment& experiment) {
   for (const auto& score : experiment::find_task_rules(experiment)->scores(experiment)) {
-    if (score.name == experiment.eval.best_metric) return {score.name, score.higher_is_better};
+    if (score.name() == experiment.eval.best_metric) {
+      return {score.name(), score.higher_is_better()};
+    }
   }
   return {.name = experiment.eval.best_metric};
 }

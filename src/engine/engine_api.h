@@ -6,8 +6,8 @@
 
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
-#include "families/text/embed_requests.h"
 #include "interchange/import_options.h"
+#include "models/model_cost.h"
 #include "tasks/requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;

@@ -1,23 +1,18 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "config/open_choice.h"
+#include "experiment/command_option.h"
 #include "experiment/experiment.h"
+#include "experiment/family_plan.h"
 #include "experiment/task_rules.h"
 #include "report/display.h"
 
 /// What a family of tasks hands in; no other room knows it. No libtorch. What needs tensors is a
 /// tasks::Family.
 namespace stretto::experiment {
-
-/// An option of a command that reads the run of any family, where a family has it.
-struct CommandOption {
-  const char* name;  ///< "--beam"
-  /// What it states in the run's configuration: "decode.beam_size", a whole number, or of a flag
-  /// "decode.method=sample". Empty = the family's request has its value.
-  const char* key = "";
-};
 
 /// A family as the rooms without libtorch see it. src/families/NAME/NAME_spec.cpp has that of NAME,
 /// and src/families/registry.cpp a line for each.
@@ -29,9 +24,9 @@ struct FamilySpec {
   const TaskRules& (*rules)();
   /// How its numbers are printed and drawn, but for Display::best_by.
   report::Display (*display)(const Experiment& experiment);
-  /// Options of `stretto eval` and `stretto infer` that not every family has, and this one has.
-  std::vector<CommandOption> eval_options = {};
-  std::vector<CommandOption> infer_options = {};
+  FamilyCommand eval = {}, infer = {};      ///< what not every family has of them
+  std::optional<FamilyCommand> embed = {};  ///< nothing: its models give no vectors of lines
+  std::optional<FamilyPlan> plan = {};      ///< nothing: `stretto plan` cannot tell
 };
 
 /// All families, in the order in which `stretto describe` lists them; the first one is the default

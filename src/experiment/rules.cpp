@@ -280,14 +280,14 @@ void check_validation(RuleCheck& c, const ValidationData& data) {
 }
 
 // The names of scores are the family's.
-void check_best_metric(RuleCheck& c, const std::vector<ScoreName>& scores) {
+void check_best_metric(RuleCheck& c, const std::vector<ScoreSpec>& scores) {
   const std::string& wanted = c.e.eval.best_metric;
   std::vector<std::string> names;
   std::vector<config::OtherValue> others;
   for (const auto& score : scores) {
-    if (score.name == wanted) return;
-    names.push_back(score.name);
-    for (const auto& other : score.also_called) others.push_back({other, score.name, ""});
+    if (score.name() == wanted) return;
+    names.push_back(score.name());
+    for (const auto& other : score.also_called) others.push_back({other, score.name(), ""});
   }
   const std::string meant = config::choice_hint(names, others, wanted);
   c.wrong({"eval.best_metric", "task.name"},
@@ -350,7 +350,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   task->check_data(check);
   if (purpose == Purpose::kTraining) task->check_training(check);
   check_validation(check, task->validation_data(options));
-  check_best_metric(check, task->scores(options));
+  check_best_metric(check, ranking_scores(task->scores(options)));
 }
 
 bool describes_a_model(const std::vector<config::Problem>& problems) {

@@ -23,7 +23,7 @@ void settle_defaults(Experiment& options, const config::Origins& origins) {
   }
   const TaskRules* task = find_task_rules(options);
   if (task != nullptr && !origins.given("eval.best_metric")) {
-    options.eval.best_metric = task->scores(options).front().name;
+    options.eval.best_metric = ranking_scores(task->scores(options)).front().name();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/score_spec.h"
 
 /// What the linter (lint/rules.h) asks of a family, in terms of any family.
 namespace stretto::experiment {
@@ -19,26 +20,6 @@ struct FileSizes {
 
 /// No score needs more samples to be trusted.
 inline constexpr int64_t kCountedSamples = 500;
-
-/// How many samples a score needs.
-struct ScoreNoise {
-  int64_t fewest = 0;     ///< with fewer it is mostly noise; 0 = no number is known
-  std::string source;     ///< paper or page that says so
-  bool is_share = false;  ///< a mean of values from 0 to 1: its standard error has a bound
-};
-
-/// The noise of a share, such as an accuracy: its standard error, sqrt(p (1 - p) / n), is at most
-/// 0.5 / sqrt(n), which is 2.5 points with 400 samples. So is that of a mean of values from 0 to 1.
-inline ScoreNoise noise_of_share() {
-  return {.fewest = 400, .source = "docs/large-batches.md#validation", .is_share = true};
-}
-
-/// The noise of the F1 of a class, or of a correlation: its worst case is no better.
-inline ScoreNoise noise_beyond_share() {
-  ScoreNoise noise = noise_of_share();
-  noise.is_share = false;
-  return noise;
-}
 
 /// The samples that `eval.best_metric` is computed on.
 struct ScoredSamples {

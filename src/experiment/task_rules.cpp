@@ -31,9 +31,9 @@ std::vector<std::string> score_names() {
   for (const auto& family : families()) {
     Experiment experiment;
     experiment.task.select(family.options.name);
-    for (const auto& score : family.rules().scores(experiment)) {
-      if (std::find(names.begin(), names.end(), score.name) == names.end()) {
-        names.push_back(score.name);
+    for (const auto& score : ranking_scores(family.rules().scores(experiment))) {
+      if (std::find(names.begin(), names.end(), score.name()) == names.end()) {
+        names.push_back(score.name());
       }
     }
   }

@@ -7,6 +7,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/rule_check.h"
+#include "experiment/score_spec.h"
 #include "experiment/task_facts.h"
 #include "nn/adapter_options.h"
 #include "nn/lora_options.h"
@@ -18,15 +19,6 @@ struct OtherModel;
 struct Preflight;
 struct PreflightOptions;
 struct TakenValue;
-
-/// A score of a family's validations by which `best` can go.
-struct ScoreName {
-  std::string name;  ///< as train::Score has it: "nll"; of one of several outputs "HEAD.nll"
-  bool higher_is_better = false;
-  std::vector<std::string> also_called = {};  ///< by other toolkits, or by people
-  std::string title = {};                     ///< in a text, "BLEU"; empty = as `name`
-  ScoreNoise noise = {};
-};
 
 /// The data for validation, as messages speak of them.
 struct ValidationData {
@@ -81,8 +73,9 @@ class TaskRules : public TaskFacts {
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const;
 
-  /// What `eval.best_metric` may name; the first one is its default. At least one.
-  virtual std::vector<ScoreName> scores(const Experiment& experiment) const = 0;
+  /// All numbers by which people judge a run, in the order in which they are shown. At least one
+  /// ranks.
+  virtual std::vector<ScoreSpec> scores(const Experiment& experiment) const = 0;
   virtual ValidationData validation_data(const Experiment& experiment) const = 0;
   /// `optim.reference_batch` counts the same; an update has `train.update_freq` times as much.
   virtual BatchBound micro_batch(const Experiment& experiment) const = 0;

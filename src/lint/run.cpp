@@ -66,10 +66,10 @@ std::string samples_wanted(const experiment::ScoredSamples& samples,
 }
 
 // The first score that has no such bound.
-std::string other_metric(const std::vector<experiment::ScoreName>& scores) {
+std::string other_metric(const std::vector<experiment::ScoreSpec>& scores) {
   const auto calm = std::ranges::find_if(
-      scores, [](const experiment::ScoreName& score) { return score.noise.fewest == 0; });
-  return calm == scores.end() ? "" : ", or use eval.best_metric = \"" + calm->name + "\"";
+      scores, [](const experiment::ScoreSpec& score) { return score.noise.fewest == 0; });
+  return calm == scores.end() ? "" : ", or use eval.best_metric = \"" + calm->name() + "\"";
 }
 
 }  // namespace
@@ -90,17 +90,16 @@ void validates_only_at_the_end(const Subject& s, Remarks& out) {
 
 void noisy_best(const Subject& s, Remarks& out) {
   if (!validates(s) || s.e.train.keep_best == 0) return;
-  const auto scores = s.task.scores(s.e);
-  const auto best = std::ranges::find(scores, s.e.eval.best_metric, &experiment::ScoreName::name);
+  const auto scores = experiment::ranking_scores(s.task.scores(s.e));
+  const auto best = std::ranges::find(scores, s.e.eval.best_metric, &experiment::ScoreSpec::name);
   const auto samples = s.task.scored_samples(s.e, s.context.files);
   if (best == scores.end() || samples.count == 0) return;
   const int64_t most = samples.is_guess ? 2 * samples.count : samples.count;
   if (most >= best->noise.fewest) return;
   out.push_back({samples.key,
-                 "`best` is chosen by the " + (best->title.empty() ? best->name : best->title) +
-                     " of " + (samples.is_guess ? "about " : "") +
-                     counted(samples.count, samples.unit) + ", which is mostly noise" +
-                     standard_error_text(best->noise, samples.count),
+                 "`best` is chosen by the " + best->words() + " of " +
+                     (samples.is_guess ? "about " : "") + counted(samples.count, samples.unit) +
+                     ", which is mostly noise" + standard_error_text(best->noise, samples.count),
                  samples_wanted(samples, best->noise) + other_metric(scores), best->noise.source});
 }
 

@@ -43,14 +43,14 @@ void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileC
   std::string wanted = options.metric.empty() ? recipe.eval.best_metric : options.metric;
   if (wanted.starts_with(kValid)) wanted = wanted.substr(kValid.size());
   std::vector<std::string> names;
-  for (const auto& score : task->scores(recipe)) {
-    names.push_back(score.name);
+  for (const auto& score : experiment::ranking_scores(task->scores(recipe))) {
+    names.push_back(score.name());
     const auto& other = score.also_called;
-    if (score.name != wanted && std::find(other.begin(), other.end(), wanted) == other.end()) {
+    if (score.name() != wanted && std::find(other.begin(), other.end(), wanted) == other.end()) {
       continue;
     }
-    plan.metric = score.name;
-    plan.higher_is_better = score.higher_is_better;
+    plan.metric = score.name();
+    plan.higher_is_better = score.higher_is_better();
   }
   if (plan.metric.empty()) {
     const std::string near = closest(wanted, names);

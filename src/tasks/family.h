@@ -15,6 +15,7 @@
 #include "distributed/agreement.h"
 #include "distributed/process_group.h"
 #include "experiment/preflight.h"
+#include "models/model_cost.h"
 #include "optim/group_options.h"
 #include "runs/initial_weights.h"
 #include "tasks/requests.h"
@@ -72,9 +73,11 @@ class Family {
                                                 const Assets& assets,
                                                 const CommandContext& context) const = 0;
 
-  /// `stretto eval` and `stretto infer`: the exit code. `infer` is one process.
+  /// `stretto eval`, `infer` and `embed`: the exit code. The last two are one process. Who has
+  /// FamilySpec::embed overrides embed(), which throws Error(kUsage).
   virtual int eval(const EvalRequest& request, const CommandContext& context) const = 0;
   virtual int infer(const InferRequest& request, const CommandContext& context) const = 0;
+  virtual int embed(const EmbedRequest& request, const CommandContext& context) const;
 
   /// What to do about a lack of memory: "halve …", with the keys of the family.
   virtual std::string memory_advice(MemoryUse use) const = 0;

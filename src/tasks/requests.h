@@ -1,19 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "experiment/family_values.h"
 #include "experiment/load_experiment.h"
-#include "families/masked_lm/requests.h"
-#include "families/question_answering/requests.h"
-#include "families/text/requests.h"
-#include "families/text_classification/requests.h"
-#include "families/translation/requests.h"
-#include "models/model_cost.h"
 
-/// What the command line asks of a family of tasks: what all of them have, and a member for each
-/// family with what it alone has. No libtorch.
+/// What the command line asks of a family of tasks: what all of them have, and the values of the
+/// options that one alone has (experiment::FamilySpec). No libtorch.
 namespace stretto::tasks {
 
 /// `stretto eval`
@@ -21,11 +15,8 @@ struct EvalRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoint;  ///< as runs/choose_checkpoint.h reads it; several with commas
-  std::vector<std::string> data = {};  ///< instead of data.test; translation has files of two sides
   bool json = false;
-  TranslationEvalFiles translation = {};
-  QuestionEvalFiles question_answering = {};
-  TextClassificationEvalFiles text_classification = {};
+  experiment::FamilyValues own = {};
 };
 
 /// `stretto infer`
@@ -33,14 +24,22 @@ struct InferRequest {
   experiment::LoadedExperiment experiment;
   std::string run_directory;
   std::string checkpoints;  ///< as runs/choose_checkpoint.h reads it; several are an ensemble
-  /// As data::open_bytes() takes them, "-" = stdin; empty = stdin. For question answering also
-  /// files of its data.
+  /// As data::open_bytes() takes them, "-" = stdin; empty = stdin. Some families take files of
+  /// their data too.
   std::vector<std::string> files = {};
   bool json = false;
-  TranslationInferFiles translation = {};
-  MaskedLmInferArguments masked_lm = {};
-  QuestionInferArguments question_answering = {};
-  TextClassificationInferArguments text_classification = {};
+  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
+  experiment::FamilyValues own = {};
+};
+
+/// `stretto embed`
+struct EmbedRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoint;               ///< one, as runs/choose_checkpoint.h reads it
+  std::vector<std::string> files = {};  ///< as data::open_bytes() takes them; empty = stdin
+  bool stats = false;                   ///< at the end lines, batches, tokens and time on stderr
+  experiment::FamilyValues own = {};
 };
 
 /// `stretto export`
@@ -55,8 +54,7 @@ struct ExportRequest {
 /// `stretto plan`
 struct CostRequest {
   experiment::Experiment experiment;
-  TranslationSizes translation = {};
-  TextSizes text = {};
+  experiment::FamilyValues sizes = {};  ///< what the model is made for
 };
 
 }  // namespace stretto::tasks

@@ -269,7 +269,10 @@ struct AnsweredLine : WorkLine {
 /// What `stretto infer` does with lines; LineWork does the rest.
 class LineLabels : public LineFamily<AnsweredLine> {
  public:
-  LineLabels(const LabelRun& run, bool as_json) : run_(run), as_json_(as_json) {}
+  LineLabels(const LabelRun& run, const InferRequest& request)
+      : run_(run),
+        as_json_(request.json),
+        with_text_(request.own.as<experiment::LabelInferOptions>().with_text) {}
 
   void prepare(AnsweredLine& line) const override { line.num_tokens = std::ssize(line.input.text); }
   int64_t cost(const AnsweredLine& line) const override { return line.num_tokens + 1; }
@@ -289,13 +292,15 @@ class LineLabels : public LineFamily<AnsweredLine> {
       const bool is_labelled = line.input.problem.empty();
       const std::string label =
           is_labelled ? run_.labels.at(static_cast<size_t>(line.found.number)) : "";
-      std::cout << (as_json_ ? json_line({{"label", label}}) : shown_on_stdout(label) + "\n");
+      const std::string behind = with_text_ ? "\t" + shown_on_stdout(line.input.text) : "";
+      std::cout << (as_json_ ? json_line({{"label", label}})
+                             : shown_on_stdout(label) + behind + "\n");
     }
   }
 
  private:
   const LabelRun& run_;
-  const bool as_json_;
+  const bool as_json_, with_text_;
 };
 
 class LabelFamily : public Family {
@@ -324,8 +329,10 @@ class LabelFamily : public Family {
     if (request.json) {
       std::cout << json_line({{"loss", score.loss}, {"accuracy", score.accuracy}});
     } else {
-      std::cout << "loss " << fixed(score.loss, 4) << "  accuracy " << fixed(score.accuracy, 4)
-                << "\n";
+      const auto decimals =
+          static_cast<int>(request.own.as<experiment::LabelEvalOptions>().decimals);
+      std::cout << "loss " << fixed(score.loss, decimals) << "  accuracy "
+                << fixed(score.accuracy, decimals) << "\n";
     }
     flush_stdout();
     return 0;
@@ -336,13 +343,14 @@ class LabelFamily : public Family {
                                         request.checkpoints, context.device);
     constexpr int64_t kBytesTogether = 4096;
     data::TextInput input(request.files);
-    LineLabels labels(run, request.json);
+    LineLabels labels(run, request);
     answer_lines(labels, input,
                  {.files = request.files,
                   .run = request.run_directory,
                   .device = context.device,
                   .batches = {.max_cost = kBytesTogether},
-                  .words = {.answer = "the scores of this line", .problem = "it has no label"}});
+                  .words = {.answer = "the scores of this line", .problem = "it has no label"},
+                  .stats = request.stats});
     return 0;
   }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/family_options.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tasks/exported_run.h"
@@ -91,6 +92,19 @@ class LabelFamilyTest : public ::testing::Test {
     return setup;
   }
 
+  /// What the command line makes of the words behind a command.
+  experiment::FamilyValues asked(
+      const experiment::FamilyCommand* (*of)(const experiment::FamilySpec& family),
+      std::vector<std::string> words) const {
+    CLI::App app;
+    cli::FamilyOptions options(cli::commands_of_families(of));
+    options.declare(app);
+    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    app.parse(words);
+    options.require_own(experiment_.options);
+    return options.values(experiment_.options);
+  }
+
   const Family& family_ = label_family();
   testing::TempDir folder_;
   const std::filesystem::path recipe_ = folder_ / "labelling.toml";
@@ -136,13 +150,11 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
 
 TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
   const auto scores = make_task()->validate().scores;
-  const auto display = experiment::display_of(experiment_.options);
   const auto* rules = experiment::find_task_rules(experiment_.options);
-  for (const auto& name : rules->scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, name.name);
-    ASSERT_NE(score, nullptr) << name.name;
-    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(display.style(name.name).higher_is_better, name.higher_is_better);
+  for (const auto& spec : rules->scores(experiment_.options)) {
+    const auto* score = train::find_score(scores, spec.name());
+    ASSERT_NE(score, nullptr) << spec.name();
+    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
   }
 }
 
@@ -331,6 +343,31 @@ TEST_F(LabelFamilyTest, AFinishedRunIsEvaluatedAndLabelsLines) {
   const std::string answers = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(labelled, 0);
   EXPECT_EQ(answers, "{\"label\":\"vowels\"}\n{\"label\":\"\"}\n{\"label\":\"consonants\"}\n");
+}
+
+TEST_F(LabelFamilyTest, OptionsOfItsOwnReachItFromTheCommandLine) {
+  const auto infer = [](const experiment::FamilySpec& family) { return &family.infer; };
+  const auto eval = [](const experiment::FamilySpec& family) { return &family.eval; };
+  train("run");
+  const std::string run = (folder_ / "run").string();
+  const std::string input = folder_.write("input.txt", "uoie\ndcbf\n");
+  ::testing::internal::CaptureStdout();
+  family_.infer({.experiment = experiment_,
+                 .run_directory = run,
+                 .files = {input},
+                 .own = asked(infer, {"--with-text"})},
+                {});
+  family_.eval({.experiment = experiment_,
+                .run_directory = run,
+                .checkpoint = "last",
+                .own = asked(eval, {"--decimals", "2"})},
+               {});
+  const std::string told = ::testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(told.starts_with("vowels\tuoie\nconsonants\tdcbf\nloss ")) << told;
+  EXPECT_TRUE(told.ends_with("  accuracy 1.00\n")) << told;
+
+  const Error error = failure(ExitCode::kUsage, [&] { asked(infer, {"--beam", "4"}); });
+  EXPECT_EQ(error.advice(), "its own options are --with-text");
 }
 
 TEST_F(LabelFamilyTest, NoClassOfTransformersIsEqualToItsModels) {

@@ -4,11 +4,26 @@
 
 #include "base/text.h"
 #include "config/open_part.h"
+#include "experiment/score_spec.h"
 #include "experiment/task_rules.h"
 #include "report/display.h"
 
 namespace stretto::experiment {
 namespace {
+
+/// The numbers of labelling: keys, which way is better, and how they are printed and drawn.
+std::vector<ScoreSpec> label_scores() {
+  return {{.style = report::loss_style()},
+          {.style = {.name = "accuracy",
+                     .decimals = 3,
+                     .progress = "accuracy",
+                     .chart = "Accuracy",
+                     .axis = report::Axis::kFromZero,
+                     .tile = "Accuracy",
+                     .column = "Accuracy",
+                     .higher_is_better = true},
+           .also_called = {"acc"}}};
+}
 
 /// What `check` asks of a configuration.
 class LabelRules final : public TaskRules {
@@ -30,9 +45,8 @@ class LabelRules final : public TaskRules {
     check.wrong({"data.train"}, "there is no text to learn from", "name files of labelled lines");
   }
 
-  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
-    return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc"}},
-            {.name = "loss"}};
+  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
+    return label_scores();
   }
 
   ValidationData validation_data(const Experiment& experiment) const override {
@@ -57,19 +71,26 @@ const TaskRules& label_rules() {
 /// How numbers are printed and drawn.
 report::Display display_of_labels(const Experiment& /*experiment*/) {
   report::Display display;
-  display.numbers = {report::loss_style(),
-                     {.name = "accuracy",
-                      .decimals = 3,
-                      .progress = "accuracy",
-                      .chart = "Accuracy",
-                      .axis = report::Axis::kFromZero,
-                      .tile = "Accuracy",
-                      .column = "Accuracy",
-                      .higher_is_better = true}};
+  display.numbers = styles_of(label_scores());
   display.rate = {
       .key = "lines_per_second", .unit = "lines", .short_unit = "lines", .batch = "lines"};
   display.loss_unit = {.name = "lines", .count = "lines"};
   return display;
+}
+
+FamilyCommand label_eval() {
+  return {.options = {command_option(&LabelEvalOptions::decimals,
+                                     {.name = "--decimals",
+                                      .type = "N",
+                                      .help = "digits of each score behind the point; default 4",
+                                      .least = 1,
+                                      .most = 12})}};
+}
+
+FamilyCommand label_infer() {
+  return {.options = {command_option(
+              &LabelInferOptions::with_text,
+              {.name = "--with-text", .help = "print each line behind its label, after a tab"})}};
 }
 
 }  // namespace
@@ -78,7 +99,9 @@ FamilySpec labelling_spec() {
   return {.options = config::open_alternative<LabellingOptions>(),
           .also_called = {"language_identification"},
           .rules = &label_rules,
-          .display = &display_of_labels};
+          .display = &display_of_labels,
+          .eval = label_eval(),
+          .infer = label_infer()};
 }
 
 }  // namespace stretto::experiment

@@ -83,6 +83,14 @@ inline LabellingOptions& labelling_of(Experiment& experiment) {
   return experiment.task.as<LabellingOptions>();
 }
 
+/// Options that `stretto eval` and `stretto infer` have for this family alone.
+struct LabelEvalOptions {
+  int64_t decimals = 4;  ///< of each score
+};
+struct LabelInferOptions {
+  bool with_text = false;  ///< the line behind its label
+};
+
 /// What the family is called, its keys, its rules, and how its numbers are shown.
 FamilySpec labelling_spec();
 

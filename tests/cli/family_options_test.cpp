@@ -9,22 +9,46 @@
 namespace stretto::cli {
 namespace {
 
-const std::vector<FamilyOption> kOptions{{"--src", {"translation"}},
-                                         {"--data", {"masked_lm", "text_classification"}},
-                                         {"--predictions", {"text_classification"}}};
+using experiment::command_option;
+using experiment::CommandOption;
 
-/// A command with these options that was called with `words`.
-struct Called {
-  explicit Called(std::vector<std::string> words) {
-    app.add_option("--src", src);
-    app.add_option("--data", data);
-    app.add_option("--predictions", predictions);
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
-  }
-  CLI::App app;
-  std::string src, data, predictions;
+struct Asked {
+  std::string src;
+  std::vector<std::string> data;
+  int64_t nbest = 5;
+  bool scores = false;
 };
+
+CommandOption data_option() {
+  return command_option(&Asked::data,
+                        {.name = "--data", .type = "FILE", .help = "texts", .names_data = true});
+}
+
+CommandOption nbest_option() {
+  return {.name = "--nbest",
+          .type = "N",
+          .help = "how many",
+          .value = int64_t{0},
+          .least = 1,
+          .most = 9};
+}
+
+/// Two families: one that states keys, and one that takes values.
+std::vector<CommandOfFamily> two_families() {
+  auto keyed = nbest_option();
+  keyed.key = "decode.nbest";
+  return {
+      {"translation",
+       {.options =
+            {command_option(
+                 &Asked::src,
+                 {.name = "--src", .type = "FILE", .help = "source", .names_data = true}),
+             keyed,
+             {.name = "--sample", .help = "draw", .value = false, .key = "decode.method=sample"}}}},
+      {"masked_lm",
+       {.options = {data_option(), command_option(&Asked::nbest, nbest_option()),
+                    command_option(&Asked::scores, {.name = "--scores", .help = "numbers"})}}}};
+}
 
 experiment::Experiment of_task(const std::string& name) {
   experiment::Experiment experiment;
@@ -32,72 +56,154 @@ experiment::Experiment of_task(const std::string& name) {
   return experiment;
 }
 
+/// Options of a command that was called with `words`.
+struct Called {
+  explicit Called(std::vector<std::string> words,
+                  std::vector<CommandOfFamily> families = two_families())
+      : options(std::move(families)) {
+    app.set_help_flag();
+    options.declare(app);
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+  }
+  CLI::App app;
+  FamilyOptions options;
+};
+
+using Words = std::vector<std::string>;
+
 TEST(FamilyOptions, ThoseOfTheFamilyPass) {
-  require_own_options(Called({"--src", "a"}).app, kOptions, of_task("translation"));
-  require_own_options(Called({"--data", "a", "--predictions", "b"}).app, kOptions,
-                      of_task("text_classification"));
-  require_own_options(Called({}).app, kOptions, of_task("question_answering"));
+  Called({"--src", "a"}).options.require_own(of_task("translation"));
+  Called({"--data", "a", "--nbest", "2"}).options.require_own(of_task("masked_lm"));
+  Called({}).options.require_own(of_task("question_answering"));
 }
 
 TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   const Error error = testing::failure(ExitCode::kUsage, [] {
-    require_own_options(Called({"--src", "a"}).app, kOptions, of_task("text_classification"));
+    Called({"--src", "a"}).options.require_own(of_task("masked_lm"));
   });
   EXPECT_EQ(std::string(error.what()),
             "--src is an option for runs of translation, and this run's task.name is "
-            "\"text_classification\"");
-  EXPECT_EQ(error.advice(), "its own options are --data, --predictions");
+            "\"masked_lm\"");
+  EXPECT_EQ(error.advice(), "its own options are --data, --nbest, --scores");
   const Error none = testing::failure(ExitCode::kUsage, [] {
-    require_own_options(Called({"--data", "a"}).app, kOptions, of_task("question_answering"));
+    Called({"--nbest", "2"}).options.require_own(of_task("question_answering"));
   });
   EXPECT_EQ(none.advice(), "leave it out");
+  EXPECT_EQ(
+      std::string(none.what()).find("--nbest is an option for runs of translation, masked_lm"), 0U);
 }
 
-TEST(FamilyOptions, AreThoseThatFamiliesHandInInTheOrderOfTheCommand) {
-  CLI::App app;
-  std::string text;
-  for (const char* name : {"RUN", "--scores", "--json", "--nbest", "--beam"}) {
-    app.add_option(name, text);
-  }
-  const auto found = family_options(app, &experiment::FamilySpec::infer_options);
-  ASSERT_EQ(found.size(), 3U);
-  EXPECT_EQ(found[0].option, "--scores");
-  EXPECT_EQ(found[0].key, "");
-  EXPECT_EQ(found[1].option, "--nbest");
-  using Names = std::vector<std::string_view>;
-  EXPECT_EQ(found[1].families, (Names{"translation", "masked_lm", "question_answering"}));
-  EXPECT_EQ(found[1].key, "decode.nbest");
-  EXPECT_EQ(found[1].without_key, (Names{"masked_lm", "question_answering"}));
-  EXPECT_EQ(found[2].option, "--beam");
-  EXPECT_EQ(found[2].families, Names{"translation"});
+TEST(FamilyOptions, AreDeclaredOnceInTheOrderOfTheFamilies) {
+  const Called called({});
+  std::vector<std::string> names;
+  for (const auto* option : called.app.get_options()) names.push_back(option->get_name());
+  EXPECT_EQ(names, (Words{"--src", "--nbest", "--sample", "--data", "--scores"}));
 }
 
-TEST(FamilyOptions, StateKeysForAllOfTheirFamiliesButThoseThatReadThemOtherwise) {
-  const std::vector<FamilyOption> options{
-      {"--beam", {"translation", "captions"}, "decode.beam_size"},
-      {"--nbest", {"translation", "masked_lm"}, "decode.nbest", {"masked_lm"}},
-      {"--sample", {"translation"}, "decode.method=sample"},
-      {"--src", {"translation"}}};
-  const auto stated = [&](const std::string& family, std::vector<std::string> words) {
-    CLI::App app;
-    int64_t beam = 0, nbest = 0;
-    bool sample = false;
-    std::string src;
-    app.add_option("--beam", beam);
-    app.add_option("--nbest", nbest);
-    app.add_flag("--sample", sample);
-    app.add_option("--src", src);
-    std::reverse(words.begin(), words.end());
-    app.parse(words);
-    return stated_keys(app, options, family);
+TEST(FamilyOptions, WordsOfOneFamilyStandBehindThoseOfOthers) {
+  auto families = two_families();
+  families[1].command.options[1].help = "fillers, 5 by default";
+  EXPECT_NE(Called({}, families).app.help().find("how many; fillers, 5 by default"),
+            std::string::npos);
+}
+
+TEST(FamilyOptions, OfTwoTypesByOneNameAreAFaultOfTheProgram) {
+  auto families = two_families();
+  families[1].command.options[1].value = std::string();
+  const Error error =
+      testing::failure(ExitCode::kInternal, [&] { const FamilyOptions options(families); });
+  EXPECT_EQ(std::string(error.what()), "--nbest has values of two types");
+}
+
+TEST(FamilyOptions, FillTheStructOfTheFamilyAndLeaveItsDefaults) {
+  const Called given({"--data", "a", "--data", "b", "--scores"});
+  const auto values = given.options.values(of_task("masked_lm"));
+  const auto& asked = values.as<Asked>();
+  EXPECT_EQ(asked.data, (Words{"a", "b"}));
+  EXPECT_TRUE(asked.scores);
+  EXPECT_EQ(asked.nbest, 5);
+  EXPECT_EQ(Called({"--nbest", "2"}).options.values(of_task("masked_lm")).as<Asked>().nbest, 2);
+  EXPECT_EQ(Called({}).options.values(of_task("masked_lm")).as<Asked>().nbest, 5);
+}
+
+TEST(FamilyOptions, StateKeysForTheFamiliesThatSaySo) {
+  const auto stated = [&](const std::string& family, const Words& words) {
+    return Called(words).options.stated_keys(family);
   };
-  using Keys = std::vector<std::string>;
-  EXPECT_EQ(stated("translation", {"--src", "a", "--sample", "--nbest", "2", "--beam", "8"}),
-            (Keys{"decode.beam_size=8", "decode.nbest=2", "decode.method=sample"}));
-  EXPECT_EQ(stated("translation", {"--sample=false"}), Keys{});
-  EXPECT_EQ(stated("captions", {"--beam", "8"}), Keys{"decode.beam_size=8"})
-      << "a family that is named in the table alone";
-  EXPECT_EQ(stated("masked_lm", {"--nbest", "2"}), Keys{});
+  EXPECT_EQ(stated("translation", {"--src", "a", "--sample", "--nbest", "2"}),
+            (Words{"decode.nbest=2", "decode.method=sample"}));
+  EXPECT_EQ(stated("translation", {"--sample=false"}), Words{});
+  EXPECT_EQ(stated("masked_lm", {"--nbest", "2"}), Words{});
+}
+
+TEST(FamilyOptions, AreBoundedAsTheFamilySays) {
+  EXPECT_THROW(Called({"--nbest", "10"}), CLI::ValidationError);
+  EXPECT_THROW(Called({"--nbest", "0"}), CLI::ValidationError);
+}
+
+TEST(FamilyOptions, AreChecked) {
+  auto families = two_families();
+  families[1].command.options[0].check = experiment::must_exist("look for it");
+  const Called given({"--data", "/nowhere/a.txt"}, families);
+  const Error missing = testing::failure(ExitCode::kUsage, [&] { given.options.check_values(); });
+  EXPECT_EQ(std::string(missing.what()), "no file /nowhere/a.txt");
+  EXPECT_EQ(missing.advice(), "look for it");
+  Called({"--data", "/nowhere/a.zip:b.txt"}, families).options.check_values();
+
+  families[1].command.check = [](const experiment::Experiment& /*e*/,
+                                 const experiment::FamilyValues& values) {
+    if (values.as<Asked>().scores) throw Error(ExitCode::kUsage, "no scores", "leave them out");
+  };
+  const Called scored({"--scores"}, families);
+  testing::failure(ExitCode::kUsage, [&] { scored.options.values(of_task("masked_lm")); });
+  scored.options.values(of_task("translation"));
+}
+
+TEST(FamilyOptions, SayWhatIsEvaluatedAndHow) {
+  EXPECT_TRUE(Called({"--src", "a"}).options.name_data());
+  EXPECT_FALSE(Called({"--nbest", "2"}).options.name_data());
+  EXPECT_EQ(Called({}).options.data_words("translation"), "--src FILE");
+  EXPECT_EQ(Called({}).options.data_words("masked_lm"), "--data FILE");
+}
+
+TEST(FamilyOptions, AreWordsAgainForTheProcessesOfAJob) {
+  EXPECT_EQ(Called({"--scores", "--data", "a", "--nbest", "2", "--data", "b c"}).options.words(),
+            (Words{"--nbest", "2", "--data", "a", "--data", "b c", "--scores"}));
+}
+
+// What the families of this program hand in.
+
+using Of = const experiment::FamilyCommand* (*)(const experiment::FamilySpec&);
+constexpr Of kCommands[] = {
+    [](const experiment::FamilySpec& family) { return &family.eval; },
+    [](const experiment::FamilySpec& family) { return &family.infer; },
+    [](const experiment::FamilySpec& family) { return family.embed ? &*family.embed : nullptr; },
+};
+
+TEST(FamilyOptions, OfEveryFamilyHaveHelpAndSomebodyWhoTakesTheirValue) {
+  for (const Of of : kCommands) {
+    for (const auto& family : commands_of_families(of)) {
+      for (const auto& option : family.command.options) {
+        EXPECT_NE(option.help, "") << family.family << option.name;
+        EXPECT_NE(option.key.empty(), !option.take) << family.family << option.name;
+        EXPECT_EQ(option.type.empty(), std::holds_alternative<bool>(option.value)) << option.name;
+      }
+    }
+  }
+}
+
+TEST(FamilyOptions, SharedByFamiliesAreSaidOnce) {
+  for (const Of of : kCommands) {
+    CLI::App app;
+    FamilyOptions options(commands_of_families(of));
+    options.declare(app);
+    for (const auto& family : commands_of_families(of)) {
+      for (const auto& one : family.command.options) {
+        EXPECT_EQ(app.get_option(one.name)->get_description(), one.help) << family.family;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
+#include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -79,13 +80,13 @@ TEST(TensorNames, NeedNoMemoryHoweverLargeTheModel) {
 }
 
 TEST(ModelCost, IsThatOfTheConfiguredModel) {
-  CostRequest request{.translation = {.src_rows = 32768, .tgt_rows = 32768}};
+  CostRequest request{.sizes = tasks::TranslationSizes{.src_rows = 32768, .tgt_rows = 32768}};
   const auto cost = model_cost(request);
   EXPECT_EQ(cost.parameters, 60'915'712);
   EXPECT_EQ(cost.training_flops, 368'222'208);
-  request.translation.lengths.src = 60;
+  request.sizes.edit<tasks::TranslationSizes>().lengths.src = 60;
   EXPECT_GT(model_cost(request).training_flops, 1.3 * cost.training_flops);
-  request.translation.src_rows = 8;
+  request.sizes.edit<tasks::TranslationSizes>().src_rows = 8;
   try {
     model_cost(request);
     FAIL() << "all tables are tied";

@@ -7,7 +7,9 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
+#include "families/text/requests.h"
 #include "families/text/text_sections.h"
+#include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 #include "lint/lint.h"
 #include "tests/lint/mutated_recipes.h"
@@ -36,14 +38,12 @@ struct BuildResult {
 
 /// Tables as large as vocabularies make them, those of translation one for each side.
 tasks::CostRequest cost_request(const experiment::Experiment& e) {
-  tasks::CostRequest request{.experiment = e};
   if (experiment::find_text_sections(e)) {
-    request.text.rows = 4000;
-  } else {
-    request.translation = {.src_rows = 4000,
-                           .tgt_rows = translation_of(e).tokenizer.joint ? 4000 : 5000};
+    return {.experiment = e, .sizes = tasks::TextSizes{.rows = 4000}};
   }
-  return request;
+  const int64_t tgt_rows = translation_of(e).tokenizer.joint ? 4000 : 5000;
+  return {.experiment = e,
+          .sizes = tasks::TranslationSizes{.src_rows = 4000, .tgt_rows = tgt_rows}};
 }
 
 BuildResult try_build(const experiment::Experiment& e) {

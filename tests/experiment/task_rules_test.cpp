@@ -31,10 +31,12 @@ class PictureRules : public TaskRules {
       c.wrong({"data.max_samples"}, "there are no pictures", "set it");
     }
   }
-  std::vector<ScoreName> scores(const Experiment& /*e*/) const override {
-    return {{.name = "accuracy", .higher_is_better = true, .also_called = {"acc", "top1"}},
-            {.name = "cats.f1", .higher_is_better = true},
-            {.name = "loss"}};
+  std::vector<ScoreSpec> scores(const Experiment& /*e*/) const override {
+    return {
+        {.style = {.name = "loss"}},
+        {.style = {.name = "accuracy", .higher_is_better = true}, .also_called = {"acc", "top1"}},
+        {.style = {.name = "seconds"}, .ranks = false},
+        {.style = {.name = "cats.f1", .higher_is_better = true}}};
   }
   ValidationData validation_data(const Experiment& e) const override {
     return {.there = translation_of(e).data.max_samples > 9,

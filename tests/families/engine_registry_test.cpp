@@ -34,16 +34,21 @@ TEST(Families, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_NE(error.advice().find("translation"), std::string::npos) << error.advice();
 }
 
-TEST(Families, ShowTheirScoresInTheDirectionThatBestGoesBy) {
+// One list: what is drawn is what `best` may go by, and more.
+TEST(Families, DrawTheScoresOfTheirList) {
   experiment::Experiment experiment;
   for (const auto& name : experiment::TaskChoice::names()) {
     experiment.task.select(name);
     const auto* rules = experiment::find_task_rules(experiment);
     ASSERT_NE(rules, nullptr) << name;
-    EXPECT_FALSE(rules->scores(experiment).empty()) << name;
-    const auto display = display_of(experiment);
-    for (const auto& score : rules->scores(experiment)) {
-      EXPECT_EQ(display.style(score.name).higher_is_better, score.higher_is_better) << score.name;
+    const auto scores = rules->scores(experiment);
+    const auto drawn = display_of(experiment).numbers;
+    ASSERT_EQ(drawn.size(), scores.size()) << name;
+    std::set<std::string> names;
+    for (size_t i = 0; i < drawn.size(); ++i) {
+      EXPECT_EQ(drawn[i].name, scores[i].name()) << name;
+      EXPECT_EQ(drawn[i].higher_is_better, scores[i].higher_is_better()) << scores[i].name();
+      EXPECT_TRUE(names.insert(scores[i].name()).second) << scores[i].name() << " twice";
     }
   }
 }
@@ -54,9 +59,11 @@ TEST(Families, MarkTheValidationThatBestMeansAndNameWhatTheirLossIsDividedBy) {
     experiment.task.select(name);
     const auto* rules = experiment::find_task_rules(experiment);
     ASSERT_NE(rules, nullptr) << name;
-    for (const auto& score : rules->scores(experiment)) {
-      experiment.eval.best_metric = score.name;
-      EXPECT_EQ(display_of(experiment).best_by, score.name) << name;
+    const auto ranking = ranking_scores(rules->scores(experiment));
+    EXPECT_FALSE(ranking.empty()) << name;
+    for (const auto& score : ranking) {
+      experiment.eval.best_metric = score.name();
+      EXPECT_EQ(display_of(experiment).best_by, score.name()) << name;
     }
     EXPECT_NE(display_of(experiment).loss_unit.count, "") << name;
   }

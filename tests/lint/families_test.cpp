@@ -35,11 +35,11 @@ class SpeechRules : public experiment::TaskRules {
 
   void check_model(experiment::RuleCheck& /*c*/) const override {}
   void check_data(experiment::RuleCheck& /*c*/) const override {}
-  std::vector<experiment::ScoreName> scores(const Experiment& /*e*/) const override {
-    return {{.name = "wer",
+  std::vector<experiment::ScoreSpec> scores(const Experiment& /*e*/) const override {
+    return {{.style = {.name = "wer"},
              .title = "word error rate",
              .noise = {.fewest = 300, .source = "Bisani and Ney 2004"}},
-            {.name = "ctc"}};
+            {.style = {.name = "ctc"}}};
   }
   experiment::ValidationData validation_data(const Experiment& /*e*/) const override {
     return {.there = true, .name = "recordings", .keys = {"data.valid"}, .remedy = ""};

@@ -81,9 +81,22 @@ class Layers(InTemporaryFolder):
             for room in ("train", "runs", "engine", "lint", "report", "parallel", "distributed"):
                 self.assertEqual(len(self.offences(f"src/{room}/a.h", line + "\n")), 1, line)
                 (self.folder / f"src/{room}/a.h").unlink()
+        for line in ("std::string question;", "// answers.json of the run", "// as SQuAD has it"):
             self.assertEqual(self.offences("src/data/squad/a.h", line + "\n"), [])
         self.assertEqual(self.offences("src/train/a.h", "// one label; masks answers.jsonl\n"), [])
         self.assertEqual(self.offences("src/lint/a.h", "// the text has no captions\n"), [])
+
+    def test_a_family_is_named_in_its_folder_and_in_listed_sources_alone(self):
+        self.write("src/families/question_answering/a.h", "QuestionAnsweringOptions o;\n")
+        for path in ("src/data/squad/a.h", "src/tasks/a.h", "src/cli/a.h", "src/models/a.h", "src/experiment/a.h"):
+            for line in ("QuestionAnsweringOptions o;", '#include "families/question_answering/a.h"', "// as question_answering has it"):
+                found = [one for one in self.offences(path, line + "\n") if "names a family" in one]
+                self.assertEqual(len(found), 1, path + line)
+                self.assertTrue(found[0].startswith(path + ":1: "), found)
+            (self.folder / path).unlink()
+        self.assertEqual(self.offences("src/interchange/architecture.cpp", 'add("ForQuestionAnswering");\n'), [])
+        found = self.offences("src/interchange/architecture.cpp", "int a;\n")
+        self.assertIn("names no family any more", found[0])
 
     def test_a_family_includes_itself_and_what_those_of_text_share_but_no_other(self):
         for line in ('#include "families/a/b.h"\n', '#include "families/text/b.h"\n', '#include "experiment/rules.h"\n'):
@@ -105,7 +118,8 @@ class Layers(InTemporaryFolder):
         found = self.offences("src/families/a/a.h", '#include "families/a/engine/a.h"\n')
         self.assertIn("families (level 9) includes families/engine", found[0])
         (self.folder / "src/families/a/a.h").unlink()
-        self.assertEqual(len(self.offences("src/experiment/a.h", '#include "families/a/a.h"\n')), 1)
+        found = self.offences("src/experiment/a.h", '#include "families/a/a.h"\n')
+        self.assertIn("experiment (level 8) includes families", "".join(found))
 
     def test_words_of_a_kind_of_models_stay_out_too_and_so_do_its_headers(self):
         lines = ("import_seq2seq(folder);", "models::Seq2SeqOptions o;", "experiment::text_sections(e);", "void import_text_model();",

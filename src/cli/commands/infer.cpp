@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -9,20 +8,18 @@
 #include "cli/notes.h"
 #include "cli/run_config.h"
 #include "data/byte_stream.h"
-#include "families/translation/heads.h"
-#include "families/translation/translation_options.h"
 
 namespace stretto::cli {
 namespace {
 
 struct InferArguments {
-  std::string run, checkpoint, head, prefix, src2;
+  std::string run, checkpoint;
+  FamilyOptions own{commands_of_families([](const auto& family) { return &family.infer; })};
   std::vector<std::string> words;
-  int64_t nbest = 0, beam = 0;
-  bool sample = false, json = false, scores = false, alignments = false, stats = false;
+  bool json = false, stats = false;
 };
 
-int run_infer(const CLI::App& app, const InferArguments& options) {
+int run_infer(const InferArguments& options) {
   require_one_process("stretto infer",
                       "a text that is to be scored is cut by `stretto eval RUN --processes N`, "
                       "which writes outputs to `--hypotheses FILE` or `--predictions FILE`");
@@ -33,32 +30,21 @@ int run_infer(const CLI::App& app, const InferArguments& options) {
       throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is read");
     }
   }
+  options.own.check_values();
   auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
-  const auto known = family_options(app, &experiment::FamilySpec::infer_options);
-  require_own_options(app, known, loaded.options);
-  const bool translates = loaded.options.task.is<experiment::TranslationOptions>();
-  if (const auto keys = stated_keys(app, known, loaded.options.task.name()); !keys.empty()) {
+  options.own.require_own(loaded.options);
+  if (const auto keys = options.own.stated_keys(loaded.options.task.name()); !keys.empty()) {
     overrides.insert(overrides.begin(), keys.begin(), keys.end());
     loaded = load_run_config(options.run, overrides, Reads::kAnyText);
   }
-  const engine::InferRequest request{
-      .experiment = std::move(loaded),
-      .run_directory = options.run,
-      .checkpoints = options.checkpoint,
-      .files = std::move(files),
-      .json = options.json,
-      .translation = {.prefix_file = options.prefix,
-                      .src2_file = options.src2,
-                      .scores = options.scores,
-                      .alignments = options.alignments,
-                      .head = options.head,
-                      .stats = options.stats},
-      .masked_lm = {.nbest =
-                        options.nbest > 0 ? options.nbest : tasks::MaskedLmInferArguments().nbest},
-      .question_answering = {.scores = options.scores,
-                             .nbest = std::max<int64_t>(1, options.nbest)},
-      .text_classification = {.scores = options.scores}};
-  if (translates) experiment::head_named(request.experiment.options, options.head, "--head");
+  auto own = options.own.values(loaded.options);
+  const engine::InferRequest request{.experiment = std::move(loaded),
+                                     .run_directory = options.run,
+                                     .checkpoints = options.checkpoint,
+                                     .files = std::move(files),
+                                     .json = options.json,
+                                     .stats = options.stats,
+                                     .own = std::move(own)};
   tell_notes(request.experiment.origins);
   return engine().infer(request);
 }
@@ -77,32 +63,11 @@ std::function<int()> declare_infer(CLI::App& app) {
          "best, last, a step, a name, a path, or several with commas: an ensemble, of tasks "
          "that have one")
       ->type_name("NAME");
-  app.add_option("--head", options->head,
-                 "which of several decoders writes (model.heads); needed where there are several")
-      ->type_name("NAME");
-  app.add_option("--beam", options->beam, "decode.beam_size")
-      ->check(whole_number(1, 1000))
-      ->type_name("N");
-  app.add_option("--nbest", options->nbest,
-                 "decode.nbest: hypotheses for each line, or answers for each question; or fillers "
-                 "for each mask, 5 by default")
-      ->check(whole_number(1, 1000))
-      ->type_name("N");
-  app.add_flag("--sample", options->sample, "draw at random instead of searching");
-  app.add_flag(
-      "--scores", options->scores,
-      "print score and text, separated by a tab; of labels their probabilities behind them");
-  app.add_flag("--alignments", options->alignments, "print source-target pairs of positions too");
-  app.add_option("--prefix", options->prefix, "text that each output starts with, line for line")
-      ->type_name("FILE");
-  app.add_option("--src2", options->src2,
-                 "second source, line for line, of a run that reads two; default: behind a tab of "
-                 "each line")
-      ->type_name("FILE");
+  options->own.declare(app);
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,
                "say at the end how many lines, batches and tokens there were");
-  return [options, &app] { return run_infer(app, *options); };
+  return [options] { return run_infer(*options); };
 }
 
 }  // namespace stretto::cli

@@ -14,6 +14,7 @@
 #include "data/documents/masked_batches.h"
 #include "data/text_lines.h"
 #include "experiment/preflight.h"
+#include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_size.h"
@@ -124,14 +125,8 @@ class MaskedLmRules final : public TextRules {
             .samples = seen.sequences};
   }
 
-  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
-    return {{.name = "nll",
-             .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
-                             "eval_loss"}},
-            {.name = "accuracy",
-             .higher_is_better = true,
-             .also_called = {"acc"},
-             .noise = noise_of_share()}};
+  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
+    return tasks::masked_lm_scores();
   }
 
   // Scores are those of masked tokens.

@@ -1,14 +1,16 @@
 #pragma once
 
+#include <vector>
+
+#include "experiment/score_spec.h"
 #include "report/display.h"
 
 namespace stretto::tasks {
 
-/// How numbers and samples of question answering are told and drawn; needs no libtorch.
-inline report::Display question_answering_display() {
+/// The numbers of question answering.
+inline std::vector<experiment::ScoreSpec> question_answering_scores() {
   using report::Axis;
-  report::Display display;
-  const auto score = [](const char* name, const char* label) {
+  const auto style = [](const char* name, const char* label) {
     return report::NumberStyle{.name = name,
                                .label = label,
                                .decimals = 1,
@@ -20,23 +22,37 @@ inline report::Display question_answering_display() {
                                .higher_is_better = true,
                                .of_validation = true};
   };
-  display.numbers = {
-      {.name = "loss",
-       .remark = "mean of begin and end",
-       .progress = "loss",
-       .chart = "Loss",
-       .tile = "Loss",
-       .column = "Loss"},
-      score("f1", "F1"),
-      score("exact_match", "Exact match"),
-      {.name = "span_accuracy",
-       .label = "whole spans",
-       .remark = "begin and end right, of training windows",
-       .decimals = 3,
-       .chart = "Windows with begin and end right",
-       .axis = Axis::kFromZero,
-       .higher_is_better = true},
+  return {
+      {.style = {.name = "loss",
+                 .remark = "mean of begin and end",
+                 .progress = "loss",
+                 .chart = "Loss",
+                 .tile = "Loss",
+                 .column = "Loss"},
+       .also_called = {"valid_loss", "eval_loss", "nll"}},
+      {.style = style("f1", "F1"),
+       .also_called = {"eval_f1"},
+       .title = "F1",
+       .noise = experiment::noise_of_share()},  // the mean of one F1 a question
+      {.style = style("exact_match", "Exact match"),
+       .also_called = {"em", "exact", "eval_exact_match"},
+       .title = "exact match",
+       .noise = experiment::noise_of_share()},
+      {.style = {.name = "span_accuracy",
+                 .label = "whole spans",
+                 .remark = "begin and end right, of training windows",
+                 .decimals = 3,
+                 .chart = "Windows with begin and end right",
+                 .axis = Axis::kFromZero,
+                 .higher_is_better = true},
+       .ranks = false},
   };
+}
+
+/// How numbers and samples of question answering are told and drawn; needs no libtorch.
+inline report::Display question_answering_display() {
+  report::Display display;
+  display.numbers = experiment::styles_of(question_answering_scores());
   display.rate = {.key = "tokens_per_second",
                   .unit = "tokens",
                   .short_unit = "tok",

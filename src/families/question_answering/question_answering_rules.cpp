@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/squad/squad_file.h"
 #include "experiment/preflight.h"
+#include "families/question_answering/question_answering_display.h"
 #include "families/question_answering/question_data.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_size.h"
@@ -90,18 +91,8 @@ class QuestionAnsweringRules final : public TextRules {
     return std::make_unique<QuestionText>([experiment] { return read_training_text(experiment); });
   }
 
-  std::vector<ScoreName> scores(const Experiment& /*experiment*/) const override {
-    return {{.name = "f1",
-             .higher_is_better = true,
-             .also_called = {"eval_f1"},
-             .title = "F1",
-             .noise = noise_of_share()},  // the mean of one F1 a question
-            {.name = "exact_match",
-             .higher_is_better = true,
-             .also_called = {"em", "exact", "eval_exact_match"},
-             .title = "exact match",
-             .noise = noise_of_share()},
-            {.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}}};
+  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
+    return tasks::question_answering_scores();
   }
 
   ValidationData validation_data(const Experiment& experiment) const override {

@@ -2,15 +2,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 /// What the command line asks of question answering. No libtorch.
 namespace stretto::tasks {
 
 /// `stretto eval`
 struct QuestionEvalFiles {
-  std::string predictions;  ///< where to write texts by id; empty = nowhere
-  std::string nbest;        ///< where to write candidates by id
-  std::string none_scores;  ///< where to write differences of scores by id
+  std::vector<std::string> data = {};  ///< instead of data.test
+  std::string predictions;             ///< where to write texts by id; empty = nowhere
+  std::string nbest;                   ///< where to write candidates by id
+  std::string none_scores;             ///< where to write differences of scores by id
 };
 
 /// `stretto infer`

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 /// What the commands are asked of text_classification alone; no libtorch.
 namespace stretto::tasks {
 
 /// Files of `stretto eval`.
 struct TextClassificationEvalFiles {
-  std::string predictions;  ///< file for a line a text; empty = none
+  std::vector<std::string> data = {};  ///< instead of data.test
+  std::string predictions;             ///< file for a line a text; empty = none
 };
 
 /// Output of `stretto infer`.

@@ -9,6 +9,7 @@
 #include "data/labelled/labelled_set.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_size.h"
+#include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/text_classification/text_classification_preflight.h"
 
@@ -160,45 +161,8 @@ class TextClassificationRules final : public TextRules {
     return data::open_labelled_lines(classification_of(experiment).data);
   }
 
-  std::vector<ScoreName> scores(const Experiment& experiment) const override {
-    const ScoreName loss{.name = "loss", .also_called = {"valid_loss", "eval_loss", "nll"}};
-    if (classification_of(experiment).data.is_regression()) {
-      return {{.name = "pearson",
-               .higher_is_better = true,
-               .also_called = {"pearsonr"},
-               .title = "Pearson correlation",
-               .noise = noise_beyond_share()},
-              {.name = "spearman",
-               .higher_is_better = true,
-               .also_called = {"spearmanr"},
-               .title = "Spearman correlation",
-               .noise = noise_beyond_share()},
-              {.name = "mse", .also_called = {"mean_squared_error"}},
-              loss};
-    }
-    std::vector<ScoreName> scores{{.name = "accuracy",
-                                   .higher_is_better = true,
-                                   .also_called = {"acc", "eval_accuracy"},
-                                   .noise = noise_of_share()},
-                                  {.name = "f1",
-                                   .higher_is_better = true,
-                                   .also_called = {"eval_f1"},
-                                   .title = "F1",
-                                   .noise = noise_beyond_share()},
-                                  {.name = "macro_f1",
-                                   .higher_is_better = true,
-                                   .also_called = {"f1_macro"},
-                                   .title = "macro F1",
-                                   .noise = noise_beyond_share()}};
-    if (!classification_of(experiment).data.has_several_labels()) {
-      scores.push_back({.name = "matthews",
-                        .higher_is_better = true,
-                        .also_called = {"mcc", "matthews_correlation"},
-                        .title = "Matthews correlation",
-                        .noise = noise_beyond_share()});
-    }
-    scores.push_back(loss);
-    return scores;
+  std::vector<ScoreSpec> scores(const Experiment& experiment) const override {
+    return tasks::text_classification_scores(classification_of(experiment));
   }
 
   FileSizes file_sizes(const Experiment& experiment) const override {

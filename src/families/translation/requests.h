@@ -22,8 +22,7 @@ struct TranslationInferFiles {
   std::string prefix_file;
   std::string src2_file = {};  ///< second sources, line for line; empty = behind a tab of each line
   bool scores = false, alignments = false;
-  std::string head;    ///< of several decoders the one that writes; empty where there is one
-  bool stats = false;  ///< at the end lines, batches, tokens and time on stderr
+  std::string head;  ///< of several decoders the one that writes; empty where there is one
 };
 
 /// What a translation model is made for, in `stretto plan`.

@@ -10,6 +10,7 @@
 #include "families/translation/head_rules.h"
 #include "families/translation/heads.h"
 #include "families/translation/translation_differences.h"
+#include "families/translation/translation_display.h"
 #include "families/translation/translation_facts.h"
 #include "families/translation/translation_options.h"
 #include "families/translation/translation_preflight.h"
@@ -265,22 +266,8 @@ class TranslationRules final : public TranslationFacts {
     return look_at_text_files(e, known, how);
   }
 
-  std::vector<ScoreName> scores(const Experiment& e) const override {
-    std::vector<ScoreName> scores{{.name = "nll",
-                                   .also_called = {"loss", "ce", "cross_entropy", "ppl",
-                                                   "perplexity", "valid_loss", "eval_loss"}},
-                                  {.name = "bleu",
-                                   .higher_is_better = true,
-                                   .also_called = {"sacrebleu", "bleu_detok", "eval_bleu"},
-                                   .title = "BLEU",
-                                   .noise = noise_of_bleu()}};
-    for (const auto& head : heads_of(e)) {
-      if (head.name.empty() || !head.has_validation()) continue;
-      scores.push_back({.name = head.score("nll")});
-      scores.push_back(
-          {.name = head.score("bleu"), .higher_is_better = true, .noise = noise_of_bleu()});
-    }
-    return scores;
+  std::vector<ScoreSpec> scores(const Experiment& e) const override {
+    return tasks::translation_scores(translation_of(e).loss, tasks::scored_heads(e));
   }
 
   ValidationData validation_data(const Experiment& e) const override {

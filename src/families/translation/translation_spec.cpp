@@ -1,9 +1,10 @@
 #include "families/translation/translation_spec.h"
 
 #include "config/open_part.h"
-#include "families/translation/heads.h"
+#include "families/translation/translation_commands.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
+#include "families/translation/translation_plan.h"
 #include "families/translation/translation_rules.h"
 
 namespace stretto::experiment {
@@ -14,19 +15,11 @@ FamilySpec translation_spec() {
           .rules = &translation_rules,
           .display =
               [](const Experiment& e) {
-                return tasks::translation_display(translation_of(e).loss, head_names(e));
+                return tasks::translation_display(translation_of(e).loss, tasks::scored_heads(e));
               },
-          .eval_options =
-              {{"--head"}, {"--src"}, {"--src2"}, {"--tgt"}, {"--hypotheses"}, {"--per-line"}},
-          .infer_options = {{"--head"},
-                            {"--beam", "decode.beam_size"},
-                            {"--nbest", "decode.nbest"},
-                            {"--sample", "decode.method=sample"},
-                            {"--scores"},
-                            {"--alignments"},
-                            {"--prefix"},
-                            {"--src2"},
-                            {"--stats"}}};
+          .eval = translation_eval(),
+          .infer = translation_infer(),
+          .plan = translation_plan()};
 }
 
 }  // namespace stretto::experiment

@@ -123,7 +123,9 @@ TEST_F(TextClassificationRulesTest, ANumberHasNoKeysOfClasses) {
 TEST_F(TextClassificationRulesTest, ScoresAreThoseOfTheKindOfLabels) {
   const auto names = [&] {
     Keys found;
-    for (const auto& score : find_task_rules(e_)->scores(e_)) found.push_back(score.name);
+    for (const auto& score : ranking_scores(find_task_rules(e_)->scores(e_))) {
+      found.push_back(score.name());
+    }
     return found;
   };
   EXPECT_EQ(names(), (Keys{"accuracy", "f1", "macro_f1", "matthews", "loss"}));

@@ -9,6 +9,7 @@
 #include "distributed/agreement.h"
 #include "families/masked_lm/engine/commands.h"
 #include "families/masked_lm/engine/masked_lm.h"
+#include "families/masked_lm/requests.h"
 #include "families/text/engine/run_model.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
@@ -24,7 +25,7 @@ struct MaskedSet {
 
 MaskedSet masked_set_of(const EvalRequest& request) {
   const auto& data = masked_lm_of(request.experiment.options).data;
-  const auto& given = request.data;
+  const auto& given = request.own.as<MaskedLmEvalFiles>().data;
   if (!given.empty()) return {join(given, ","), "--data", given};
   if (!data.test.empty()) return {"test", "data.test", data.test};
   if (!data.valid.empty()) return {"valid", "data.valid", data.valid};

@@ -9,6 +9,7 @@
 #include "families/masked_lm/engine/commands.h"
 #include "families/masked_lm/engine/masked_lm.h"
 #include "families/masked_lm/engine/masked_text_view.h"
+#include "families/masked_lm/requests.h"
 #include "families/text/engine/batch_tokens.h"
 #include "tasks/line_work.h"
 #include "text/encoded_text.h"
@@ -27,7 +28,7 @@ class MaskFiller : public LineFamily<MaskedLine> {
  public:
   MaskFiller(const InferRequest& request, const LoadedTextRun& run)
       : json_(request.json),
-        nbest_(request.masked_lm.nbest),
+        nbest_(request.own.as<MaskedLmInferArguments>().nbest),
         model_(*run.models.front()),
         tokenizer_(*run.tokenizer.tokenizer),
         encoder_(tokenizer_, {.max_tokens = longest_of(request, model_), .pairs = false}) {
@@ -160,7 +161,8 @@ int fill_masks(const InferRequest& request, const CommandContext& context) {
                 .words = {.answer = "a mask of this line",
                           .problem = "no mask of it is filled",
                           .cut_to = "data.max_text_tokens",
-                          .cut_share = "of all tokens were not read"}});
+                          .cut_share = "of all tokens were not read"},
+                .stats = request.stats});
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "families/question_answering/engine/answer_scores.h"
 #include "families/question_answering/engine/commands.h"
 #include "families/question_answering/engine/loaded_questions.h"
+#include "families/question_answering/requests.h"
 #include "families/text/engine/run_model.h"
 #include "tasks/finite_answers.h"
 
@@ -23,7 +24,7 @@ struct ChosenQuestions {
 
 ChosenQuestions choose_questions(const EvalRequest& request) {
   const auto& data = experiment::questions_of(request.experiment.options).data;
-  const auto& asked = request.data;
+  const auto& asked = request.own.as<QuestionEvalFiles>().data;
   if (!asked.empty()) return {join(asked, ","), asked};
   if (!data.test.empty()) return {"test", data.test};
   if (!data.valid.empty()) return {"valid", data.valid};
@@ -113,7 +114,7 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
   const auto score = score_found(experiment, windows.data(), found, version);
-  write_answer_files(request.question_answering, windows, found);
+  write_answer_files(request.own.as<QuestionEvalFiles>(), windows, found);
   const EvaluatedSet set{chosen.name, checkpoint, found.loss(), found.num_labelled};
   if (request.json) {
     print_answer_json(set, score, version);

@@ -9,6 +9,7 @@
 #include "families/question_answering/engine/answer_scores.h"
 #include "families/question_answering/engine/commands.h"
 #include "families/question_answering/engine/loaded_questions.h"
+#include "families/question_answering/requests.h"
 #include "families/text/engine/batch_tokens.h"
 #include "tasks/line_work.h"
 
@@ -55,7 +56,7 @@ class SquadSource : public LineSource<AskedLine> {
 class QuestionAnswerer : public LineFamily<AskedLine> {
  public:
   QuestionAnswerer(const InferRequest& request, const LoadedTextRun& run)
-      : request_(request), run_(run) {
+      : request_(request), asked_(request.own.as<QuestionInferArguments>()), run_(run) {
     const auto& experiment = request.experiment.options;
     const auto& options = experiment::questions_of(experiment);
     const auto version = experiment::squad_version(experiment, had_impossible(run_.assets));
@@ -114,7 +115,7 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
   void finish() override { warn_of_cut(cut_questions_, cut_tokens_); }
 
  private:
-  int64_t num_printed() const { return std::max<int64_t>(1, request_.question_answering.nbest); }
+  int64_t num_printed() const { return std::max<int64_t>(1, asked_.nbest); }
 
   /// The chosen one first: a threshold may have put no answer before or behind the best one.
   static std::vector<const data::AnswerCandidate*> answers_in_order(
@@ -138,7 +139,7 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
   }
 
   std::string text_of(const data::AnswerCandidate& answer) const {
-    const bool scores = request_.question_answering.scores;
+    const bool scores = asked_.scores;
     std::string text = answer.text;
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -178,6 +179,7 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
   }
 
   const InferRequest& request_;
+  const QuestionInferArguments& asked_;
   const LoadedTextRun& run_;
   AnswerFinding finding_;
   std::optional<QuestionWindows> windows_;  ///< of the lines that are answered together
@@ -201,7 +203,8 @@ int infer_answers(const InferRequest& request, const CommandContext& context) {
        .device = run.models.front()->device(),
        .max_lines = 256,
        .batches = answerer.batches(),
-       .words = {.answer = "the answer to this question", .problem = "its answer is empty"}});
+       .words = {.answer = "the answer to this question", .problem = "its answer is empty"},
+       .stats = request.stats});
   for (const auto& file : files) {
     if (data::names_squad_file(file)) {
       SquadSource questions(file);

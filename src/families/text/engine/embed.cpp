@@ -14,6 +14,7 @@
 #include "families/text/engine/embedder.h"
 #include "families/text/engine/encoder_of_run.h"
 #include "families/text/engine/vector_output.h"
+#include "families/text/requests.h"
 #include "families/text/text_sections.h"
 #include "tasks/line_work.h"
 
@@ -21,16 +22,16 @@ namespace stretto::tasks {
 namespace {
 
 int64_t longest_line_of(const EmbedRequest& request, const models::TextModel& model) {
-  const int64_t asked = request.max_tokens > 0
-                            ? request.max_tokens
-                            : experiment::text_sections(request.experiment.options).max_text_tokens;
-  if (request.max_tokens > model.max_length()) {
+  const int64_t asked = request.own.as<EmbedArguments>().max_tokens;
+  if (asked > model.max_length()) {
     throw Error(ExitCode::kUsage,
-                "--max-tokens " + std::to_string(request.max_tokens) + ": the model has " +
+                "--max-tokens " + std::to_string(asked) + ": the model has " +
                     std::to_string(model.max_length()) + " positions",
                 "give at most so many");
   }
-  return std::min(asked, model.max_length());
+  if (asked > 0) return asked;
+  return std::min(experiment::text_sections(request.experiment.options).max_text_tokens,
+                  model.max_length());
 }
 
 // A line loses the side that texts of the run lose: the other one is what its model has learned.
@@ -48,10 +49,7 @@ struct EmbeddedLine : WorkLine {
 class LineEmbedder : public LineFamily<EmbeddedLine> {
  public:
   LineEmbedder(const EmbedRequest& request, const EncoderOfRun& run, int64_t max_tokens)
-      : encoder_(*run.tokenizer.tokenizer, bound_of(request, max_tokens)),
-        embedder_(run.model, {.pooling = request.pooling, .normalize = request.normalize}),
-        output_(request.output.empty() ? make_json_output()
-                                       : make_npy_output(request.output, embedder_.width())) {}
+      : LineEmbedder(request.own.as<EmbedArguments>(), run, bound_of(request, max_tokens)) {}
 
   void prepare(EmbeddedLine& line) const override {
     line.text = encoder_.encode(line.input.text);
@@ -98,6 +96,12 @@ class LineEmbedder : public LineFamily<EmbeddedLine> {
   std::string counts() const override { return counted(num_tokens_, "token"); }
 
  private:
+  LineEmbedder(const EmbedArguments& asked, const EncoderOfRun& run, const text::TextBound& bound)
+      : encoder_(*run.tokenizer.tokenizer, bound),
+        embedder_(run.model, {.pooling = asked.pooling, .normalize = asked.normalize}),
+        output_(asked.output.empty() ? make_json_output()
+                                     : make_npy_output(asked.output, embedder_.width())) {}
+
   const text::TextEncoder encoder_;
   const Embedder embedder_;
   const std::unique_ptr<VectorOutput> output_;
@@ -115,20 +119,21 @@ int embed_lines(const EmbedRequest& request, const CommandContext& context) {
   const int64_t max_tokens = longest_line_of(request, *run.model);
   LineEmbedder embedder(request, run, max_tokens);
   const at::Device device = run.model->device();
-  answer_lines(embedder, input,
-               {.files = request.files,
-                .run = request.run_directory,
-                .device = device,
-                .max_lines = 4096,
-                .max_bytes = size_t{4} << 20,
-                .batches = {.order = CostOrder::kLongestFirst,
-                            .max_cost = batch_tokens(request.batch_tokens, device),
-                            .for_all_threads = true},
-                .words = {.answer = "the vector of this line",
-                          .problem = "its vector is zero",
-                          .cut_to = counted(max_tokens, "token") + " (--max-tokens)",
-                          .cut_share = "of all tokens were left out"},
-                .stats = request.stats});
+  answer_lines(
+      embedder, input,
+      {.files = request.files,
+       .run = request.run_directory,
+       .device = device,
+       .max_lines = 4096,
+       .max_bytes = size_t{4} << 20,
+       .batches = {.order = CostOrder::kLongestFirst,
+                   .max_cost = batch_tokens(request.own.as<EmbedArguments>().batch_tokens, device),
+                   .for_all_threads = true},
+       .words = {.answer = "the vector of this line",
+                 .problem = "its vector is zero",
+                 .cut_to = counted(max_tokens, "token") + " (--max-tokens)",
+                 .cut_share = "of all tokens were left out"},
+       .stats = request.stats});
   return 0;
 }
 

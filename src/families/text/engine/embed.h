@@ -1,6 +1,5 @@
 #pragma once
 
-#include "families/text/embed_requests.h"
 #include "tasks/family.h"
 
 namespace stretto::tasks {

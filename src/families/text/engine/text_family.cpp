@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "families/text/engine/embed.h"
+#include "families/text/requests.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "interchange/described_experiment.h"
@@ -45,6 +47,10 @@ std::unique_ptr<text::LineSource> TextFamily::training_text(
   return experiment::text_rules_of(experiment).training_text(experiment);
 }
 
+int TextFamily::embed(const EmbedRequest& request, const CommandContext& context) const {
+  return embed_lines(request, context);
+}
+
 std::string TextFamily::memory_advice(MemoryUse use) const {
   if (use != MemoryUse::kTrain) return "lower eval.max_tokens, to 256, say";
   return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
@@ -62,11 +68,12 @@ std::vector<optim::TensorName> TextFamily::tensor_names(
 }
 
 models::ModelCost TextFamily::model_cost(const CostRequest& request) const {
-  auto setup = text_model_setup(request.experiment, request.text.rows,
-                                head(request.experiment, nullptr), at::kMeta);
-  const double tokens = request.text.tokens;
-  return models::cost_of(*models::make_text_model(setup),
-                         {.tokens = tokens, .head_rows = head_rows(request.experiment, tokens)});
+  const auto& sizes = request.sizes.as<TextSizes>();
+  auto setup = text_model_setup(request.experiment, sizes.rows, head(request.experiment, nullptr),
+                                at::kMeta);
+  return models::cost_of(
+      *models::make_text_model(setup),
+      {.tokens = sizes.tokens, .head_rows = head_rows(request.experiment, sizes.tokens)});
 }
 
 std::shared_ptr<torch::nn::Module> TextFamily::make_network(

@@ -15,6 +15,7 @@ class TextFamily : public Family {
   /// The tokenizer's files. A family with others adds them.
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override;
 
+  int embed(const EmbedRequest& request, const CommandContext& context) const override;
   std::string memory_advice(MemoryUse use) const override;
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override;

@@ -11,6 +11,7 @@
 #include "families/text/engine/run_model.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
+#include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_options.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
@@ -74,7 +75,8 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
   require_head(experiment);  // whatever text there is
   const auto& options = experiment.task.as<experiment::TextClassificationOptions>();
-  const auto texts = chosen_texts(request.data, options.data);
+  const auto& asked = request.own.as<TextClassificationEvalFiles>();
+  const auto texts = chosen_texts(asked.data, options.data);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& group = context.group;
   const auto run =
@@ -112,8 +114,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                       request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
-  write_predictions(request.text_classification.predictions, outputs, names, predictions,
-                    set.size());
+  write_predictions(asked.predictions, outputs, names, predictions, set.size());
   print_scores(request.json, label_scores(outputs, predictions, set), checkpoint, texts.name,
                set.size());
   return 0;

@@ -8,6 +8,7 @@
 #include "families/text/engine/batch_tokens.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
+#include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_options.h"
 #include "tasks/line_work.h"
 
@@ -117,7 +118,7 @@ class LineLabeller : public LineFamily<LabelledLine> {
       names.push_back(shown_on_stdout(labels()->name(label)));
     }
     std::string text = join(names, ",");
-    if (!request_.text_classification.scores) return text;
+    if (!request_.own.as<TextClassificationInferArguments>().scores) return text;
     for (size_t i = 0; i < found.size(); ++i) {
       text += "\t" + shown_on_stdout(labels()->name(static_cast<int64_t>(i))) + "=" +
               fixed(found[i], 6);
@@ -182,7 +183,8 @@ int infer_labels(const InferRequest& request, const CommandContext& context) {
                 .words = {.answer = "the scores of this line",
                           .problem = "it gets no label",
                           .cut_to = "data.max_text_tokens",
-                          .cut_share = "of all tokens were not read"}});
+                          .cut_share = "of all tokens were not read"},
+                .stats = request.stats});
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "families/translation/engine/commands.h"
 #include "families/translation/engine/translation.h"
+#include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 #include "models/registry.h"
 #include "optim/arena.h"
@@ -19,7 +20,7 @@ std::vector<optim::TensorName> tensor_names(const experiment::Experiment& experi
 }
 
 models::ModelCost model_cost(const CostRequest& request) {
-  const auto& sizes = request.translation;
+  const auto& sizes = request.sizes.as<TranslationSizes>();
   const models::ModelSetup setup{.src_rows = sizes.src_rows,
                                  .tgt_rows = sizes.tgt_rows,
                                  .num_tgt_classes = sizes.tgt_rows,

@@ -20,6 +20,7 @@
 #include "families/translation/engine/second_source.h"
 #include "families/translation/engine/translation.h"
 #include "families/translation/heads.h"
+#include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 #include "store/manifest.h"
 #include "tasks/described_by.h"
@@ -52,7 +53,7 @@ Chosen text_of(const experiment::Head& head) {
 
 // Files that stand for one text alone need one head.
 void require_head_for_files(const EvalRequest& request) {
-  const auto& asked = request.translation;
+  const auto& asked = request.own.as<TranslationEvalFiles>();
   const auto& heads = translation_of(request.experiment.options).model.heads;
   if (heads.empty() || !asked.head.empty()) return;
   const char* option = !asked.src.empty()          ? "--src"
@@ -68,7 +69,7 @@ void require_head_for_files(const EvalRequest& request) {
 
 // Files of both sides, and of every source.
 void require_all_files(const EvalRequest& request) {
-  const auto& asked = request.translation;
+  const auto& asked = request.own.as<TranslationEvalFiles>();
   const auto& experiment = request.experiment.options;
   if (asked.src.empty() != asked.tgt.empty()) {
     throw Error(ExitCode::kUsage, "--src and --tgt go together",
@@ -87,7 +88,7 @@ void require_all_files(const EvalRequest& request) {
 }
 
 std::vector<Chosen> choose_texts(const EvalRequest& request) {
-  const auto& asked = request.translation;
+  const auto& asked = request.own.as<TranslationEvalFiles>();
   const auto& experiment = request.experiment.options;
   require_all_files(request);
   require_head_for_files(request);
@@ -193,8 +194,9 @@ void write_files(const EvalRequest& request, const data::DataOptions& options,
     return fixed(sum, 6) + "\t" + fixed(sum / static_cast<double>(tokens), 6) + "\t" +
            std::to_string(tokens);
   };
-  write(request.translation.hypotheses, translation, "");
-  write(request.translation.per_line, log_prob, "nan\tnan\t0");
+  const auto& asked = request.own.as<TranslationEvalFiles>();
+  write(asked.hypotheses, translation, "");
+  write(asked.per_line, log_prob, "nan\tnan\t0");
 }
 
 }  // namespace
@@ -214,9 +216,9 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   const std::string checkpoint = join(names, ",");
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set_of(texts) + " text");
   // The manifest has the hash of every file of its checkpoint.
-  const bool translate =
-      translation_of(experiment).eval.bleu || !request.translation.hypotheses.empty();
-  const bool per_pair = !request.translation.per_line.empty();
+  const auto& asked = request.own.as<TranslationEvalFiles>();
+  const bool translate = translation_of(experiment).eval.bleu || !asked.hypotheses.empty();
+  const bool per_pair = !asked.per_line.empty();
   std::vector<HeadScore> heads;
   for (const Chosen& text : texts) {
     const auto corpus = data::open_corpus(text.data, data::Split::kTest, run.tokenizers,
@@ -232,7 +234,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
         split_beforehand(translation_of(experiment).tokenizer, *run.tokenizers.tgt, corpus.get());
     if (translate && group.is_root() && !split.empty())
       log::info("target " + text.text + " " + split);
-    const bool alone = texts.size() == 1 && !request.translation.head.empty();
+    const bool alone = texts.size() == 1 && !asked.head.empty();
     heads.push_back({alone ? "" : text.head,
                      score_corpus(run.tokenizers, models_of_head(run, text.head), corpus,
                                   translation_of(experiment).decode,

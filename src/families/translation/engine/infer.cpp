@@ -15,6 +15,7 @@
 #include "families/translation/engine/side_lines.h"
 #include "families/translation/engine/translator.h"
 #include "families/translation/heads.h"
+#include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 #include "tasks/line_work.h"
 
@@ -38,7 +39,7 @@ class TranslationSource : public LineSource<TranslatedLine> {
       : input_(input),
         has_two_sources_(
             models::has_two_encoders(translation_of(request.experiment.options).model)) {
-    const auto& asked = request.translation;
+    const auto& asked = request.own.as<TranslationInferFiles>();
     if (!asked.prefix_file.empty()) {
       prefixes_.emplace(prefix_file(asked.prefix_file), request.files);
     }
@@ -104,6 +105,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
  public:
   LineTranslator(const InferRequest& request, const LoadedRun& run)
       : request_(request),
+        asked_(request.own.as<TranslationInferFiles>()),
         options_(translation_of(request.experiment.options)),
         run_(run),
         translator_(run_.models, options_.decode),
@@ -134,7 +136,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
     auto found = translator_.search(requests, beat);
     for (size_t i = 0; i < lines.size(); ++i) {
       lines[i]->found = std::move(found[i]);
-      if (request_.translation.alignments) align(*lines[i]);
+      if (asked_.alignments) align(*lines[i]);
     }
   }
 
@@ -208,9 +210,9 @@ class LineTranslator : public LineFamily<TranslatedLine> {
   std::string hypothesis_text(const TranslatedLine& line, size_t number) const {
     const auto& hypothesis = line.found[number];
     std::string text;
-    if (request_.translation.scores) text += fixed(hypothesis.score, 4) + "\t";
+    if (asked_.scores) text += fixed(hypothesis.score, 4) + "\t";
     text += shown_on_stdout(run_.tokenizers.tgt->decode(hypothesis.ids));
-    if (!request_.translation.alignments) return text;
+    if (!asked_.alignments) return text;
     std::vector<std::string> parts;
     for (const auto& [source, target] : line.alignments[number]) {
       parts.push_back(std::to_string(source) + "-" + std::to_string(target));
@@ -232,7 +234,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
       auto names = nlohmann::ordered_json::array();
       for (const int64_t id : hypothesis.ids) names.push_back(run_.tokenizers.tgt->piece(id));
       entry["pieces"] = names;
-      if (request_.translation.alignments) entry["alignment"] = line.alignments[i];
+      if (asked_.alignments) entry["alignment"] = line.alignments[i];
       list.push_back(entry);
     }
     json["hypotheses"] = list;
@@ -240,6 +242,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
   }
 
   const InferRequest& request_;
+  const TranslationInferFiles& asked_;
   const experiment::TranslationOptions& options_;
   const LoadedRun& run_;
   const Translator translator_;
@@ -251,13 +254,13 @@ class LineTranslator : public LineFamily<TranslatedLine> {
 
 int translate_lines(const InferRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
-  require_second_source(request.experiment.options, request.translation.src2_file);
+  const auto& asked = request.own.as<TranslationInferFiles>();
+  require_second_source(request.experiment.options, asked.src2_file);
   data::TextInput input(request.files);  // a missing file is told before models load
-  const auto& head = request.translation.head;
-  experiment::head_named(request.experiment.options, head, "--head");
+  experiment::head_named(request.experiment.options, asked.head, "--head");
   LoadedRun run =
       load_translation_run(request.experiment.options, folder, request.checkpoints, context.device);
-  run.models = models_of_head(run, head);
+  run.models = models_of_head(run, asked.head);
   TranslationSource lines(input, request);
   LineTranslator translator(request, run);
   constexpr int64_t kLinesOfThread = 256, kMostLines = 4096;
@@ -273,7 +276,7 @@ int translate_lines(const InferRequest& request, const CommandContext& context) 
                                            .problem = "its translation is empty",
                                            .cut_to = "data.max_src_tokens",
                                            .cut_share = "of all source tokens were not translated"},
-                                 .stats = request.translation.stats});
+                                 .stats = request.stats});
   work.run(lines);
   lines.require_end();
   work.finish();

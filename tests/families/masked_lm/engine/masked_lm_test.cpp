@@ -18,6 +18,7 @@
 #include "families/masked_lm/engine/masked_text_view.h"
 #include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
+#include "families/masked_lm/requests.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "tests/base/failure.h"
@@ -235,12 +236,10 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
 
 TEST_F(MaskedLmTest, ScoresGoTheWayThatTheyAreShown) {
   const auto scores = make_task()->validate().scores;
-  for (const auto& name :
-       experiment::find_task_rules(experiment_.options)->scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, name.name);
-    ASSERT_NE(score, nullptr) << name.name;
-    EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-    EXPECT_EQ(masked_lm_display().style(name.name).higher_is_better, name.higher_is_better);
+  for (const auto& spec : masked_lm_scores()) {
+    const auto* score = train::find_score(scores, spec.name());
+    ASSERT_NE(score, nullptr) << spec.name();
+    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
   }
 }
 
@@ -367,7 +366,7 @@ TEST_F(MaskedLmTest, ARunLearnsIsEvaluatedAndFillsMasks) {
                             .run_directory = run,
                             .files = {input},
                             .json = as_json,
-                            .masked_lm = {.nbest = nbest}},
+                            .own = MaskedLmInferArguments{.nbest = nbest}},
                            {});
     });
   };

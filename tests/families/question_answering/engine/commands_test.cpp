@@ -11,6 +11,7 @@
 #include "families/question_answering/engine/loaded_questions.h"
 #include "families/question_answering/engine/question_answering_family.h"
 #include "families/question_answering/question_data.h"
+#include "families/question_answering/requests.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
@@ -84,21 +85,20 @@ class QuestionCommands : public ::testing::Test {
   }
 
   nlohmann::json eval(const QuestionEvalFiles& files) {
-    EvalRequest request{
-        .experiment = loaded_, .run_directory = run_, .checkpoint = "", .json = true};
-    request.question_answering = files;
+    const EvalRequest request{
+        .experiment = loaded_, .run_directory = run_, .checkpoint = "", .json = true, .own = files};
     return nlohmann::json::parse(
         stretto::testing::standard_output_of([&] { EXPECT_EQ(evaluate_answers(request, {}), 0); }));
   }
 
   std::vector<std::string> infer(const std::string& file, bool json,
                                  const QuestionInferArguments& arguments = {}) {
-    InferRequest request{.experiment = loaded_,
-                         .run_directory = run_,
-                         .checkpoints = "",
-                         .files = {file},
-                         .json = json};
-    request.question_answering = arguments;
+    const InferRequest request{.experiment = loaded_,
+                               .run_directory = run_,
+                               .checkpoints = "",
+                               .files = {file},
+                               .json = json,
+                               .own = arguments};
     std::istringstream output(
         stretto::testing::standard_output_of([&] { EXPECT_EQ(infer_answers(request, {}), 0); }));
     std::vector<std::string> lines;

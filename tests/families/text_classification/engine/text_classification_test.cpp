@@ -17,7 +17,9 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
 #include "families/text/engine/text_family.h"
+#include "families/text/requests.h"
 #include "families/text_classification/engine/text_classification_family.h"
+#include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "runs/provenance.h"
@@ -121,16 +123,17 @@ class TextClassificationTest : public ::testing::Test {
   std::vector<std::string> infer(const std::string& run, const std::string& input, bool as_json,
                                  bool scores = false) {
     const std::string file = folder_.write("input.txt", input);
-    auto lines = split(output_of([&] {
-                         return family_.infer({.experiment = experiment_,
-                                               .run_directory = (folder_ / run).string(),
-                                               .checkpoints = "last",
-                                               .files = {file},
-                                               .json = as_json,
-                                               .text_classification = {.scores = scores}},
-                                              {});
-                       }),
-                       '\n');
+    auto lines =
+        split(output_of([&] {
+                return family_.infer({.experiment = experiment_,
+                                      .run_directory = (folder_ / run).string(),
+                                      .checkpoints = "last",
+                                      .files = {file},
+                                      .json = as_json,
+                                      .own = TextClassificationInferArguments{.scores = scores}},
+                                     {});
+              }),
+              '\n');
     if (!lines.empty() && lines.back().empty()) lines.pop_back();
     return lines;
   }
@@ -228,15 +231,11 @@ TEST_F(TextClassificationTest, ScoresGoTheWayThatTheyAreShown) {
     sections().data.label = number ? "stars" : "label";
     sections().data.label_kind = number ? "number" : "class";
     const auto scores = make_task()->validate().scores;
-    for (const auto& name :
-         experiment::find_task_rules(experiment_.options)->scores(experiment_.options)) {
-      const auto* score = train::find_score(scores, name.name);
-      ASSERT_NE(score, nullptr) << name.name;
-      EXPECT_TRUE(std::isfinite(score->value)) << name.name;
-      EXPECT_EQ(score->higher_is_better, name.higher_is_better) << name.name;
-      EXPECT_EQ(text_classification_display(sections()).style(name.name).higher_is_better,
-                name.higher_is_better)
-          << name.name;
+    for (const auto& spec : text_classification_scores(sections())) {
+      const auto* score = train::find_score(scores, spec.name());
+      ASSERT_NE(score, nullptr) << spec.name();
+      EXPECT_TRUE(std::isfinite(score->value)) << spec.name();
+      EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
     }
   }
 }
@@ -572,8 +571,8 @@ TEST_F(TextClassificationTest, NamesAndCostNeedNoWeights) {
                            "head.output.weight", "head.output.bias"}) {
     EXPECT_TRUE(has(name)) << name;
   }
-  const auto cost =
-      family_.model_cost({.experiment = experiment_.options, .text = {.rows = 64, .tokens = 10}});
+  const auto cost = family_.model_cost(
+      {.experiment = experiment_.options, .sizes = TextSizes{.rows = 64, .tokens = 10}});
   EXPECT_GT(cost.parameters, 64 * 16);
   EXPECT_GT(cost.training_flops, 0);
 }

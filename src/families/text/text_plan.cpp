@@ -1,0 +1,48 @@
+#include "families/text/text_plan.h"
+
+#include "families/text/requests.h"
+#include "families/text/text_rules.h"
+
+namespace stretto::experiment {
+namespace {
+
+bool writes_tokens(const Experiment& experiment) {
+  return text_rules_of(experiment).predicts_masked_tokens();
+}
+
+PlannedText planned_texts(const Experiment& experiment) {
+  const TextSections text = text_sections(experiment);
+  return {.max_tokens = text.max_tokens,
+          .max_samples = text.max_samples,
+          .tokenizer = text.tokenizer->tokenizer_options(),
+          .sample_tokens = double(text.max_text_tokens),
+          .sample_note = ", as many as data.max_text_tokens lets in",
+          .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
+          .d_model = models::sizes_of(*text.model).d_model};
+}
+
+}  // namespace
+
+FamilyPlan text_plan() {
+  return {.text = &planned_texts,
+          .tables =
+              [](const Experiment& e, const TableRows& rows, bool rows_apart) {
+                return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e),
+                                            rows_apart);
+              },
+          .sizes =
+              [](const TableRows& rows) {
+                return FamilyValues(tasks::TextSizes{.rows = rows.output});
+              }};
+}
+
+TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,
+                                    bool rows_apart) {
+  const int64_t table = rows * models::sizes_of(model).d_model;
+  if (!has_output) return {.late_parameters = table};
+  if (!model.tie_embeddings) return {.first_parameters = table, .late_parameters = table};
+  if (!rows_apart) return {.late_parameters = table};
+  return {.first_parameters = table, .lookups = 1};
+}
+
+}  // namespace stretto::experiment
