@@ -175,14 +175,14 @@ TEST(FamilyOptions, AreWordsAgainForTheProcessesOfAJob) {
 // What the families of this program hand in.
 
 using Of = const experiment::FamilyCommand* (*)(const experiment::FamilySpec&);
-constexpr Of kCommands[] = {
+constexpr Of kCommandsOfFamilies[] = {
     [](const experiment::FamilySpec& family) { return &family.eval; },
     [](const experiment::FamilySpec& family) { return &family.infer; },
     [](const experiment::FamilySpec& family) { return family.embed ? &*family.embed : nullptr; },
 };
 
 TEST(FamilyOptions, OfEveryFamilyHaveHelpAndSomebodyWhoTakesTheirValue) {
-  for (const Of of : kCommands) {
+  for (const Of of : kCommandsOfFamilies) {
     for (const auto& family : commands_of_families(of)) {
       for (const auto& option : family.command.options) {
         EXPECT_NE(option.help, "") << family.family << option.name;
@@ -194,7 +194,7 @@ TEST(FamilyOptions, OfEveryFamilyHaveHelpAndSomebodyWhoTakesTheirValue) {
 }
 
 TEST(FamilyOptions, SharedByFamiliesAreSaidOnce) {
-  for (const Of of : kCommands) {
+  for (const Of of : kCommandsOfFamilies) {
     CLI::App app;
     FamilyOptions options(commands_of_families(of));
     options.declare(app);
