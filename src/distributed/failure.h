@@ -27,10 +27,10 @@ Failure failure_of(const Error& error);
 /// rank that leaves a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end (the
 /// others wait 0.1 s for it); a lost rank by the lowest that is left, or by none when it has
 /// reported its own error. Where that cannot be known, each reports its own.
-void tell_failure(const Failure& failure);
+void report_failure(const Failure& failure);
 
 /// Whether this process is the one to report it, as described above. Waits up to 0.1 s, and leaves
 /// its mark.
-bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environment& environment);
+bool is_reporter(const Launch& launch, const Failure& failure, const Environment& environment);
 
 }  // namespace stretto::distributed
