@@ -33,8 +33,8 @@ struct Verdict {
   lint::Inspection inspection;
   std::vector<config::Problem> errors;  ///< in their order
   ExitCode code = ExitCode::kOk;
-  std::vector<experiment::Unread> unread;
-  std::vector<experiment::Unread> waiting = {};  ///< what cannot be compared with a wrong model
+  std::vector<experiment::UnreadData> unread;
+  std::vector<experiment::UnreadData> waiting = {};  ///< what cannot be compared with a wrong model
   std::vector<experiment::Doubt> doubts = {};
   bool full_reads_more = false;  ///< what `--full` would read is among `unread`
 };
