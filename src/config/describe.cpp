@@ -149,7 +149,7 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
   return text;
 }
 
-// Whether a key counts while its chooser has this value, as far as that chooser decides.
+// Whether a key counts while its deciding key has this value, as far as that one decides.
 bool counts_with(const Schema& schema, const Key& key, const Key& deciding_key,
                  const std::string& value) {
   return key.readers.empty() ||
@@ -160,7 +160,7 @@ bool counts_with(const Schema& schema, const Key& key, const Key& deciding_key,
          });
 }
 
-// The keys beside a chooser that count with this value of it.
+// The keys beside a deciding key that count with this value of it.
 std::string section_with(const Schema& schema, const Key& deciding_key, const std::string& value) {
   const std::string section = section_above(deciding_key.path);
   std::string text = header(schema, section) + "  with " + last_name(deciding_key.path) + " = \"" +

@@ -101,7 +101,7 @@ struct FormerValue {
 struct ReadWith {
   std::string deciding_key;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
   std::vector<std::string> values;  ///< of a text, or "true"; empty = any number but 0
-  bool from_root = false;           ///< `chooser` is a path in field() too
+  bool from_root = false;           ///< `deciding_key` is a path in field() too
 };
 
 /// One key of a section: bound to a member, declared once, used for parsing, overrides, validation,
@@ -158,8 +158,8 @@ struct FieldDecl {
     parts_stand_beside = true;
     return std::move(*this);
   }
-  /// Nothing reads the key with other values of `chooser`, a text or {"true"}; called twice: with
-  /// values of either call.
+  /// Nothing reads the key with other values of `deciding_key`, a text or {"true"}; called twice:
+  /// with values of either call.
   FieldDecl read_with(std::string deciding_key, std::vector<std::string> values) && {
     readers.push_back({std::move(deciding_key), std::move(values)});
     return std::move(*this);
@@ -169,7 +169,7 @@ struct FieldDecl {
     readers.push_back({std::move(path), std::move(values), true});
     return std::move(*this);
   }
-  /// Nothing reads the key while `chooser`, a number that cannot be negative, is 0.
+  /// Nothing reads the key while `deciding_key`, a number that cannot be negative, is 0.
   FieldDecl read_unless_zero(std::string deciding_key) && {
     readers.push_back({std::move(deciding_key), {}});
     return std::move(*this);

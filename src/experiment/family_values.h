@@ -16,8 +16,8 @@ class FamilyValues {
   template <class T>
   requires(!std::same_as<T, FamilyValues>) FamilyValues(T values) : values_(std::move(values)) {}
 
-  /// The struct; where nobody gave values, one with its defaults. Throws Error(kInternal) when they
-  /// are of another type.
+  /// The struct; where no values are given, one with its defaults. Throws Error(kInternal) when
+  /// they are of another type.
   template <class T>
   const T& as() const {
     static const T kDefaults{};

@@ -32,7 +32,7 @@ inline ScoreNoise noise_beyond_share() {
 
 /// A number of a family's validations, or of its training.
 struct ScoreSpec {
-  report::NumberStyle style;  ///< its key, which way is better, and how it is told and drawn
+  report::NumberStyle style;  ///< its key, which way is better, and how it is printed and drawn
   bool ranks = true;          ///< `best` can go by it: every validation has it
   std::vector<std::string> also_called = {};  ///< by other toolkits, or by people
   std::string title = {};                     ///< in a text, "BLEU"; empty = as its key

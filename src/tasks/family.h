@@ -73,8 +73,8 @@ class Family {
                                                 const Assets& assets,
                                                 const CommandContext& context) const = 0;
 
-  /// `stretto eval`, `infer` and `embed`: the exit code. The last two are one process. Who has
-  /// FamilySpec::embed overrides embed(), which throws Error(kUsage).
+  /// `stretto eval`, `infer` and `embed`: the exit code. The last two are one process. A family
+  /// with FamilySpec::embed overrides embed(), which otherwise throws Error(kUsage).
   virtual int eval(const EvalRequest& request, const CommandContext& context) const = 0;
   virtual int infer(const InferRequest& request, const CommandContext& context) const = 0;
   virtual int embed(const EmbedRequest& request, const CommandContext& context) const;

@@ -49,7 +49,7 @@ inline std::vector<experiment::ScoreSpec> question_answering_scores() {
   };
 }
 
-/// How numbers and samples of question answering are told and drawn; needs no libtorch.
+/// How numbers and samples of question answering are printed and drawn; needs no libtorch.
 inline report::Display question_answering_display() {
   report::Display display;
   display.numbers = experiment::styles_of(question_answering_scores());

@@ -26,7 +26,7 @@ void check_infer(const Experiment& experiment, const FamilyValues& values) {
   head_named(experiment, values.as<InferFiles>().head, "--head");
 }
 
-// Files of both sides are told of alike.
+// Files of both sides have the same messages.
 CommandOption side_of_text(std::string EvalFiles::*member, const char* name, const char* help) {
   return command_option(member, {.name = name,
                                  .type = "FILE",

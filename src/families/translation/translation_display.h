@@ -24,7 +24,7 @@ std::vector<ScoredHead> scored_heads(const experiment::Experiment& experiment);
 std::vector<experiment::ScoreSpec> translation_scores(const losses::CrossEntropyOptions& loss,
                                                       const std::vector<ScoredHead>& heads = {});
 
-/// How numbers and samples of translation are told and drawn; needs no libtorch, since `stretto
+/// How numbers and samples of translation are printed and drawn; needs no libtorch, since `stretto
 /// report` draws a page without it.
 inline report::Display translation_display(const losses::CrossEntropyOptions& loss,
                                            const std::vector<ScoredHead>& heads = {}) {
