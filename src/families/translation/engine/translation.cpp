@@ -167,9 +167,7 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
   Translator translator(models, decode);
-  const auto found =
-      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()},
-                           [&] { options.group.check_peers(); });
+  const auto found = translator.translate(requests, options.group);
   score.outputs.resize(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
