@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "base/log.h"
 #include "base/named_output.h"
 #include "base/text.h"
+#include "data/samples_in_memory.h"
 #include "distributed/agreement.h"
 #include "families/text/engine/run_model.h"
 #include "families/text_classification/engine/commands.h"
@@ -101,14 +101,12 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const bool listed = options.loss.class_weights == "list";
   const LabelOutputs outputs(options, names,
                              listed ? class_weights(options, names, {}) : std::vector<double>{});
-  const auto predictions = predict_labels(run.models, outputs, set,
-                                          {.max_tokens = options.eval.max_tokens,
-                                           .max_samples = options.eval.max_samples,
-                                           .group = group});
-  const auto bad = std::ranges::find_if(predictions.overflowed, [](auto one) { return one != 0; });
-  if (bad != predictions.overflowed.end()) {
-    const auto number = bad - predictions.overflowed.begin() + 1;
-    refuse_not_finite(texts.name + ": text " + with_thousands(number), "its prediction",
+  const auto batches = label_batches(std::make_shared<data::SamplesInMemory>(set.samples),
+                                     options.eval, context.device);
+  const auto predictions = predict_labels(run.models, outputs, batches, group);
+  for (int64_t i = 0; i < set.size(); ++i) {
+    if (!predictions.overflowed(i)) continue;
+    refuse_not_finite(texts.name + ": text " + with_thousands(i + 1), "its prediction",
                       request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
