@@ -68,12 +68,8 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
                                  {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                   {"text", hex64(text.sequences->documents().key()) + " of " +
                                                counted(text.sequences->size(), "text")}});
-  const auto& eval = masked_lm_of(experiment).eval;
-  const MaskedScore score = score_masked(*run.models.front(), text,
-                                         {.max_tokens = eval.max_tokens,
-                                          .max_samples = eval.max_samples,
-                                          .seed = static_cast<uint64_t>(experiment.run.seed),
-                                          .group = group});
+  const auto batches = masked_eval_batches(experiment, text, context.device);
+  const MaskedScore score = score_masked(*run.models.front(), *batches, group);
   if (!std::isfinite(score.nll)) {
     refuse_not_finite(set.name + " text", "its nll", request.run_directory);
   }
