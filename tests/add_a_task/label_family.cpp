@@ -87,19 +87,20 @@ class LabelFamily : public Family {
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
                                         const Assets& assets,
                                         const CommandContext& context) const override {
-    return std::make_unique<LabelTask>(experiment, labels_of(assets), context.device);
+    return std::make_unique<LabelTask>(experiment, labels_of(assets), context);
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
     const auto& data = labelling_of(request.experiment.options).data;
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoint, context.device);
-    const auto lines = read_labelled_lines(data.test.empty() ? data.valid : data.test, run.labels);
-    if (lines.num_sequences() == 0) {
+    const auto lines = batches_to_score(std::make_shared<LinesByLength>(
+        read_labelled_lines(data.test.empty() ? data.valid : data.test, run.labels)));
+    if (lines->num_batches() == 0) {
       throw Error(ExitCode::kBadData, "there is no line to evaluate",
                   "name files of labelled lines in data.test");
     }
-    const LabelScore score = score_lines(*run.model, lines);
+    const LabelScore score = score_lines(*run.model, *lines, context);
     if (!context.group.is_root()) return 0;  // all have the same result, one says it
     if (request.json) {
       std::cout << json_line({{"loss", score.loss}, {"accuracy", score.accuracy}});

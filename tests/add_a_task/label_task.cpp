@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -11,12 +12,13 @@
 #include "models/registry.h"
 #include "nn/watch.h"
 #include "tests/add_a_task/labelling_options.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
 
 constexpr const char* kLabelFile = "labels.txt";
-constexpr int64_t kScoredLines = 1024;  // at once
+constexpr int64_t kScoredLines = 1024;  // of a batch
 
 /// Of some lines: the loss summed over them, and how many labels are right.
 std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
@@ -63,17 +65,20 @@ std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& exper
                                       static_cast<int64_t>(labels.size()));
 }
 
-LabelScore score_lines(const LabelModel& model, const data::Batch& lines) {
-  const torch::NoGradGuard no_grad;
-  const int64_t count = lines.num_sequences();
-  LabelScore score;
-  for (int64_t begin = 0; begin < count; begin += kScoredLines) {
-    const auto part = data::part(lines, begin, std::min(count, begin + kScoredLines));
-    const auto [loss, right] = sums_of(model, part);
-    score.loss += loss.item<double>() / static_cast<double>(count);
-    score.accuracy += right.item<double>() / static_cast<double>(count);
-  }
-  return score;
+LabelScore score_lines(const LabelModel& model, const data::BatchSource& lines,
+                       const CommandContext& context) {
+  const auto score = [&](const data::Batch& batch) -> std::vector<double> {
+    const auto [loss, right] = sums_of(model, batch);
+    return {static_cast<double>(batch.num_sequences()), loss.item<double>(), right.item<double>()};
+  };
+  const auto sums = train::evaluate_sums(lines, /*num_sums=*/3,
+                                         {.device = context.device, .group = context.group}, score);
+  return {.loss = sums[1] / sums[0], .accuracy = sums[2] / sums[0]};
+}
+
+std::unique_ptr<data::BatchSource> batches_to_score(std::shared_ptr<const LinesByLength> lines) {
+  return data::make_length_batches(std::move(lines), {.max_rows = {0}, .max_samples = kScoredLines},
+                                   data::Shuffle::kNo, /*seed=*/0);
 }
 
 std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
@@ -88,17 +93,19 @@ std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTo
 }
 
 LabelTask::LabelTask(const experiment::Experiment& experiment, const Labels& labels,
-                     at::Device device)
+                     const CommandContext& context)
     : options_(labelling_of(experiment)),
       labels_(labels),
       num_samples_(experiment.report.samples),
       update_bound_(options_.data.max_samples * experiment.train.update_freq),
-      model_(make_label_model(experiment, labels, device)),
+      context_(context),
+      model_(make_label_model(experiment, labels, context.device)),
       lines_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.train, labels))),
+      valid_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.valid, labels))),
       train_(data::make_length_batches(
           lines_, {.max_rows = {options_.data.max_bytes}, .max_samples = options_.data.max_samples},
           data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
-      valid_(read_labelled_lines(options_.data.valid, labels)) {}
+      valid_batches_(batches_to_score(valid_)) {}
 
 train::TaskWords LabelTask::words() const {
   return {.sample = "line",
@@ -129,20 +136,20 @@ std::vector<train::Score> LabelTask::measures(const train::Totals& totals) const
   return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
 }
 
-// Of several processes each scores all lines, and so has the same scores as the others.
 train::Validation LabelTask::validate() {
-  const LabelScore score = score_lines(*model_, valid_);
+  const LabelScore score = score_lines(*model_, *valid_batches_, context_);
   train::Validation result{
       .scores = {{.name = "loss", .value = score.loss},
                  {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
-      .counts = {{"lines", valid_.num_sequences()}}};
+      .counts = {{"lines", valid_->lines().num_sequences()}}};
   result.samples = samples();
   return result;
 }
 
 std::vector<report::Sample> LabelTask::samples() const {
   if (num_samples_ == 0) return {};
-  const auto shown = data::part(valid_, 0, std::min(num_samples_, valid_.num_sequences()));
+  const auto& lines = valid_->lines();
+  const auto shown = data::part(lines, 0, std::min(num_samples_, lines.num_sequences()));
   const auto best = best_labels(*model_, shown.column<int64_t>(kText));
   std::vector<report::Sample> samples;
   for (size_t i = 0; i < best.size(); ++i) {
@@ -158,7 +165,7 @@ Assets LabelTask::assets() const {
 }
 
 std::vector<distributed::Fact> LabelTask::data_facts() const {
-  return {fact_of("training lines", lines_->lines()), fact_of("validation lines", valid_)};
+  return {fact_of("training lines", lines_->lines()), fact_of("validation lines", valid_->lines())};
 }
 
 // Every byte is known, and a label that is not stops the reading.

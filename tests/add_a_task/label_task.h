@@ -36,7 +36,11 @@ std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& exper
 struct LabelScore {
   double loss = 0, accuracy = 0;
 };
-LabelScore score_lines(const LabelModel& model, const data::Batch& lines);
+/// The batches are shared out among the processes of the command.
+LabelScore score_lines(const LabelModel& model, const data::BatchSource& lines,
+                       const CommandContext& context);
+/// The lines of an evaluation in batches.
+std::unique_ptr<data::BatchSource> batches_to_score(std::shared_ptr<const LinesByLength> lines);
 
 /// The best label of a line.
 struct LineLabel {
@@ -48,7 +52,8 @@ std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTo
 /// Training as the loop sees it: cross entropy of labels, and how many are right.
 class LabelTask : public FamilyTask {
  public:
-  LabelTask(const experiment::Experiment& experiment, const Labels& labels, at::Device device);
+  LabelTask(const experiment::Experiment& experiment, const Labels& labels,
+            const CommandContext& context);
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return *train_; }
@@ -61,7 +66,7 @@ class LabelTask : public FamilyTask {
   train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;
-  bool can_validate() const override { return valid_.num_sequences() > 0; }
+  bool can_validate() const override { return valid_->lines().num_sequences() > 0; }
   train::Validation validate() override;
   Assets assets() const override;
 
@@ -80,10 +85,10 @@ class LabelTask : public FamilyTask {
   const experiment::LabellingOptions options_;
   const Labels labels_;
   const int64_t num_samples_, update_bound_;
+  const CommandContext context_;
   std::shared_ptr<LabelModel> model_;
-  std::shared_ptr<const LinesByLength> lines_;
-  std::unique_ptr<data::BatchSource> train_;
-  data::Batch valid_;
+  std::shared_ptr<const LinesByLength> lines_, valid_;
+  std::unique_ptr<data::BatchSource> train_, valid_batches_;
 };
 
 /// The labels as a file of the run folder, and back.
