@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -25,12 +26,13 @@
 #include "tasks/line_work.h"
 #include "tests/add_a_task/label_lines.h"
 #include "tests/add_a_task/labelling.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
 
 constexpr const char* kLabelFile = "labels.txt";
-constexpr int64_t kScoredLines = 1024;  // at once
+constexpr int64_t kScoredLines = 1024;  // of a batch
 
 /// The labels as a file of the run folder, and back.
 Assets assets_of(const Labels& labels) {
@@ -93,17 +95,22 @@ std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::B
 struct LabelScore {
   double loss = 0, accuracy = 0;
 };
-LabelScore score_lines(const LabelModel& model, const data::Batch& lines) {
-  const torch::NoGradGuard no_grad;
-  const int64_t count = lines.num_sequences();
-  LabelScore score;
-  for (int64_t begin = 0; begin < count; begin += kScoredLines) {
-    const auto part = data::part(lines, begin, std::min(count, begin + kScoredLines));
-    const auto [loss, right] = sums_of(model, part);
-    score.loss += loss.item<double>() / static_cast<double>(count);
-    score.accuracy += right.item<double>() / static_cast<double>(count);
-  }
-  return score;
+/// The batches are shared out among the processes of the command.
+LabelScore score_lines(const LabelModel& model, const data::BatchSource& lines,
+                       const CommandContext& context) {
+  const auto score = [&](const data::Batch& batch) -> std::vector<double> {
+    const auto [loss, right] = sums_of(model, batch);
+    return {static_cast<double>(batch.num_sequences()), loss.item<double>(), right.item<double>()};
+  };
+  const auto sums = train::evaluate_sums(lines, /*num_sums=*/3,
+                                         {.device = context.device, .group = context.group}, score);
+  return {.loss = sums[1] / sums[0], .accuracy = sums[2] / sums[0]};
+}
+
+/// The lines of an evaluation in batches.
+std::unique_ptr<data::BatchSource> batches_to_score(std::shared_ptr<const LinesByLength> lines) {
+  return data::make_length_batches(std::move(lines), {.max_rows = {0}, .max_samples = kScoredLines},
+                                   data::Shuffle::kNo, /*seed=*/0);
 }
 
 /// The best label of a line.
@@ -141,18 +148,21 @@ distributed::Fact fact_of(const std::string& name, const data::Batch& lines) {
 /// Training as the loop sees it: cross entropy of labels, and how many are right.
 class LabelTask : public FamilyTask {
  public:
-  LabelTask(const experiment::Experiment& experiment, const Labels& labels, at::Device device)
+  LabelTask(const experiment::Experiment& experiment, const Labels& labels,
+            const CommandContext& context)
       : options_(labelling_of(experiment)),
         labels_(labels),
         num_samples_(experiment.report.samples),
         update_bound_(options_.data.max_samples * experiment.train.update_freq),
-        model_(make_label_model(experiment, labels, device)),
+        context_(context),
+        model_(make_label_model(experiment, labels, context.device)),
         lines_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.train, labels))),
+        valid_(std::make_shared<LinesByLength>(read_labelled_lines(options_.data.valid, labels))),
         train_(data::make_length_batches(
             lines_,
             {.max_rows = {options_.data.max_bytes}, .max_samples = options_.data.max_samples},
             data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed))),
-        valid_(read_labelled_lines(options_.data.valid, labels)) {}
+        valid_batches_(batches_to_score(valid_)) {}
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return *train_; }
@@ -183,21 +193,21 @@ class LabelTask : public FamilyTask {
   std::vector<train::Score> measures(const train::Totals& totals) const override {
     return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
   }
-  bool can_validate() const override { return valid_.num_sequences() > 0; }
-  // Each of several processes scores all lines, and so has the same scores as the others.
+  bool can_validate() const override { return valid_->lines().num_sequences() > 0; }
   train::Validation validate() override {
-    const LabelScore score = score_lines(*model_, valid_);
+    const LabelScore score = score_lines(*model_, *valid_batches_, context_);
     train::Validation result{
         .scores = {{.name = "loss", .value = score.loss},
                    {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
-        .counts = {{"lines", valid_.num_sequences()}}};
+        .counts = {{"lines", valid_->lines().num_sequences()}}};
     result.samples = samples();
     return result;
   }
   Assets assets() const override { return assets_of(labels_); }
 
   std::vector<distributed::Fact> data_facts() const override {
-    return {fact_of("training lines", lines_->lines()), fact_of("validation lines", valid_)};
+    return {fact_of("training lines", lines_->lines()),
+            fact_of("validation lines", valid_->lines())};
   }
   // Every byte is known, and a label that is not stops the reading.
   void require_known_data(bool /*warn*/) const override {
@@ -219,7 +229,8 @@ class LabelTask : public FamilyTask {
  private:
   std::vector<report::Sample> samples() const {
     if (num_samples_ == 0) return {};
-    const auto shown = data::part(valid_, 0, std::min(num_samples_, valid_.num_sequences()));
+    const auto& lines = valid_->lines();
+    const auto shown = data::part(lines, 0, std::min(num_samples_, lines.num_sequences()));
     const auto best = best_labels(*model_, shown.column<int64_t>(kText));
     std::vector<report::Sample> samples;
     for (size_t i = 0; i < best.size(); ++i) {
@@ -233,10 +244,10 @@ class LabelTask : public FamilyTask {
   const experiment::LabellingOptions options_;
   const Labels labels_;
   const int64_t num_samples_, update_bound_;
+  const CommandContext context_;
   std::shared_ptr<LabelModel> model_;
-  std::shared_ptr<const LinesByLength> lines_;
-  std::unique_ptr<data::BatchSource> train_;
-  data::Batch valid_;
+  std::shared_ptr<const LinesByLength> lines_, valid_;
+  std::unique_ptr<data::BatchSource> train_, valid_batches_;
 };
 
 // Commands.
@@ -312,19 +323,20 @@ class LabelFamily : public Family {
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
                                         const Assets& assets,
                                         const CommandContext& context) const override {
-    return std::make_unique<LabelTask>(experiment, labels_of(assets), context.device);
+    return std::make_unique<LabelTask>(experiment, labels_of(assets), context);
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
     const auto& data = labelling_of(request.experiment.options).data;
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoint, context.device);
-    const auto lines = read_labelled_lines(data.test.empty() ? data.valid : data.test, run.labels);
-    if (lines.num_sequences() == 0) {
+    const auto lines = batches_to_score(std::make_shared<LinesByLength>(
+        read_labelled_lines(data.test.empty() ? data.valid : data.test, run.labels)));
+    if (lines->num_batches() == 0) {
       throw Error(ExitCode::kBadData, "there is no line to evaluate",
                   "name files of labelled lines in data.test");
     }
-    const LabelScore score = score_lines(*run.model, lines);
+    const LabelScore score = score_lines(*run.model, *lines, context);
     if (!context.group.is_root()) return 0;  // all have the same result, one says it
     if (request.json) {
       std::cout << json_line({{"loss", score.loss}, {"accuracy", score.accuracy}});

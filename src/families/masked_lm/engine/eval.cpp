@@ -2,7 +2,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -10,28 +9,13 @@
 #include "families/masked_lm/engine/commands.h"
 #include "families/masked_lm/engine/masked_lm.h"
 #include "families/masked_lm/requests.h"
+#include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
 
 namespace stretto::tasks {
 namespace {
-
-/// The text that is scored.
-struct MaskedSet {
-  std::string name, key;
-  std::vector<std::string> paths;
-};
-
-MaskedSet masked_set_of(const EvalRequest& request) {
-  const auto& data = masked_lm_of(request.experiment.options).data;
-  const auto& given = request.own.as<MaskedLmEvalFiles>().data;
-  if (!given.empty()) return {join(given, ","), "--data", given};
-  if (!data.test.empty()) return {"test", "data.test", data.test};
-  if (!data.valid.empty()) return {"valid", "data.valid", data.valid};
-  throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
-              "give --data FILE");
-}
 
 void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
                         const std::string& set, bool json) {
@@ -57,7 +41,8 @@ void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
 int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
   require_head(experiment);  // whatever text there is
-  const MaskedSet set = masked_set_of(request);
+  const auto& data = masked_lm_of(experiment).data;
+  const EvalFiles set = eval_files(request.own.as<MaskedLmEvalFiles>().data, data.test, data.valid);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_masked_lm(experiment, folder, request.checkpoint, context.device);
   const auto& group = context.group;
@@ -69,12 +54,8 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
                                  {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                   {"text", hex64(text.sequences->documents().key()) + " of " +
                                                counted(text.sequences->size(), "text")}});
-  const auto& eval = masked_lm_of(experiment).eval;
-  const MaskedScore score = score_masked(*run.models.front(), text,
-                                         {.max_tokens = eval.max_tokens,
-                                          .max_samples = eval.max_samples,
-                                          .seed = static_cast<uint64_t>(experiment.run.seed),
-                                          .group = group});
+  const auto batches = masked_eval_batches(experiment, text, context.device);
+  const MaskedScore score = score_masked(*run.models.front(), *batches, group);
   if (!std::isfinite(score.nll)) {
     refuse_not_finite(set.name + " text", "its nll", request.run_directory);
   }

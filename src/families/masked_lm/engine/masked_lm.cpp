@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "experiment/num_threads.h"
 #include "families/masked_lm/engine/masked_text_view.h"
+#include "families/text/engine/batch_tokens.h"
 
 namespace stretto::tasks {
 namespace {
@@ -54,6 +55,15 @@ data::MaskedText open_masked_text(const experiment::Experiment& experiment,
           .masker = std::move(masker)};
 }
 
+std::unique_ptr<data::BatchSource> masked_eval_batches(const experiment::Experiment& experiment,
+                                                       const data::MaskedText& text,
+                                                       at::Device device) {
+  const auto& eval = masked_lm_of(experiment).eval;
+  return data::make_masked_eval_batches(text, batch_tokens(eval.max_tokens, device),
+                                        eval.max_samples,
+                                        static_cast<uint64_t>(experiment.run.seed));
+}
+
 LoadedTextRun load_masked_lm(const experiment::Experiment& experiment,
                              const runs::RunFolder& folder, const std::string& checkpoint,
                              at::Device device) {
@@ -72,6 +82,7 @@ MaskedLmTask::MaskedLmTask(const experiment::Experiment& experiment, Assets asse
   train_ = open_masked_text(experiment, tokenizer(), data.train, "data.train");
   if (!data.valid.empty()) {
     valid_ = open_masked_text(experiment, tokenizer(), data.valid, "data.valid");
+    valid_batches_ = masked_eval_batches(experiment, valid_, device());
   }
   set_train_batches(data::make_masked_train_batches(train_, data, seed()));
 }
@@ -108,12 +119,7 @@ std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) co
 }
 
 train::Validation MaskedLmTask::validate() {
-  const auto& eval = masked_lm_of(experiment()).eval;
-  const MaskedScore score = score_masked(text_model(), valid_,
-                                         {.max_tokens = eval.max_tokens,
-                                          .max_samples = eval.max_samples,
-                                          .seed = seed(),
-                                          .group = group()});
+  const MaskedScore score = score_masked(text_model(), *valid_batches_, group());
   train::Validation result;
   result.scores = {{.name = "loss", .value = score.nll},
                    {.name = "nll", .value = score.nll},

@@ -21,6 +21,11 @@ data::MaskedText open_masked_text(const experiment::Experiment& experiment,
                                   const text::Tokenizer& tokenizer,
                                   const std::vector<std::string>& paths, const std::string& key);
 
+/// Batches of a text with the masks of evaluation, bounded by `[eval]`.
+std::unique_ptr<data::BatchSource> masked_eval_batches(const experiment::Experiment& experiment,
+                                                       const data::MaskedText& text,
+                                                       at::Device device);
+
 /// The head of every masked language model.
 inline constexpr TextHead kMaskedTokenHead{.kind = models::TextHeadKind::kMaskedTokens};
 
@@ -59,6 +64,7 @@ class MaskedLmTask final : public TextTask {
   std::vector<report::Sample> samples();
 
   data::MaskedText train_, valid_;  ///< valid: without sequences where there is none
+  std::unique_ptr<data::BatchSource> valid_batches_;
 };
 
 }  // namespace stretto::tasks

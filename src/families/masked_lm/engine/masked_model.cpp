@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "distributed/numbers.h"
-#include "families/text/engine/batch_tokens.h"
 #include "families/text/engine/text_task.h"
-#include "tasks/parallel_jobs.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
@@ -45,37 +43,21 @@ MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
   return {.nll = sums.loss_sum, .right = sums.right_sum};
 }
 
-// Each batch is one process's; its numbers are added in the order of batches, so that the sum has
-// the same bits for any number of processes.
-MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
-                         const MaskedScoreOptions& options) {
-  constexpr size_t kColumns = 4;
-  const auto batches = data::make_masked_eval_batches(
-      text, batch_tokens(options.max_tokens, model.device()), options.max_samples, options.seed);
-  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
-  ParallelJobs passes(model.device());
-  passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
-    const data::Batch batch = batches->load(0, i);
-    const MaskedSums sums = masked_loss(model, batch, {});
-    double* row = table.data() + static_cast<size_t>(i) * kColumns;
-    row[0] = static_cast<double>(data::masked_labels(batch).num_rows());
-    row[1] = static_cast<double>(data::tokens(batch).num_rows());
-    row[2] = sums.nll.item<double>();
-    row[3] = sums.right.item<double>();
-  });
-  distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
-  MaskedScore score;
-  double right = 0;
-  for (size_t at = 0; at < table.size(); at += kColumns) {
-    score.masked_tokens += static_cast<int64_t>(table[at]);
-    score.tokens += static_cast<int64_t>(table[at + 1]);
-    score.nll += table[at + 2];
-    right += table[at + 3];
-  }
+MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batches,
+                         const distributed::ProcessGroup& group) {
+  const auto score_batch = [&](const data::Batch& batch) -> std::vector<double> {
+    const MaskedSums found = masked_loss(model, batch, {});
+    return {static_cast<double>(data::masked_labels(batch).num_rows()),
+            static_cast<double>(data::tokens(batch).num_rows()), found.nll.item<double>(),
+            found.right.item<double>()};
+  };
+  const auto sums = train::evaluate_sums(batches, /*num_sums=*/4,
+                                         {.device = model.device(), .group = group}, score_batch);
+  MaskedScore score{.masked_tokens = static_cast<int64_t>(sums[0]),
+                    .tokens = static_cast<int64_t>(sums[1])};
   if (score.masked_tokens == 0) return score;
-  const auto count = static_cast<double>(score.masked_tokens);
-  score.nll /= count;
-  score.accuracy = right / count;
+  score.nll = sums[2] / sums[0];
+  score.accuracy = sums[3] / sums[0];
   return score;
 }
 

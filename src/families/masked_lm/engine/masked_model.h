@@ -27,16 +27,10 @@ struct MaskedScore {
   double accuracy = 0;  ///< share of them that the model takes for the most probable ones
   int64_t masked_tokens = 0, tokens = 0;
 };
-struct MaskedScoreOptions {
-  int64_t max_tokens = 0;   ///< of a batch; 0 = as fits the device
-  int64_t max_samples = 0;  ///< of a batch; 0 = any number
-  uint64_t seed = 1;        ///< of the masks
-  /// Batches are shared out among these processes; all get the whole result, which does not depend
-  /// on their number.
-  distributed::ProcessGroup group = {};
-};
-MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
-                         const MaskedScoreOptions& options);
+/// @param batches  with fixed masks, such as those of data::make_masked_eval_batches(); they are
+///                 shared out among processes (train/evaluation.h)
+MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batches,
+                         const distributed::ProcessGroup& group = {});
 
 /// One guess for a masked token.
 struct Filler {

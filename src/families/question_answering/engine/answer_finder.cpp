@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "data/squad/code_points.h"
-#include "distributed/numbers.h"
 #include "families/question_answering/engine/span_pass.h"
 #include "families/text/engine/batch_tokens.h"
-#include "tasks/parallel_jobs.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
@@ -38,34 +37,6 @@ class ByteParagraph {
   std::vector<data::Span> offsets_;
 };
 
-/// Neighbouring things that fit under the bounds, at least one.
-/// @param rows  of each from `begin` to before `end`
-template <class Rows>
-int64_t end_of_batch(int64_t begin, int64_t end, const AnswerFinding& finding, const Rows& rows) {
-  int64_t sum = rows(begin), next = begin + 1;
-  for (; next < end; ++next) {
-    if (finding.max_samples > 0 && next - begin >= finding.max_samples) break;
-    sum += rows(next);
-    if (sum > finding.max_tokens) break;
-  }
-  return next;
-}
-
-/// Questions whose windows are about one batch: the same whatever the number of processes.
-std::vector<data::Span> stretches_of(const QuestionWindows& windows, const AnswerFinding& finding) {
-  const auto rows_of = [&](int64_t question) {
-    return num_rows_of(windows, static_cast<size_t>(question));
-  };
-  std::vector<data::Span> stretches;
-  const auto count = static_cast<int64_t>(windows.num_questions());
-  for (int64_t begin = 0; begin < count;) {
-    const int64_t end = end_of_batch(begin, count, finding, rows_of);
-    stretches.push_back({.begin = begin, .end = end});
-    begin = end;
-  }
-  return stretches;
-}
-
 /// Scores of the windows of a stretch, and the sums of their losses.
 class StretchScores {
  public:
@@ -73,12 +44,9 @@ class StretchScores {
                 const QuestionWindows& windows, data::Span stretch, const AnswerFinding& finding)
       : windows_(windows), first_(windows.windows_of(static_cast<size_t>(stretch.begin)).begin) {
     const int64_t end = windows.windows_of(static_cast<size_t>(stretch.end - 1)).end;
-    const auto rows_of = [&](int64_t window) { return windows.num_rows(window); };
-    for (int64_t begin = first_; begin < end;) {
-      const int64_t next = end_of_batch(begin, end, finding, rows_of);
-      add(models, begin, next);
-      begin = next;
-    }
+    std::vector<int64_t> rows;
+    for (int64_t i = first_; i < end; ++i) rows.push_back(windows.num_rows(i));
+    for (const auto& batch : cost_batches(rows, finding.batches())) add(models, batch);
   }
 
   std::span<const data::WindowScores> of(size_t question) const {
@@ -95,15 +63,16 @@ class StretchScores {
   int64_t num_labelled() const { return num_labelled_; }
 
  private:
-  void add(const std::vector<std::shared_ptr<models::TextModel>>& models, int64_t begin,
-           int64_t end) {
+  /// @param places  of the windows, counted from first_
+  void add(const std::vector<std::shared_ptr<models::TextModel>>& models,
+           const std::vector<size_t>& places) {
     data::Batch batch = data::empty_window_batch();
-    for (int64_t i = begin; i < end; ++i) windows_.append(i, batch);
+    for (const size_t place : places) windows_.append(first_ + static_cast<int64_t>(place), batch);
     const SpanPass pass = span_pass(models, batch);
-    const auto losses = losses_of(pass).to(at::kDouble).cpu();
+    add_losses(pass, batch);
     const auto scores = pass.scores.to(at::kFloat).cpu().contiguous();
     int64_t row = 0;
-    for (int64_t i = begin; i < end; ++i) {
+    for (const int64_t i : batch.sample_ids) {
       const int64_t rows = windows_.num_rows(i);
       const at::Tensor own = scores.narrow(0, row, rows);
       const std::span<const float> values(own.const_data_ptr<float>(),
@@ -111,8 +80,20 @@ class StretchScores {
       is_finite_.push_back(std::ranges::all_of(values, [](float x) { return std::isfinite(x); }));
       scores_.push_back(window_scores(windows_, i, own));
       row += rows;
-      if (windows_.window(i).label == data::WindowLabel::kUnknown) continue;
-      loss_sum_ += losses.const_data_ptr<double>()[i - begin];
+    }
+  }
+
+  /// Inference has no window with a label.
+  void add_losses(const SpanPass& pass, const data::Batch& batch) {
+    const auto is_labelled = [&](int64_t window) {
+      return windows_.window(window).label != data::WindowLabel::kUnknown;
+    };
+    if (std::ranges::none_of(batch.sample_ids, is_labelled)) return;
+    const auto targets = span_targets(batch, pass.scores.device());
+    const auto losses = losses_of(pass, targets).to(at::kDouble).cpu();
+    for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+      if (!is_labelled(batch.sample_ids[static_cast<size_t>(i)])) continue;
+      loss_sum_ += losses.const_data_ptr<double>()[i];
       ++num_labelled_;
     }
   }
@@ -125,21 +106,18 @@ class StretchScores {
   std::vector<bool> is_finite_;  ///< of each window
 };
 
-/// The place of the first true among some, from 1; 0 = there is none.
-double number_of_first(const std::vector<bool>& some) {
-  const auto found = std::ranges::find(some, true);
-  return found == some.end() ? 0 : static_cast<double>(found - some.begin() + 1);
-}
-
-nlohmann::json packed(const AnswerChoice& choice) {
+std::string packed(const AnswerChoice& choice) {
   auto candidates = nlohmann::json::array();
   for (const auto& one : choice.candidates) {
     candidates.push_back({one.text, one.tokens.begin, one.tokens.end, one.score, one.probability});
   }
-  return {choice.text, choice.none_score_difference, std::move(candidates)};
+  const auto bytes = nlohmann::json::to_msgpack(
+      nlohmann::json{choice.text, choice.none_score_difference, std::move(candidates)});
+  return {bytes.begin(), bytes.end()};
 }
 
-AnswerChoice unpacked(const nlohmann::json& json) {
+AnswerChoice unpacked(const std::string& bytes) {
+  const auto json = nlohmann::json::from_msgpack(bytes);
   AnswerChoice choice{.text = json[0].get<std::string>(),
                       .candidates = {},
                       .none_score_difference = json[1].get<double>()};
@@ -151,20 +129,6 @@ AnswerChoice unpacked(const nlohmann::json& json) {
          .probability = one[4].get<double>()});
   }
   return choice;
-}
-
-/// Each process has the choices of some questions; afterwards all have all.
-void share_choices(const distributed::ProcessGroup& group, const std::vector<size_t>& mine,
-                   std::vector<AnswerChoice>& choices) {
-  if (group.size() == 1) return;
-  auto list = nlohmann::json::array();
-  for (const size_t question : mine) list.push_back({question, packed(choices[question])});
-  const auto bytes = nlohmann::json::to_msgpack(list);
-  for (const auto& theirs : group.all_gather_bytes(std::string(bytes.begin(), bytes.end()))) {
-    for (const auto& one : nlohmann::json::from_msgpack(theirs)) {
-      choices.at(one[0].get<size_t>()) = unpacked(one[1]);
-    }
-  }
 }
 
 }  // namespace
@@ -199,40 +163,41 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   finding.max_tokens = batch_tokens(asked.max_tokens, device);
   FoundAnswers found;
   found.choices.resize(windows.num_questions());
-  const auto stretches = stretches_of(windows, finding);
-  constexpr size_t kColumns = 3;
-  std::vector<double> sums(kColumns * stretches.size());
-  std::vector<size_t> mine;
-  ParallelJobs passes(device);
-  passes.run_share(finding.group, std::ssize(stretches), [&](int64_t number) {
-    const auto i = static_cast<size_t>(number);
-    auto answers = answer_stretch(models, windows, stretches[i], finding);
-    sums[kColumns * i] = answers.loss_sum;
-    sums[kColumns * i + 1] = static_cast<double>(answers.num_labelled);
-    sums[kColumns * i + 2] = number_of_first(answers.overflowed);
-    for (size_t k = 0; k < answers.choices.size(); ++k) {
-      auto& choice = found.choices[static_cast<size_t>(stretches[i].begin) + k];
-      choice = std::move(answers.choices[k]);
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < found.choices.size(); ++i) rows.push_back(num_rows_of(windows, i));
+  const auto stretches = cost_batches(rows, finding.batches());
+  const bool is_shared = finding.group.size() > 1;
+  std::vector<std::string> answers(is_shared ? found.choices.size() : 0);
+  // A row for each question. Sums of a stretch stand in the row of its first one.
+  constexpr int64_t kColumns = 3;  // loss, windows with a label, whether a score overflowed
+  const auto answer = [&](int64_t number, train::ScoreTable& table) {
+    const auto& stretch = stretches[static_cast<size_t>(number)];
+    auto own = answer_stretch(models, windows,
+                              {.begin = static_cast<int64_t>(stretch.front()),
+                               .end = static_cast<int64_t>(stretch.back()) + 1},
+                              finding);
+    const auto first = table.row(static_cast<int64_t>(stretch.front()));
+    first[0] = own.loss_sum;
+    first[1] = static_cast<double>(own.num_labelled);
+    for (size_t k = 0; k < stretch.size(); ++k) {
+      table.row(static_cast<int64_t>(stretch[k]))[2] = own.overflowed[k] ? 1 : 0;
+      auto& choice = found.choices[stretch[k]] = std::move(own.choices[k]);
       if (finding.num_candidates > 0) {
-        const auto kept =
-            std::min<size_t>(choice.candidates.size(), static_cast<size_t>(finding.num_candidates));
-        choice.candidates.resize(kept);
+        choice.candidates.resize(
+            std::min(choice.candidates.size(), static_cast<size_t>(finding.num_candidates)));
       }
+      if (is_shared) answers[stretch[k]] = packed(choice);
     }
-    passes.exclusively([&] {
-      for (int64_t q = stretches[i].begin; q < stretches[i].end; ++q) {
-        mine.push_back(static_cast<size_t>(q));
-      }
-    });
-  });
-  share_choices(finding.group, mine, found.choices);
-  distributed::sum_numbers(finding.group, sums);  // of zeros and one number: exact
-  for (size_t i = 0; i < sums.size(); i += kColumns) {
-    found.loss_sum += sums[i];
-    found.num_labelled += static_cast<int64_t>(sums[i + 1]);
-    if (sums[i + 2] != 0 && found.overflowed < 0) {
-      found.overflowed = stretches[i / kColumns].begin + static_cast<int64_t>(sums[i + 2]) - 1;
-    }
+  };
+  const auto sums =
+      train::evaluate(std::ssize(stretches), train::ScoreTable(std::ssize(found.choices), kColumns),
+                      {.device = device, .group = finding.group}, answer);
+  train::merge_answers(finding.group, answers);
+  for (size_t i = 0; i < answers.size(); ++i) found.choices[i] = unpacked(answers[i]);
+  found.loss_sum = sums.sum(0);
+  found.num_labelled = static_cast<int64_t>(sums.sum(1));
+  for (int64_t i = std::ssize(found.choices) - 1; i >= 0; --i) {
+    if (sums.row(i)[2] != 0) found.overflowed = i;
   }
   return found;
 }

@@ -9,6 +9,7 @@
 #include "data/squad/question_windows.h"
 #include "distributed/process_group.h"
 #include "models/text_model.h"
+#include "tasks/cost_batches.h"
 
 namespace stretto::tasks {
 
@@ -22,6 +23,9 @@ struct AnswerFinding {
   /// Questions are shared out among these processes. Every one gets the whole result, which does
   /// not depend on their number.
   distributed::ProcessGroup group = {};
+
+  /// Neighbouring questions or windows by their rows, the same whatever the number of processes.
+  CostBatchOptions batches() const { return {.max_cost = max_tokens, .max_samples = max_samples}; }
 };
 
 struct FoundAnswers {

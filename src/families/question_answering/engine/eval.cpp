@@ -1,7 +1,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "base/named_output.h"
 #include "base/text.h"
@@ -11,26 +10,12 @@
 #include "families/question_answering/engine/commands.h"
 #include "families/question_answering/engine/loaded_questions.h"
 #include "families/question_answering/requests.h"
+#include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
 #include "tasks/finite_answers.h"
 
 namespace stretto::tasks {
 namespace {
-
-struct ChosenQuestions {
-  std::string name;
-  std::vector<std::string> files;
-};
-
-ChosenQuestions choose_questions(const EvalRequest& request) {
-  const auto& data = experiment::questions_of(request.experiment.options).data;
-  const auto& asked = request.own.as<QuestionEvalFiles>().data;
-  if (!asked.empty()) return {join(asked, ","), asked};
-  if (!data.test.empty()) return {"test", data.test};
-  if (!data.valid.empty()) return {"valid", data.valid};
-  throw Error(ExitCode::kUsage, "the run's configuration names no questions for test or validation",
-              "give a file of SQuAD: --data FILE");
-}
 
 /// What is told beside the scores.
 struct EvaluatedSet {
@@ -85,8 +70,9 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   require_head(experiment);  // whatever text there is
   const auto& options = experiment::questions_of(experiment);
   const auto& group = context.group;
-  const auto chosen = choose_questions(request);
-  auto questions = experiment::read_questions(experiment, chosen.files);
+  const auto chosen = eval_files(request.own.as<QuestionEvalFiles>().data, options.data.test,
+                                 options.data.valid, "give a file of SQuAD: --data FILE");
+  auto questions = experiment::read_questions(experiment, chosen.paths);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_question_run(experiment, folder, request.checkpoint, context.device);
   const std::string checkpoint = run.checkpoint_names(folder);

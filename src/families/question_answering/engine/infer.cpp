@@ -66,9 +66,7 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
     finding_.choice.nbest = std::max(finding_.choice.nbest, num_printed());
   }
 
-  CostBatchOptions batches() const {
-    return {.max_cost = finding_.max_tokens, .max_samples = finding_.max_samples};
-  }
+  CostBatchOptions batches() const { return finding_.batches(); }
 
   void prepare(AskedLine& line) const override {
     if (!line.asked) line.asked = data::parse_question_line(line.input);

@@ -111,8 +111,9 @@ std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(
 train::Sums QuestionAnsweringTask::loss(const data::Batch& batch,
                                         const train::StepContext& context) {
   const SpanPass pass = span_pass(text_model(), batch, training_context(context));
-  return {.losses = {losses_of(pass).sum()},
-          .statistics = {num_right(pass)},
+  const SpanTargets targets = span_targets(batch, device());
+  return {.losses = {losses_of(pass, targets).sum()},
+          .statistics = {num_right(pass, targets)},
           .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
 }
 

@@ -17,11 +17,16 @@ at::Tensor allowed_rows(const data::Batch& batch) {
 
 }  // namespace
 
+SpanTargets span_targets(const data::Batch& batch, at::Device device) {
+  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
+  const auto bounds = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
+  return {.begins = bounds.select(1, 0).contiguous().to(device),
+          .ends = bounds.select(1, 1).contiguous().to(device)};
+}
+
 SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
                    const models::ForwardContext& context) {
   const at::Device device = model.device();
-  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
-  const auto bounds = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
   const auto rows = pack_texts(batch, model);
   const at::Tensor allowed = allowed_rows(batch);
   // The last layer computes no rows of questions, a quarter of those of a short paragraph. They are
@@ -29,9 +34,7 @@ SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
   const at::Tensor places = allowed.nonzero().squeeze(1).to(device);
   const at::Tensor scores = model.spans().scores(model.encode_of(places, rows, context));
   return {.scores = at::zeros({allowed.size(0), 2}, scores.options()).index_copy(0, places, scores),
-          .rows = {.offsets = rows.offsets, .allowed = allowed.to(device)},
-          .begins = bounds.select(1, 0).contiguous().to(device),
-          .ends = bounds.select(1, 1).contiguous().to(device)};
+          .rows = {.offsets = rows.offsets, .allowed = allowed.to(device)}};
 }
 
 SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
@@ -43,11 +46,11 @@ SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models
   return pass;
 }
 
-at::Tensor losses_of(const SpanPass& pass) {
-  return models::span_losses(pass.scores, pass.rows, pass.begins, pass.ends);
+at::Tensor losses_of(const SpanPass& pass, const SpanTargets& targets) {
+  return models::span_losses(pass.scores, pass.rows, targets.begins, targets.ends);
 }
 
-at::Tensor num_right(const SpanPass& pass) {
+at::Tensor num_right(const SpanPass& pass, const SpanTargets& targets) {
   const torch::NoGradGuard no_grad;
   constexpr double kWorst = -std::numeric_limits<double>::infinity();
   const auto first = pass.rows.offsets.values.to(at::kLong);
@@ -59,8 +62,8 @@ at::Tensor num_right(const SpanPass& pass) {
   const auto at_answer = [&](const at::Tensor& places, int64_t column) {
     return scores.select(1, column).index_select(0, begins_of + places);
   };
-  const auto begin = at_answer(pass.begins, 0).ge(best.select(1, 0));
-  const auto end = at_answer(pass.ends, 1).ge(best.select(1, 1));
+  const auto begin = at_answer(targets.begins, 0).ge(best.select(1, 0));
+  const auto end = at_answer(targets.ends, 1).ge(best.select(1, 1));
   return begin.logical_and(end).sum();
 }
 

@@ -17,10 +17,15 @@ struct SpanPass {
   /// end, which the last layer does not compute.
   at::Tensor scores;
   models::SpanRows rows;
-  at::Tensor begins, ends;  ///< int64 [B]: rows of the answer, each counted in its sequence
 };
 
-/// Scores of a batch.
+/// Where the answers of a batch begin and end: int64 [B], each row counted in its sequence.
+struct SpanTargets {
+  at::Tensor begins, ends;
+};
+SpanTargets span_targets(const data::Batch& batch, at::Device device);
+
+/// Scores of a batch. Reads no answers.
 SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
                    const models::ForwardContext& context);
 
@@ -29,10 +34,10 @@ SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models
                    const data::Batch& batch);
 
 /// Cross entropy of begin and end, their mean, of each sequence: [B], differentiable.
-at::Tensor losses_of(const SpanPass& pass);
+at::Tensor losses_of(const SpanPass& pass, const SpanTargets& targets);
 
 /// How many sequences have their best begin and their best end at the answer: a scalar.
-at::Tensor num_right(const SpanPass& pass);
+at::Tensor num_right(const SpanPass& pass, const SpanTargets& targets);
 
 /// The scores of one window as the choice of an answer takes them.
 /// @param scores  fp32 on the CPU, [rows of the window, 2]

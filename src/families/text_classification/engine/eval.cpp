@@ -1,13 +1,13 @@
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/named_output.h"
 #include "base/text.h"
+#include "data/samples_in_memory.h"
 #include "distributed/agreement.h"
+#include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
@@ -18,20 +18,6 @@
 
 namespace stretto::tasks {
 namespace {
-
-/// Files of labelled texts, and what they are called.
-struct ChosenTexts {
-  std::vector<std::string> files;
-  std::string name;
-};
-
-ChosenTexts chosen_texts(const std::vector<std::string>& asked, const data::LabelledOptions& data) {
-  if (!asked.empty()) return {asked, join(asked, ",")};
-  if (!data.test.empty()) return {data.test, "test"};
-  if (!data.valid.empty()) return {data.valid, "valid"};
-  throw Error(ExitCode::kUsage, "the run's configuration names no test or validation text",
-              "give --data FILE");
-}
 
 // What is predicted: a label and its probability, or a value.
 std::string prediction_line(const LabelOutputs& outputs, const data::Labels* labels,
@@ -76,14 +62,14 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   require_head(experiment);  // whatever text there is
   const auto& options = experiment.task.as<experiment::TextClassificationOptions>();
   const auto& asked = request.own.as<TextClassificationEvalFiles>();
-  const auto texts = chosen_texts(asked.data, options.data);
+  const auto texts = eval_files(asked.data, options.data.test, options.data.valid);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& group = context.group;
   const auto run =
       load_text_run(experiment, folder, request.checkpoint, label_head_of_run, context.device);
   const auto labels = labels_of(run.assets, options);
   const data::Labels* names = labels ? &*labels : nullptr;
-  const auto set = data::read_labelled_set(texts.files, options.data, *run.tokenizer.tokenizer,
+  const auto set = data::read_labelled_set(texts.paths, options.data, *run.tokenizer.tokenizer,
                                            names, data::KeepTexts::kNo);
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) {
@@ -103,14 +89,12 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const bool listed = options.loss.class_weights == "list";
   const LabelOutputs outputs(options, names,
                              listed ? class_weights(options, names, {}) : std::vector<double>{});
-  const auto predictions = predict_labels(run.models, outputs, set,
-                                          {.max_tokens = options.eval.max_tokens,
-                                           .max_samples = options.eval.max_samples,
-                                           .group = group});
-  const auto bad = std::ranges::find_if(predictions.overflowed, [](auto one) { return one != 0; });
-  if (bad != predictions.overflowed.end()) {
-    const auto number = bad - predictions.overflowed.begin() + 1;
-    refuse_not_finite(texts.name + ": text " + with_thousands(number), "its prediction",
+  const auto batches = label_batches(std::make_shared<data::SamplesInMemory>(set.samples),
+                                     options.eval, context.device);
+  const auto predictions = predict_labels(run.models, outputs, batches, group);
+  for (int64_t i = 0; i < set.size(); ++i) {
+    if (!predictions.overflowed(i)) continue;
+    refuse_not_finite(texts.name + ": text " + with_thousands(i + 1), "its prediction",
                       request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it

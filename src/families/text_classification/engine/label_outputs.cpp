@@ -5,15 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/length_batches.h"
-#include "data/samples_in_memory.h"
-#include "distributed/numbers.h"
 #include "families/text/engine/batch_tokens.h"
 #include "families/text/engine/text_task.h"
 #include "families/text_classification/text_classification_options.h"
 #include "metrics/label_counts.h"
 #include "metrics/value_pairs.h"
-#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 namespace {
@@ -45,7 +41,7 @@ std::vector<train::Score> value_scores(const LabelPredictions& predictions,
 
 std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
                                            const data::LabelledSet& set) {
-  metrics::LabelCounts counts(predictions.num_outputs);
+  metrics::LabelCounts counts(predictions.num_outputs());
   const auto& labels = set.samples.column<int64_t>(kLabelColumn);
   for (int64_t i = 0; i < set.size(); ++i) {
     counts.add(labels.sequence(i).front(),
@@ -54,7 +50,7 @@ std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
   const double macro = counts.macro_f1();
   return {{.name = "accuracy", .value = counts.accuracy(), .higher_is_better = true},
           {.name = "f1",
-           .value = predictions.num_outputs == 2 ? counts.f1(1) : macro,
+           .value = predictions.num_outputs() == 2 ? counts.f1(1) : macro,
            .higher_is_better = true},
           {.name = "macro_f1", .value = macro, .higher_is_better = true},
           {.name = "matthews", .value = counts.matthews(), .higher_is_better = true}};
@@ -62,7 +58,7 @@ std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
 
 std::vector<train::Score> several_label_scores(const LabelPredictions& predictions,
                                                const data::LabelledSet& set) {
-  metrics::MultiLabelCounts counts(predictions.num_outputs);
+  metrics::MultiLabelCounts counts(predictions.num_outputs());
   const auto& labels = set.samples.column<int64_t>(kLabelColumn);
   for (int64_t i = 0; i < set.size(); ++i) {
     counts.add(labels.sequence(i), chosen_labels(LabelTarget::kSeveral, predictions.of(i)));
@@ -72,31 +68,11 @@ std::vector<train::Score> several_label_scores(const LabelPredictions& predictio
           {.name = "macro_f1", .value = counts.macro_f1(), .higher_is_better = true}};
 }
 
-/// Behind the outputs of a sample in a set's table: its loss, its divisor, whether it overflowed.
-constexpr int64_t kColumnsBehind = 3;
-
 /// For each sample whether some logit is infinite or NaN: fp64 [B] of 0 and 1.
 at::Tensor overflowed_rows(const std::vector<at::Tensor>& logits) {
   at::Tensor finite = logits.front().isfinite().all(1);
   for (size_t i = 1; i < logits.size(); ++i) finite &= logits[i].isfinite().all(1);
   return finite.logical_not().to(at::kDouble);
-}
-
-/// What a batch has of a set's table.
-void fill_rows(const BatchPredictions& predicted, const models::LabelLosses& losses,
-               const data::Batch& batch, std::vector<double>& table) {
-  const auto values = predicted.probabilities.to(at::kCPU, at::kDouble).contiguous();
-  const auto each = losses.each.to(at::kCPU, at::kDouble).contiguous();
-  const auto weight = losses.weight.to(at::kCPU, at::kDouble).contiguous();
-  const auto bad = predicted.overflowed.to(at::kCPU).contiguous();
-  const int64_t width = values.size(1), row_width = width + kColumnsBehind;
-  for (int64_t i = 0; i < batch.num_sequences(); ++i) {
-    double* row = table.data() + batch.sample_ids[static_cast<size_t>(i)] * row_width;
-    std::copy_n(values.const_data_ptr<double>() + i * width, width, row);
-    row[width] = each.const_data_ptr<double>()[i];
-    row[width + 1] = weight.const_data_ptr<double>()[i];
-    row[width + 2] = bad.const_data_ptr<double>()[i];
-  }
 }
 
 }  // namespace
@@ -234,35 +210,39 @@ BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextMod
           .overflowed = overflowed_rows(logits)};
 }
 
+double LabelPredictions::loss() const {
+  const double divisor = table_.sum(num_outputs_ + 1);
+  return divisor > 0 ? table_.sum(num_outputs_) / divisor : 0;
+}
+
+LabelBatches label_batches(std::shared_ptr<const data::LengthSamples> samples,
+                           const experiment::TextEvalOptions& eval, at::Device device) {
+  const auto count = static_cast<int64_t>(samples->runs().begins.back());
+  return {data::make_length_batches(std::move(samples),
+                                    {.max_rows = {batch_tokens(eval.max_tokens, device)},
+                                     .max_samples = eval.max_samples},
+                                    data::Shuffle::kNo, /*seed=*/0),
+          count};
+}
+
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                                const LabelOutputs& outputs, const data::LabelledSet& set,
-                                const PredictOptions& options) {
-  const at::Device device = models.front()->device();
-  const auto samples = std::make_shared<data::SamplesInMemory>(set.samples);
-  const auto batches = data::make_length_batches(
-      samples,
-      {.max_rows = {batch_tokens(options.max_tokens, device)}, .max_samples = options.max_samples},
-      data::Shuffle::kNo, /*seed=*/0);
+                                const LabelOutputs& outputs, const LabelBatches& set,
+                                const distributed::ProcessGroup& group) {
   const int64_t width = outputs.num_outputs();
-  std::vector<double> table(static_cast<size_t>(set.size() * (width + kColumnsBehind)));
-  ParallelJobs passes(device);
-  passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
-    const data::Batch batch = batches->load(0, i);
+  const auto score = [&](int64_t number, train::ScoreTable& table) {
+    const data::Batch batch = set.batches->load(/*epoch=*/0, number);
     const auto predicted = predict_batch(models, outputs, batch);
-    fill_rows(predicted, outputs.losses(predicted.mean_logits, batch), batch, table);
-  });
-  distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
-  LabelPredictions found{.outputs = {}, .losses = {}, .overflowed = {}, .num_outputs = width};
-  double sum = 0, divisor = 0;
-  for (auto row = table.cbegin(); row != table.cend(); row += width + kColumnsBehind) {
-    found.outputs.insert(found.outputs.end(), row, row + width);
-    found.losses.push_back(row[width]);
-    found.overflowed.push_back(row[width + 2] != 0 ? 1 : 0);
-    sum += row[width];
-    divisor += row[width + 1];
-  }
-  found.loss = divisor > 0 ? sum / divisor : 0;
-  return found;
+    const auto losses = outputs.losses(predicted.mean_logits, batch);
+    table.fill(batch.sample_ids, 0, predicted.probabilities);
+    table.fill(batch.sample_ids, width, losses.each);
+    table.fill(batch.sample_ids, width + 1, losses.weight);
+    table.fill(batch.sample_ids, width + 2, predicted.overflowed);
+  };
+  constexpr int64_t kBehindOutputs = 3;
+  return {train::evaluate(set.batches->num_batches(),
+                          train::ScoreTable(set.num_samples, width + kBehindOutputs),
+                          {.device = models.front()->device(), .group = group}, score),
+          width};
 }
 
 std::vector<int64_t> chosen_labels(LabelTarget target, std::span<const double> probabilities) {
@@ -286,7 +266,7 @@ std::vector<train::Score> label_scores(const LabelOutputs& outputs,
     if (outputs.target() == LabelTarget::kSeveral) return several_label_scores(predictions, set);
     return one_label_scores(predictions, set);
   };
-  std::vector<train::Score> scores{{.name = "loss", .value = predictions.loss}};
+  std::vector<train::Score> scores{{.name = "loss", .value = predictions.loss()}};
   for (auto& score : own()) scores.push_back(std::move(score));
   return scores;
 }

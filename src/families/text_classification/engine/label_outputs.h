@@ -4,15 +4,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "data/labelled/labelled_set.h"
+#include "data/length_batches.h"
 #include "distributed/process_group.h"
 #include "experiment/experiment.h"
 #include "families/text_classification/text_classification_options.h"
 #include "models/heads/label.h"
 #include "models/text_model.h"
+#include "train/evaluation.h"
 #include "train/task.h"
 
 /// Shape letters: B samples of a batch, N samples of a set, L labels; of a value L = 1.
@@ -63,27 +66,41 @@ std::vector<double> class_weights(const experiment::TextClassificationOptions& o
                                   const data::Labels* labels, const data::Batch& train);
 
 /// What models predict of a set.
-struct LabelPredictions {
-  std::vector<double> outputs;  ///< probabilities or values [N * L]
-  std::vector<double> losses;   ///< [N]: each as part of the mean
-  /// [N]: whether a model gave values that are infinite or NaN, which may look like probabilities.
-  std::vector<uint8_t> overflowed = {};
-  double loss = 0;  ///< what training minimises, without dropout
-  int64_t num_outputs = 1;
+class LabelPredictions {
+ public:
+  /// @param table  a row for each sample: its outputs [L], its loss, what it counts in the divisor,
+  ///               1 where it overflowed
+  LabelPredictions(train::ScoreTable table, int64_t num_outputs)
+      : table_(std::move(table)), num_outputs_(num_outputs) {}
 
-  /// The outputs of sample `i`.
+  int64_t num_outputs() const { return num_outputs_; }
+  /// The probabilities of sample `i`, or its value.
   std::span<const double> of(int64_t i) const {
-    const auto width = static_cast<size_t>(num_outputs);
-    return {outputs.data() + static_cast<size_t>(i) * width, width};
+    return table_.row(i).first(static_cast<size_t>(num_outputs_));
   }
+  /// Its part of the sum of losses.
+  double loss_of(int64_t i) const { return behind_outputs(i, 0); }
+  /// Whether a model gave values that are infinite or NaN, which may look like probabilities.
+  bool overflowed(int64_t i) const { return behind_outputs(i, 2) != 0; }
+  /// What training minimises, without dropout.
+  double loss() const;
+
+ private:
+  double behind_outputs(int64_t i, int64_t column) const {
+    return table_.row(i)[static_cast<size_t>(num_outputs_ + column)];
+  }
+
+  train::ScoreTable table_;
+  int64_t num_outputs_;
 };
 
-struct PredictOptions {
-  int64_t max_tokens = 0, max_samples = 0;  ///< of a batch; 0 tokens = as fits the device
-  /// Batches are shared out; every process gets the whole result, which does not depend on their
-  /// number.
-  distributed::ProcessGroup group = {};
+/// Samples in batches for evaluation, sorted and cut once.
+struct LabelBatches {
+  std::unique_ptr<data::BatchSource> batches;
+  int64_t num_samples = 0;
 };
+LabelBatches label_batches(std::shared_ptr<const data::LengthSamples> samples,
+                           const experiment::TextEvalOptions& eval, at::Device device);
 
 /// What models predict of a batch.
 struct BatchPredictions {
@@ -95,10 +112,11 @@ struct BatchPredictions {
 BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextModel>>& models,
                                const LabelOutputs& outputs, const data::Batch& batch);
 
-/// @param models  one, or several whose probabilities are averaged
+/// The same of a set, whose batches are shared out among processes (train/evaluation.h).
+/// Collective.
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                                const LabelOutputs& outputs, const data::LabelledSet& set,
-                                const PredictOptions& options);
+                                const LabelOutputs& outputs, const LabelBatches& set,
+                                const distributed::ProcessGroup& group);
 
 /// Logits of a batch, [B, L], as `context` says.
 at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,

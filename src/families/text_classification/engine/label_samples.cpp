@@ -64,7 +64,7 @@ std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const dat
   const size_t count = std::min(most, order.size());
   // A loss that is not finite comes first, and equal ones in the order of texts.
   const auto badness = [&](int64_t i) {
-    const double loss = predictions.losses[static_cast<size_t>(i)];
+    const double loss = predictions.loss_of(i);
     return std::isfinite(loss) ? loss : HUGE_VAL;
   };
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
@@ -82,7 +82,7 @@ std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const dat
                              label_with_probability(outputs.target(), labels, predictions, set, i));
     sample.rows.emplace_back("Predicted",
                              prediction_text(outputs.target(), labels, predictions.of(i)));
-    sample.rows.emplace_back("Loss", fixed(predictions.losses[static_cast<size_t>(i)], 3));
+    sample.rows.emplace_back("Loss", fixed(predictions.loss_of(i), 3));
     samples.emplace_back(std::move(sample));
   }
   return samples;

@@ -81,7 +81,11 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
   const auto train_labels = train->labels();
   outputs_.emplace(options_, this->labels(), class_weights(options_, this->labels(), train_labels));
   train_facts_ = facts_of("training text", train->counts(), train_labels, train->num_tokens());
-  if (!data.valid.empty()) valid_ = open(data.valid)->whole(data::KeepTexts::kYes);
+  if (!data.valid.empty()) {
+    const auto valid = open(data.valid);
+    valid_ = valid->whole(data::KeepTexts::kYes);
+    valid_batches_ = label_batches(valid, options_.eval, device());
+  }
   set_train_batches(data::make_length_batches(
       train, {.max_rows = {data.max_tokens}, .max_samples = data.max_samples},
       data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed)));
@@ -124,10 +128,7 @@ std::vector<train::Score> TextClassificationTask::measures(const train::Totals& 
 }
 
 train::Validation TextClassificationTask::validate() {
-  const auto predictions = predict_labels({shared_model()}, *outputs_, *valid_,
-                                          {.max_tokens = options_.eval.max_tokens,
-                                           .max_samples = options_.eval.max_samples,
-                                           .group = group()});
+  const auto predictions = predict_labels({shared_model()}, *outputs_, valid_batches_, group());
   train::Validation result;
   result.scores = label_scores(*outputs_, predictions, *valid_);
   result.counts = {{"tokens", data::tokens(valid_->samples).num_rows()}, {"texts", valid_->size()}};

@@ -58,6 +58,7 @@ class TextClassificationTask : public TextTask {
   std::optional<TextFacts> train_facts_;
   std::optional<LabelOutputs> outputs_;
   std::optional<data::LabelledSet> valid_;
+  LabelBatches valid_batches_;               ///< of valid_
   std::set<std::string> samples_as_header_;  ///< of all files
 };
 

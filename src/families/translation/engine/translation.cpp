@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <span>
 
 #include "base/error.h"
@@ -27,6 +26,7 @@
 #include "metrics/scorers.h"
 #include "models/registry.h"
 #include "tasks/left_out.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
@@ -47,68 +47,31 @@ std::vector<std::string> pieces(const text::Tokenizer& tokenizer, const std::vec
   return out;
 }
 
-// Sums of the loss over a corpus, and that of each pair. Each batch is one process's; its numbers
-// are added in the order of batches, so that the sum has the same bits for any number of processes.
 CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>& models,
                         const std::shared_ptr<const data::Corpus>& corpus,
                         const CorpusScoreOptions& options) {
-  const torch::NoGradGuard no_grad;
-  constexpr size_t kColumns = 3;  // target tokens, loss, nll
   const auto batches = data::make_eval_batches(corpus, options.max_tokens, options.max_samples);
-  std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
   CorpusScore score;
   score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
-  for (int64_t i = options.group.rank(); i < batches->num_batches(); i += options.group.size()) {
-    options.group.check_peers();
-    const data::Batch batch = batches->load(0, i);
-    const BatchLoss sums = batch_loss(models, batch, options.loss);
-    double* row = table.data() + static_cast<size_t>(i) * kColumns;
-    row[0] = static_cast<double>(data::target(batch).num_rows());
-    row[1] = sums.loss_sum;
-    row[2] = sums.nll_sum;
-    for (size_t k = 0; k < sums.pair_nll.size(); ++k) {
-      score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = sums.pair_nll[k];
-    }
-  }
-  distributed::sum_numbers(options.group, table);  // of zeros and one number: exact
+  const auto sums = train::evaluate_sums(
+      *batches, /*num_sums=*/3, {.group = options.group, .threads = train::BatchThreads::kAll},
+      [&](const data::Batch& batch) -> std::vector<double> {
+        const BatchLoss loss = batch_loss(models, batch, options.loss);
+        for (size_t k = 0; k < loss.pair_nll.size(); ++k) {
+          score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = loss.pair_nll[k];
+        }
+        return {static_cast<double>(data::target(batch).num_rows()), loss.loss_sum, loss.nll_sum};
+      });
   if (options.per_pair) distributed::sum_numbers(options.group, score.pair_nll);
-  for (size_t at = 0; at < table.size(); at += kColumns) {
-    score.target_tokens += static_cast<int64_t>(table[at]);
-    score.loss += table[at + 1];
-    score.nll += table[at + 2];
-  }
-  score.loss /= static_cast<double>(score.target_tokens);
-  score.nll /= static_cast<double>(score.target_tokens);
+  score.target_tokens = static_cast<int64_t>(sums[0]);
+  score.loss = sums[1] / sums[0];
+  score.nll = sums[2] / sums[0];
   return score;
 }
 
 std::pair<std::string, std::string> cut_fact(const std::string& name, const data::Corpus& corpus) {
   return {name, counted(corpus.filters().truncated, "pair") + ": " +
                     data::cut_text(corpus.src_counts(), corpus.tgt_counts())};
-}
-
-// Each process has found some of the outputs, the others are empty; afterwards all have all.
-void share_outputs(const distributed::ProcessGroup& group,
-                   std::vector<std::vector<int64_t>>& outputs) {
-  if (group.size() == 1) return;
-  std::vector<int64_t> mine;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].empty()) continue;
-    mine.insert(mine.end(), {static_cast<int64_t>(i), static_cast<int64_t>(outputs[i].size())});
-    mine.insert(mine.end(), outputs[i].begin(), outputs[i].end());
-  }
-  const std::string bytes(reinterpret_cast<const char*>(mine.data()),
-                          mine.size() * sizeof(int64_t));
-  for (const auto& theirs : group.all_gather_bytes(bytes)) {
-    std::vector<int64_t> words(theirs.size() / sizeof(int64_t));
-    std::memcpy(words.data(), theirs.data(), words.size() * sizeof(int64_t));
-    for (auto at = words.cbegin(); at != words.cend();) {
-      auto& output = outputs.at(static_cast<size_t>(*at++));
-      const int64_t length = *at++;
-      output.assign(at, at + length);
-      at += length;
-    }
-  }
 }
 
 }  // namespace
@@ -167,14 +130,12 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
   Translator translator(models, decode);
-  const auto found =
-      translator.translate(requests, {.rank = options.group.rank(), .size = options.group.size()},
-                           [&] { options.group.check_peers(); });
+  const auto found = translator.translate(requests, options.group);
   score.outputs.resize(found.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
   }
-  share_outputs(options.group, score.outputs);
+  train::merge_answers(options.group, score.outputs);
   for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});

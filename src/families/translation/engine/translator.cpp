@@ -49,24 +49,16 @@ CostBatchOptions Translator::batches() const {
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
-    const std::vector<TranslationRequest>& requests, const data::RankBatches& share,
-    const std::function<void()>& before_step) {
+    const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group) {
   std::vector<int64_t> costs;
   for (const auto& request : requests) costs.push_back(cost(request));
-  std::vector<std::vector<size_t>> own;
   const auto all = cost_batches(costs, batches());
-  for (auto i = static_cast<size_t>(share.rank); i < all.size(); i += share.size) {
-    own.push_back(all[i]);
-  }
   std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
-  const auto step = [&] {
-    if (before_step) before_step();
-  };
-  searches_.run(std::ssize(own), [&](int64_t number) {
-    const auto& batch = own[static_cast<size_t>(number)];
+  searches_.run_share(group, std::ssize(all), [&](int64_t number) {
+    const auto& batch = all[static_cast<size_t>(number)];
     std::vector<const TranslationRequest*> members;
     for (const size_t i : batch) members.push_back(&requests[i]);
-    auto found = search(members, [&] { searches_.exclusively(step); });
+    auto found = search(members, [&] { searches_.exclusively([&] { group.check_peers(); }); });
     for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
     searches_.exclusively([&] {
       ++num_batches_;

@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "data/rank_batches.h"
 #include "decoding/decode_options.h"
 #include "decoding/search.h"
+#include "distributed/process_group.h"
 #include "models/seq2seq_model.h"
+#include "parallel/parallel_jobs.h"
 #include "tasks/cost_batches.h"
-#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 
@@ -34,16 +34,16 @@ class Translator {
   Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
              decoding::DecodeOptions options);
 
-  /// @param share  of several processes each searches every size-th batch: the batches, and so the
-  ///               results, are those of one process; what falls to others stays empty here
-  /// @param before_step  called before each step of each search, from any thread but never twice at
-  ///                     once; what it throws ends the work
+  /// @param group  each process searches every size-th batch: the batches, and so the results, are
+  ///               those of one process; what falls to others stays empty here. Before each step of
+  ///               each search its peers are looked at, by one thread at a time
+  /// Throws Error(kPeerLost) when a process is lost.
   std::vector<std::vector<decoding::Hypothesis>> translate(
-      const std::vector<TranslationRequest>& requests, const data::RankBatches& share = {},
-      const std::function<void()>& before_step = {});
+      const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group = {});
 
   /// One search for all of some requests: results in their order, from any thread. The caller sees
-  /// to it that no gradient is asked for, and to weights that are laid out (tasks/parallel_jobs.h).
+  /// to it that no gradient is asked for, and to weights that are laid out
+  /// (parallel/parallel_jobs.h).
   std::vector<std::vector<decoding::Hypothesis>> search(
       std::span<const TranslationRequest* const> requests,
       const std::function<void()>& before_step) const;
@@ -59,7 +59,7 @@ class Translator {
  private:
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
-  ParallelJobs searches_;
+  parallel::ParallelJobs searches_;
   int64_t num_batches_ = 0, num_sentences_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };

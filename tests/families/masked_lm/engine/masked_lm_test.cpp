@@ -222,7 +222,8 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
     }
   }
   for (const int64_t max_tokens : {16, 100, 100000}) {
-    const auto score = score_masked(model, text, {.max_tokens = max_tokens, .seed = 1});
+    const auto batches = data::make_masked_eval_batches(text, max_tokens, 0, /*seed=*/1);
+    const auto score = score_masked(model, *batches);
     EXPECT_EQ(score.masked_tokens, tokens);
     EXPECT_EQ(score.tokens, text.sequences->num_rows());
     EXPECT_NEAR(score.nll, nll / static_cast<double>(tokens), 1e-5);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "data/squad/code_points.h"
+#include "families/question_answering/engine/span_pass.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/families/question_answering/engine/small_questions.h"
 
@@ -113,6 +114,24 @@ TEST(AnswerFinder, DoesNotNameAQuestionThatIsReadWithIt) {
 TEST(AnswerFinder, KeepsAsManyCandidatesAsItIsAskedFor) {
   const auto found = found_with({.choice = {.nbest = 5}, .num_candidates = 2});
   for (const auto& choice : found.choices) EXPECT_LE(choice.candidates.size(), 2u);
+}
+
+TEST(AnswerFinder, CountsTheLossOfWindowsWithALabelAlone) {
+  auto data = testing::small_questions();
+  data.questions.front().answers.clear();
+  data.questions.front().is_impossible = false;
+  const data::QuestionWindows windows(data, *testing::small_tokenizer(), {});
+  const auto model = testing::span_model();
+  double sum = 0;
+  for (int64_t i = windows.windows_of(0).end; i < windows.num_windows(); ++i) {
+    data::Batch window = data::empty_window_batch();
+    windows.append(i, window);
+    const at::NoGradGuard no_grad;
+    sum += losses_of(span_pass(*model, window, {}), span_targets(window, at::kCPU)).item<double>();
+  }
+  const auto found = find_answers({model}, windows, {});
+  EXPECT_EQ(found.num_labelled, windows.num_windows() - windows.windows_of(0).size());
+  EXPECT_NEAR(found.loss_sum, sum, 1e-4 * sum + 1e-4);
 }
 
 TEST(AnswerFinder, CountsNoLossWhereNobodySaidTheAnswer) {

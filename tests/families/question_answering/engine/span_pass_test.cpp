@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "families/text/engine/text_task.h"
@@ -15,6 +17,10 @@ data::Batch batch_of(const data::QuestionWindows& windows, std::vector<int64_t> 
   data::Batch batch = data::empty_window_batch();
   for (const int64_t number : numbers) windows.append(number, batch);
   return batch;
+}
+
+SpanTargets targets_of(const data::Batch& batch) {
+  return span_targets(batch, at::kCPU);
 }
 
 // -log softmax over the allowed rows, begin and end halved, by hand.
@@ -36,7 +42,8 @@ TEST(SpanPass, LossIsTheMeanOfBothCrossEntropiesOverAllowedRows) {
       expected +=
           std::log(sum) - pass.scores[answer[static_cast<size_t>(column)]][column].item<double>();
     }
-    EXPECT_NEAR(losses_of(pass).item<double>(), expected / 2, 1e-4 * std::abs(expected) + 1e-5);
+    EXPECT_NEAR(losses_of(pass, targets_of(batch)).item<double>(), expected / 2,
+                1e-4 * std::abs(expected) + 1e-5);
   }
 }
 
@@ -47,7 +54,7 @@ TEST(SpanPass, OfAllowedRowsAloneIsThatOfAllRows) {
   const auto batch = batch_of(*windows, {0, 1, 2});
   const auto gradients_of = [&](const SpanPass& pass) {
     model->zero_grad();
-    losses_of(pass).sum().backward();
+    losses_of(pass, targets_of(batch)).sum().backward();
     std::vector<at::Tensor> gradients;
     for (const auto& parameter : model->parameters()) {
       gradients.push_back(parameter.grad().clone());
@@ -70,32 +77,48 @@ TEST(SpanPass, OfAllowedRowsAloneIsThatOfAllRows) {
 TEST(SpanPass, OfABatchIsThatOfItsSequences) {
   const auto windows = testing::small_windows();
   auto model = testing::span_model();
-  const auto together = losses_of(span_pass(*model, batch_of(*windows, {0, 1, 2}), {}));
+  const auto losses = [&](std::vector<int64_t> numbers) {
+    const auto batch = batch_of(*windows, std::move(numbers));
+    return losses_of(span_pass(*model, batch, {}), targets_of(batch));
+  };
+  const auto together = losses({0, 1, 2});
   for (int64_t number = 0; number < 3; ++number) {
-    const auto alone = losses_of(span_pass(*model, batch_of(*windows, {number}), {}));
-    EXPECT_NEAR(together[number].item<double>(), alone.item<double>(), 1e-4);
+    EXPECT_NEAR(together[number].item<double>(), losses({number}).item<double>(), 1e-4);
   }
 }
 
 TEST(SpanPass, CountsSequencesWithBothEndsAtTheAnswer) {
   const auto windows = testing::small_windows();
   auto model = testing::span_model();
-  SpanPass pass = span_pass(*model, batch_of(*windows, {0, 1}), {});
+  const auto batch = batch_of(*windows, {0, 1});
+  SpanPass pass = span_pass(*model, batch, {});
+  const SpanTargets targets = targets_of(batch);
   const auto first_rows = pass.rows.offsets.values.to(at::kLong);
   pass.scores = at::zeros_like(pass.scores);
   const auto raise = [&](int64_t sequence, int64_t column, const at::Tensor& places, double by) {
     const int64_t row = first_rows[sequence].item<int64_t>() + places[sequence].item<int64_t>();
     pass.scores[row][column] += by;
   };
-  raise(0, 0, pass.begins, 1);
-  raise(0, 1, pass.ends, 1);
-  raise(1, 0, pass.begins, 1);
-  EXPECT_EQ(num_right(pass).item<int64_t>(), 2) << "all ends of the second one are equally good";
-  raise(1, 1, pass.ends, -1);
-  EXPECT_EQ(num_right(pass).item<int64_t>(), 1);
+  raise(0, 0, targets.begins, 1);
+  raise(0, 1, targets.ends, 1);
+  raise(1, 0, targets.begins, 1);
+  EXPECT_EQ(num_right(pass, targets).item<int64_t>(), 2)
+      << "all ends of the second one are equally good";
+  raise(1, 1, targets.ends, -1);
+  EXPECT_EQ(num_right(pass, targets).item<int64_t>(), 1);
   // Rows of the question do not count, whatever their scores are.
   pass.scores[first_rows[0].item<int64_t>() + 1][0] = 9;
-  EXPECT_EQ(num_right(pass).item<int64_t>(), 1);
+  EXPECT_EQ(num_right(pass, targets).item<int64_t>(), 1);
+}
+
+TEST(SpanPass, ReadsNoAnswers) {
+  const auto windows = testing::small_windows();
+  auto model = testing::span_model();
+  auto batch = batch_of(*windows, {0, 1});
+  const auto scores = span_pass(*model, batch, {}).scores;
+  batch.columns.pop_back();
+  ASSERT_THROW(span_targets(batch, at::kCPU), std::out_of_range);
+  EXPECT_TRUE(span_pass(*model, batch, {}).scores.equal(scores));
 }
 
 TEST(SpanPass, OfSeveralModelsHasTheMeanOfTheirScores) {

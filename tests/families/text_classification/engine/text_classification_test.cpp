@@ -249,13 +249,18 @@ struct KnownPredictions {
       set.samples.column<int64_t>(data::kLabelColumn).append(std::vector<int64_t>{label});
       set.rows.push_back({.text = "text " + std::to_string(set.rows.size())});
     }
-    predictions = {.outputs = {0.9, 0.1, 0.2, 0.8, 0.4, 0.6, 0.3, 0.7, 0.6, 0.4},
-                   .losses = {0.1, 1.6, 0.5, 0.35, 0.9},
-                   .loss = 0.7,
-                   .num_outputs = 2};
+    // Both probabilities, loss, weight; no sample overflowed.
+    const double rows[5][4] = {{0.9, 0.1, 0.1, 1},
+                               {0.2, 0.8, 1.6, 1},
+                               {0.4, 0.6, 0.5, 2},
+                               {0.3, 0.7, 0.35, 1},
+                               {0.6, 0.4, 0.9, 2}};
+    train::ScoreTable table(5, 5);
+    for (int64_t i = 0; i < 5; ++i) std::ranges::copy(rows[i], table.row(i).begin());
+    predictions = LabelPredictions(std::move(table), 2);
   }
   data::LabelledSet set;
-  LabelPredictions predictions;
+  LabelPredictions predictions{train::ScoreTable(0, 0), 0};
 };
 
 TEST_F(TextClassificationTest, ScoresAreThoseWorkedByHand) {
@@ -268,7 +273,7 @@ TEST_F(TextClassificationTest, ScoresAreThoseWorkedByHand) {
   EXPECT_NEAR(value("f1"), 4.0 / 6, 1e-12);                        // TP 2, FP 1, FN 1
   EXPECT_NEAR(value("macro_f1"), (4.0 / 6 + 2.0 / 4) / 2, 1e-12);  // of no: TP 1, FP 1, FN 1
   EXPECT_NEAR(value("matthews"), (2.0 * 1 - 1 * 1) / 6, 1e-12);
-  EXPECT_EQ(value("loss"), 0.7);
+  EXPECT_NEAR(value("loss"), (0.1 + 1.6 + 0.5 + 0.35 + 0.9) / 7, 1e-12);
 }
 
 TEST_F(TextClassificationTest, SamplesAreTheMatrixAndTheMostWrongTexts) {

@@ -9,12 +9,15 @@
 
 #include "losses/registry.h"
 #include "models/registry.h"
+#include "tests/distributed/played_group.h"
 #include "tests/kernels/scopes.h"
 #include "tests/text/special_ids.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
+
+using stretto::test::played_group;
 
 constexpr int64_t kPositions = 9;
 
@@ -84,10 +87,11 @@ TEST(Translator, ThreadsWithBatchesOfTheirOwnFindWhatOneFinds) {
     const testing::Threads scope(threads);
     Translator translator(models, options);
     int inside = 0;
-    const auto results = translator.translate(all, {}, [&] {
+    const auto look = [&] {
       EXPECT_EQ(++inside, 1) << "called by two threads at once";
       --inside;
-    });
+    };
+    const auto results = translator.translate(all, played_group(0, 1, look));
     EXPECT_EQ(translator.num_sentences(), 17);
     EXPECT_GT(translator.num_batches(), 3);
     return results;
@@ -117,7 +121,7 @@ TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
   EXPECT_THROW(
       {
         try {
-          translator.translate(all, {}, stop_early);
+          translator.translate(all, played_group(0, 1, stop_early));
         } catch (const std::runtime_error& error) {
           EXPECT_STREQ(error.what(), "enough");
           throw;
@@ -133,13 +137,14 @@ TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
   options.max_tokens = 1;  // a search for each sentence
   Translator translator({untrained("learned", kPositions)}, options);
   int64_t steps = 0;
-  translator.translate(requests(3), {}, [&] { ++steps; });
-  EXPECT_EQ(steps, 3 * kPositions);
+  translator.translate(requests(3), played_group(0, 1, [&] { ++steps; }));
+  EXPECT_EQ(steps, 3 * (1 + kPositions)) << "before each search, and each of its steps";
   steps = 0;
   const auto stop_in_the_second = [&] {
     if (++steps == kPositions + 4) throw std::runtime_error("enough");
   };
-  EXPECT_THROW(translator.translate(requests(3), {}, stop_in_the_second), std::runtime_error);
+  EXPECT_THROW(translator.translate(requests(3), played_group(0, 1, stop_in_the_second)),
+               std::runtime_error);
   EXPECT_EQ(steps, kPositions + 4);
 }
 
@@ -178,11 +183,10 @@ TEST(Translator, ProcessesShareTheBatchesAndFindWhatOneFinds) {
   const auto model = untrained("sinusoidal", kPositions);
   const auto all = requests(17);
   const auto whole = ids(Translator({model}, options).translate(all));
-  for (const int64_t size : {1, 2, 3, 40}) {
+  for (const int size : {1, 2, 3, 40}) {
     std::vector<int> found_by(all.size(), 0);
-    for (int64_t rank = 0; rank < size; ++rank) {
-      const auto part =
-          ids(Translator({model}, options).translate(all, {.rank = rank, .size = size}));
+    for (int rank = 0; rank < size; ++rank) {
+      const auto part = ids(Translator({model}, options).translate(all, played_group(rank, size)));
       for (size_t i = 0; i < all.size(); ++i) {
         if (part[i] == std::vector<int64_t>{-1}) continue;
         ++found_by[i];

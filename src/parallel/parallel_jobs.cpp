@@ -1,4 +1,4 @@
-#include "tasks/parallel_jobs.h"
+#include "parallel/parallel_jobs.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -8,7 +8,7 @@
 
 #include "kernels/compute.h"
 
-namespace stretto::tasks {
+namespace stretto::parallel {
 
 void ParallelJobs::run(int64_t count, const std::function<void(int64_t)>& job) {
   next_ = 0;
@@ -66,4 +66,4 @@ void ParallelJobs::note_failure() {
   if (!failed_.exchange(true)) failure_ = std::current_exception();
 }
 
-}  // namespace stretto::tasks
+}  // namespace stretto::parallel

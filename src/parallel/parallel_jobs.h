@@ -11,7 +11,7 @@
 #include "distributed/process_group.h"
 #include "kernels/gemm/packed_weights.h"
 
-namespace stretto::tasks {
+namespace stretto::parallel {
 
 /// Numbered jobs for models that do not change, each without gradients.
 ///
@@ -47,4 +47,4 @@ class ParallelJobs {
   std::exception_ptr failure_;
 };
 
-}  // namespace stretto::tasks
+}  // namespace stretto::parallel
