@@ -62,7 +62,7 @@ const engine::EngineApi& engine() {
   return *api;
 }
 
-experiment::EngineLooks engine_looks() {
+experiment::EngineChecks engine_checks() {
   return {.tensors = [](const experiment::Experiment& e) { return engine().tensor_names(e); },
           .check = [](const experiment::CheckRequest& request) { return engine().check(request); }};
 }

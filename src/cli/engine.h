@@ -12,7 +12,7 @@ namespace stretto::cli {
 const engine::EngineApi& engine();
 
 /// The same for experiment/preflight.h: opened when it is asked.
-experiment::EngineLooks engine_looks();
+experiment::EngineChecks engine_checks();
 
 /// Where `engine()` would find it; empty when it is not there.
 std::filesystem::path engine_path();

@@ -47,7 +47,7 @@ void require_one_process(const std::string& command, const std::string& advice) 
                   (advice.empty() ? "" : "; " + advice));
 }
 
-void speak_as(int rank, bool quiet) {
+void set_job_logging(int rank, bool quiet) {
   log::set_quiet(quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
 }

@@ -29,6 +29,6 @@ int launch(const LaunchRequest& request);
 void require_one_process(const std::string& command, const std::string& advice = "");
 
 /// How a process of a job logs: rank 0 as ever, others only warnings and errors, with their rank.
-void speak_as(int rank, bool quiet);
+void set_job_logging(int rank, bool quiet);
 
 }  // namespace stretto::cli

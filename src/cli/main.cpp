@@ -167,7 +167,7 @@ constexpr const char* kOutOfMemory =
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.
 int fail(const distributed::Failure& failure) {
-  distributed::tell_failure(failure);
+  distributed::report_failure(failure);
   return distributed::leave(failure.exit_code, failure.message);
 }
 

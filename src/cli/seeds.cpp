@@ -75,10 +75,10 @@ int train_seeds(const SeedsRequest& request) {
   // Whatever can be refused is, before the first seed has trained for hours.
   for (const int64_t seed : seeds::parse_seeds(request.seeds)) {
     const auto experiment = load_seed(request, seed);
-    const auto standing = experiment::require_same_experiment(
+    const auto run_state = experiment::require_same_experiment(
         seeds::seed_directory(directory, seed), experiment, request.extend);
-    if (standing.begins && !std::exchange(has_looked, true)) {
-      experiment::require_sound_start(experiment, engine_looks());
+    if (run_state.begins && !std::exchange(has_looked, true)) {
+      experiment::require_sound_start(experiment, engine_checks());
     }
     setup.runs.push_back(
         {seed, hex64(xxh3_64(experiment.resolved_toml + std::to_string(request.until)))});

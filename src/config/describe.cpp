@@ -149,25 +149,25 @@ std::string other_parts(const Schema& defaults, const std::string& section) {
   return text;
 }
 
-// Whether a key counts while its chooser has this value, as far as that chooser decides.
-bool counts_with(const Schema& schema, const Key& key, const Key& chooser,
+// Whether a key counts while its deciding key has this value, as far as that one decides.
+bool counts_with(const Schema& schema, const Key& key, const Key& deciding_key,
                  const std::string& value) {
   return key.readers.empty() ||
          std::any_of(key.readers.begin(), key.readers.end(), [&](const ReadWith& reader) {
-           if (reader.chooser == chooser.path) return reads_with(reader, value);
-           const Key* other = schema.find(reader.chooser);
-           return other == nullptr || counts_with(schema, *other, chooser, value);
+           if (reader.deciding_key == deciding_key.path) return reads_with(reader, value);
+           const Key* other = schema.find(reader.deciding_key);
+           return other == nullptr || counts_with(schema, *other, deciding_key, value);
          });
 }
 
-// The keys beside a chooser that count with this value of it.
-std::string section_with(const Schema& schema, const Key& chooser, const std::string& value) {
-  const std::string section = section_above(chooser.path);
-  std::string text =
-      header(schema, section) + "  with " + last_name(chooser.path) + " = \"" + value + "\"\n\n";
+// The keys beside a deciding key that count with this value of it.
+std::string section_with(const Schema& schema, const Key& deciding_key, const std::string& value) {
+  const std::string section = section_above(deciding_key.path);
+  std::string text = header(schema, section) + "  with " + last_name(deciding_key.path) + " = \"" +
+                     value + "\"\n\n";
   for (const auto& key : schema.keys) {
-    if (!key.path.starts_with(section + ".") || &key == &chooser) continue;
-    if (!counts_with(schema, key, chooser, value)) continue;
+    if (!key.path.starts_with(section + ".") || &key == &deciding_key) continue;
+    if (!counts_with(schema, key, deciding_key, value)) continue;
     text += key_block(schema, key, key.path.substr(section.size() + 1));
   }
   return text + lists_below(schema, section) + other_parts(schema, section);
@@ -194,15 +194,15 @@ void erase_all(std::string& text, const std::string& words) {
 }
 
 /// Keys of which the same is to be said, but for where they stand.
-struct Alike {
+struct KeyGroup {
   std::string text;            ///< of the first
   std::vector<FoundKey> keys;  ///< all, in their order
 };
 
 /// @param block  what is said of a key
 template <class Block>
-std::vector<Alike> alike(const std::vector<FoundKey>& keys, const Block& block) {
-  std::vector<Alike> all;
+std::vector<KeyGroup> alike(const std::vector<FoundKey>& keys, const Block& block) {
+  std::vector<KeyGroup> all;
   std::vector<std::string> seen;
   for (const auto& found : keys) {
     const std::string text = block(found);

@@ -96,12 +96,12 @@ struct FormerValue {
   std::string before, now;  ///< empty = there is none
 };
 
-/// A key changes something only while another key, its chooser, has one of these values, and while
-/// something reads the chooser.
+/// A key changes something only while another key, its deciding key, has one of these values, and
+/// while something reads the deciding key.
 struct ReadWith {
-  std::string chooser;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
+  std::string deciding_key;  ///< in field() the leaf, "name"; in a Schema the path, "optim.name"
   std::vector<std::string> values;  ///< of a text, or "true"; empty = any number but 0
-  bool from_root = false;           ///< `chooser` is a path in field() too
+  bool from_root = false;           ///< `deciding_key` is a path in field() too
 };
 
 /// One key of a section: bound to a member, declared once, used for parsing, overrides, validation,
@@ -158,20 +158,20 @@ struct FieldDecl {
     parts_stand_beside = true;
     return std::move(*this);
   }
-  /// Nothing reads the key with other values of `chooser`, a text or {"true"}; said twice: with
-  /// either.
-  FieldDecl read_with(std::string chooser, std::vector<std::string> values) && {
-    readers.push_back({std::move(chooser), std::move(values)});
+  /// Nothing reads the key with other values of `deciding_key`, a text or {"true"}; said twice:
+  /// with either.
+  FieldDecl read_with(std::string deciding_key, std::vector<std::string> values) && {
+    readers.push_back({std::move(deciding_key), std::move(values)});
     return std::move(*this);
   }
-  /// The same of a chooser in another section, by its path from the root.
+  /// The same of a deciding key in another section, by its path from the root.
   FieldDecl read_with_key(std::string path, std::vector<std::string> values) && {
     readers.push_back({std::move(path), std::move(values), true});
     return std::move(*this);
   }
-  /// Nothing reads the key while `chooser`, a number that cannot be negative, is 0.
-  FieldDecl read_unless_zero(std::string chooser) && {
-    readers.push_back({std::move(chooser), {}});
+  /// Nothing reads the key while `deciding_key`, a number that cannot be negative, is 0.
+  FieldDecl read_unless_zero(std::string deciding_key) && {
+    readers.push_back({std::move(deciding_key), {}});
     return std::move(*this);
   }
 };
@@ -206,7 +206,7 @@ struct RetiredDecl {
 ///
 /// Hashes go on having it at this place, so that a run that was made with it is still the same
 /// experiment: with its default, or with what somebody who had to give it would have given, which
-/// `experiment` fills in (settle_defaults). Old files are read: a value that is given is hashed,
+/// `experiment` fills in (resolve_defaults). Old files are read: a value that is given is hashed,
 /// and makes a note with `reason` (config/load.h); the resolved copy states it, since hashes are
 /// made of that too. A rule may refuse values that would have meant something else. No list of keys
 /// has it: neither the reference nor completion nor suggestions.

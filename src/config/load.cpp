@@ -300,11 +300,12 @@ Origins read_all(const std::vector<TomlFile>& files, const std::vector<std::stri
 }  // namespace
 
 Origins load_file(const fs::path& path, const std::vector<std::string>& overrides, Schema schema,
-                  Schema defaults, std::vector<Problem>& problems, const Below& below) {
+                  Schema defaults, std::vector<Problem>& problems,
+                  const InheritedValues& inherited) {
   auto files = read_toml_file(path, problems);
-  put_beneath(below.toml, below.name, files, problems);
+  add_inherited(inherited.toml, inherited.name, files, problems);
   auto wrong_names = take_shape(files, overrides, schema, defaults);
-  if (defaults.settle) defaults.settle();
+  if (defaults.resolve_defaults) defaults.resolve_defaults();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }
@@ -314,7 +315,7 @@ Origins load_text(std::string_view text, const std::string& where, const fs::pat
                   std::vector<Problem>& problems) {
   auto files = read_toml_text(text, where, base, problems);
   auto wrong_names = take_shape(files, overrides, schema, defaults);
-  if (defaults.settle) defaults.settle();
+  if (defaults.resolve_defaults) defaults.resolve_defaults();
   Reader reader(schema, defaults, std::move(wrong_names), problems);
   return read_all(files, overrides, reader);
 }

@@ -12,7 +12,7 @@ namespace stretto::config {
 
 /// Values of keys that no file and no override gives: those of something else, such as another run.
 /// A list of tables is one value. Such a key is Origins::taken(), not given().
-struct Below {
+struct InheritedValues {
   std::string toml;  ///< empty = there are none
   std::string name;  ///< where they come from, for messages
 };
@@ -36,7 +36,7 @@ struct Below {
 /// `name` stands; both schemas are invalid then, and the caller binds its objects again.
 Origins load_file(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                   Schema schema, Schema defaults, std::vector<Problem>& problems,
-                  const Below& below = {});
+                  const InheritedValues& inherited = {});
 
 /// The same for text in memory; `where` names it in messages, paths are relative to `base`.
 Origins load_text(std::string_view text, const std::string& where,

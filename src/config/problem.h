@@ -63,8 +63,8 @@ class Origins {
  public:
   void set(const std::string& key, Place place) { places_[key] = std::move(place); }
   bool given(const std::string& key) const;
-  /// True for a key that was not given, and whose value was taken from elsewhere (Below in
-  /// config/load.h).
+  /// True for a key that was not given, and whose value was taken from elsewhere (InheritedValues
+  /// in config/load.h).
   bool taken(const std::string& key) const;
   /// True when the last word came from the command line.
   bool overridden(const std::string& key) const;

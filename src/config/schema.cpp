@@ -306,14 +306,14 @@ std::string key_summary(const Key& key, const Schema& defaults) {
   return text;
 }
 
-std::string chosen_value(const Key& chooser) {
+std::string chosen_value(const Key& deciding_key) {
   const auto of_number = [](double value) {
     return value == 0 ? std::string("0") : number_text(value);  // -0 is one too
   };
   return std::visit(Overloaded{[](const std::string* v) { return *v; },
                                [&](const double* v) { return of_number(*v); },
-                               [&](const auto*) { return value_text(chooser.value); }},
-                    chooser.value);
+                               [&](const auto*) { return value_text(deciding_key.value); }},
+                    deciding_key.value);
 }
 
 bool reads_with(const ReadWith& reader, const std::string& chosen) {
@@ -321,17 +321,18 @@ bool reads_with(const ReadWith& reader, const std::string& chosen) {
 }
 
 std::string reader_text(const ReadWith& reader, const Schema& schema) {
-  if (reader.values.empty()) return reader.chooser + " above 0";
-  const Key* chooser = schema.find(reader.chooser);
+  if (reader.values.empty()) return reader.deciding_key + " above 0";
+  const Key* deciding_key = schema.find(reader.deciding_key);
   const auto& values = reader.values;
-  if (chooser != nullptr && values.size() > 2 &&
-      values.size() + 1 == chooser->range.choices.size()) {
-    for (const auto& choice : chooser->range.choices) {
-      if (!is_among(values, choice)) return reader.chooser + " = any but " + choice;
+  if (deciding_key != nullptr && values.size() > 2 &&
+      values.size() + 1 == deciding_key->range.choices.size()) {
+    for (const auto& choice : deciding_key->range.choices) {
+      if (!is_among(values, choice)) return reader.deciding_key + " = any but " + choice;
     }
   }
   const std::vector<std::string> first(values.begin(), values.end() - 1);
-  return reader.chooser + " = " + join(first, ", ") + (first.empty() ? "" : " or ") + values.back();
+  return reader.deciding_key + " = " + join(first, ", ") + (first.empty() ? "" : " or ") +
+         values.back();
 }
 
 std::string readers_text(const Key& key, const Schema& schema) {

@@ -32,7 +32,7 @@ struct Key {
   ValuePtr value;
   std::vector<OtherName> other_names = {};
   std::vector<OtherValue> other_values = {};
-  std::vector<ReadWith> readers = {};  ///< choosers by their paths
+  std::vector<ReadWith> readers = {};  ///< their deciding keys by path
   FormerValue former_value = {};
   std::string former_path = {};  ///< that it is still read by; empty = none
 };
@@ -127,7 +127,7 @@ struct Schema {
   std::vector<RetiredKey> retired = {};
   std::function<Schema()> bound_again = {};  ///< the same object's, after a select() or make()
   /// Gives the object the defaults that depend on its parts; for schemas that messages read.
-  std::function<void()> settle = {};
+  std::function<void()> resolve_defaults = {};
   std::span<const ForeignOption> foreign = {};  ///< of a table that lasts
 
   const Key* find(const std::string& path) const;  ///< by its path, or by the one that it had
@@ -179,7 +179,7 @@ std::string key_summary(const Key& key, const Schema& defaults);
 
 /// The present value of a key that chooses (ReadWith), in the words of ReadWith::values; of a
 /// number "0" or another one.
-std::string chosen_value(const Key& chooser);
+std::string chosen_value(const Key& deciding_key);
 /// Whether the reader reads its key with this chosen_value().
 bool reads_with(const ReadWith& reader, const std::string& chosen);
 /// "optim.name = lars or larc", "optim.name = any but sgd", "model.lora.rank above 0"
@@ -220,7 +220,7 @@ inline std::string joined(const std::string& parent, const std::string& name) {
 
 inline std::vector<ReadWith> with_paths(std::vector<ReadWith> readers, const std::string& section) {
   for (auto& reader : readers) {
-    if (!reader.from_root) reader.chooser = joined(section, reader.chooser);
+    if (!reader.from_root) reader.deciding_key = joined(section, reader.deciding_key);
   }
   return readers;
 }

@@ -43,12 +43,12 @@ class FileReader {
   explicit FileReader(std::vector<Problem>& problems) : problems_(problems) {}
 
   /// Where an `include` stands.
-  struct From {
+  struct IncludePlace {
     std::string place;
     Order order;
   };
 
-  void file(const fs::path& path, const std::string& shown, const From& from) {
+  void file(const fs::path& path, const std::string& shown, const IncludePlace& from) {
     if (++num_files_ > kMaxFiles) {
       if (num_files_ == kMaxFiles + 1) {
         problem(from, "more than " + std::to_string(kMaxFiles) + " files are included",
@@ -91,7 +91,7 @@ class FileReader {
 
   void text(std::string_view text, const std::string& shown, const fs::path& base) {
     const int number = next_number_++;
-    const From whole{shown, {.source = number}};
+    const IncludePlace whole{shown, {.source = number}};
     if (text.size() > kMaxFileBytes) {
       return problem(whole, "larger than " + human_bytes(kMaxFileBytes),
                      "is it a configuration, and not its data?");
@@ -116,7 +116,7 @@ class FileReader {
   std::vector<TomlFile> files;
 
  private:
-  static From at(const toml::source_region& region, const std::string& shown, int number) {
+  static IncludePlace at(const toml::source_region& region, const std::string& shown, int number) {
     const Order order{.source = number,
                       .line = static_cast<int>(region.begin.line),
                       .column = static_cast<int>(region.begin.column)};
@@ -128,7 +128,7 @@ class FileReader {
     const auto* node = table.get("include");
     if (node == nullptr) return;
     const auto one = [&](const toml::node& item) {
-      const From place = at(item.source(), shown, number);
+      const IncludePlace place = at(item.source(), shown, number);
       const auto* name = item.as_string();
       if (name == nullptr || name->get().empty() || name->get().find('\0') != std::string::npos) {
         return problem(place, "`include` must be a file name or a list of file names",
@@ -145,7 +145,7 @@ class FileReader {
     }
   }
 
-  void problem(const From& from, const std::string& what, const std::string& hint) {
+  void problem(const IncludePlace& from, const std::string& what, const std::string& hint) {
     problems_.push_back({from.place, what, hint, "", from.order});
   }
 
@@ -199,8 +199,8 @@ std::vector<TomlFile> read_toml_text(std::string_view text, const std::string& s
   return std::move(reader.files);
 }
 
-void put_beneath(std::string_view text, const std::string& shown, std::vector<TomlFile>& files,
-                 std::vector<Problem>& problems) {
+void add_inherited(std::string_view text, const std::string& shown, std::vector<TomlFile>& files,
+                   std::vector<Problem>& problems) {
   if (text.empty()) return;
   auto beneath = read_toml_text(text, shown, {}, problems);
   for (auto& file : beneath) file.number = Order::kTaken;

@@ -30,8 +30,8 @@ std::vector<TomlFile> read_toml_text(std::string_view text, const std::string& s
                                      std::vector<Problem>& problems);
 
 /// Puts a text, unless it is empty, below files that were read: its values have Order::kTaken.
-void put_beneath(std::string_view text, const std::string& shown, std::vector<TomlFile>& files,
-                 std::vector<Problem>& problems);
+void add_inherited(std::string_view text, const std::string& shown, std::vector<TomlFile>& files,
+                   std::vector<Problem>& problems);
 
 /// Deepest nesting of brackets and dotted keys anywhere in the text, without parsing it: toml++
 /// keeps tables in tables and frees them by recursion, so that depth has to be bounded before it.

@@ -33,19 +33,20 @@ std::vector<std::string> all_names(std::span<const std::vector<Fact>> by_rank) {
 }
 
 /// Ranks that have the same value, in order of the first of them.
-struct Camp {
+struct RankGroup {
   std::string value;
   std::vector<int> ranks;
 };
 
-std::vector<Camp> camps(std::span<const std::vector<Fact>> by_rank, const std::string& name) {
-  std::vector<Camp> found;
+std::vector<RankGroup> rank_groups(std::span<const std::vector<Fact>> by_rank,
+                                   const std::string& name) {
+  std::vector<RankGroup> found;
   for (size_t rank = 0; rank < by_rank.size(); ++rank) {
     const std::string value = value_of(by_rank[rank], name);
-    auto camp = std::find_if(found.begin(), found.end(),
-                             [&](const Camp& one) { return one.value == value; });
-    if (camp == found.end()) camp = found.insert(found.end(), {value, {}});
-    camp->ranks.push_back(static_cast<int>(rank));
+    auto rank_group = std::find_if(found.begin(), found.end(),
+                                   [&](const RankGroup& one) { return one.value == value; });
+    if (rank_group == found.end()) rank_group = found.insert(found.end(), {value, {}});
+    rank_group->ranks.push_back(static_cast<int>(rank));
   }
   return found;
 }
@@ -69,12 +70,12 @@ std::string rank_list(std::span<const int> ranks) {
 std::string disagreement(std::span<const std::vector<Fact>> by_rank) {
   std::vector<std::string> lines;
   for (const auto& name : all_names(by_rank)) {
-    const auto found = camps(by_rank, name);
+    const auto found = rank_groups(by_rank, name);
     if (found.size() < 2) continue;
     std::vector<std::string> parts;
-    for (const auto& camp : found) {
-      parts.push_back(printable(camp.value) + " on rank" + (camp.ranks.size() == 1 ? " " : "s ") +
-                      rank_list(camp.ranks));
+    for (const auto& rank_group : found) {
+      parts.push_back(printable(rank_group.value) + " on rank" +
+                      (rank_group.ranks.size() == 1 ? " " : "s ") + rank_list(rank_group.ranks));
     }
     lines.push_back(name + ": " + join(parts, "; "));
   }

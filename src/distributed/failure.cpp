@@ -78,7 +78,7 @@ Launch own_launch() {
 
 }  // namespace
 
-bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environment& environment) {
+bool is_reporter(const Launch& launch, const Failure& failure, const Environment& environment) {
   if (launch.size < 2) return true;
   if (!failure.lost_rank) {
     return is_first_of_host(launch, failure.message, environment).value_or(true);
@@ -100,10 +100,10 @@ Failure failure_of(const Error& error) {
   return failure;
 }
 
-void tell_failure(const Failure& failure) {
+void report_failure(const Failure& failure) {
   if (report_end(failure.exit_code, failure.message, failure.lost_rank)) return;
   const Launch launch = own_launch();
-  if (!is_mine_to_tell(launch, failure, own_variable)) return;
+  if (!is_reporter(launch, failure, own_variable)) return;
   std::string text = failure.message;
   if (launch.size > 1) {
     log::set_prefix("rank " + std::to_string(launch.rank) + " (host " + host_name() + "): ");

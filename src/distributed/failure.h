@@ -27,10 +27,10 @@ Failure failure_of(const Error& error);
 /// a mark in PMIX_SERVER_TMPDIR, which mpirun and srun remove when they end, tells it; others wait
 /// 0.1 s for the host's first); a lost rank by the lowest that is left, and by nobody when it has
 /// told its own error. Where that cannot be known each tells its own.
-void tell_failure(const Failure& failure);
+void report_failure(const Failure& failure);
 
 /// Whether the process of this launch is the one to tell it, as described above.
 /// Waits up to 0.1 s, and leaves its mark.
-bool is_mine_to_tell(const Launch& launch, const Failure& failure, const Environment& environment);
+bool is_reporter(const Launch& launch, const Failure& failure, const Environment& environment);
 
 }  // namespace stretto::distributed

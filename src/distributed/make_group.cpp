@@ -147,7 +147,7 @@ int leave(int exit_code, const std::string& why) {
   try {
     job()->group.barrier();
   } catch (const Error& error) {
-    tell_failure(failure_of(error));
+    report_failure(failure_of(error));
     end_now(static_cast<int>(error.code()), error.what());
   }
   if (job()->heartbeat) job()->heartbeat->say_goodbye(exit_code, why);

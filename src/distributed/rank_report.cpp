@@ -34,27 +34,27 @@ bool only_says_another_is_lost(const RankReport& report) {
 // 0: failed or died by itself; 1: hung; 2: lost another; 3: waited for it.
 int weight(const RankReport& report) {
   if (only_says_another_is_lost(report)) return 2;
-  if (report.forced == Forced::kWaited) return 3;
-  return report.forced == Forced::kNo ? 0 : 1;
+  if (report.end_reason == EndReason::kWaited) return 3;
+  return report.end_reason == EndReason::kByItself ? 0 : 1;
 }
 
 std::string ending(const RankReport& report, bool several) {
   const std::string was = several ? "were" : "was", they = several ? "they" : "it";
-  switch (report.forced) {
-    case Forced::kHung:
+  switch (report.end_reason) {
+    case EndReason::kHung:
       return "did not leave when the others did, and " + was + " ended by force";
-    case Forced::kStopped:
+    case EndReason::kStopped:
       return (several ? "are" : "is") + std::string(" stopped (SIGSTOP, or a debugger?), and ") +
              was + " ended by force";
-    case Forced::kNeverJoined:
+    case EndReason::kNeverJoined:
       return "did not come to the others in time, and " + was + " ended by force";
-    case Forced::kWaited:
+    case EndReason::kWaited:
       return "still waited for all to come, and " + was + " ended by force";
-    case Forced::kOrphaned:
+    case EndReason::kOrphaned:
       return was + " ended by force, since the mpirun that " + they + " ran under had died";
-    case Forced::kUnsaved:
+    case EndReason::kUnsaved:
       return "ended after the signal, without having saved";
-    case Forced::kNo:
+    case EndReason::kByItself:
       break;
   }
   if (!report.exit_code) return "died without a word (killed, or out of memory?)";
@@ -68,8 +68,8 @@ std::string indented(const std::string& text, const std::string& by) {
 }
 
 bool says_the_same(const RankReport& a, const RankReport& b) {
-  return a.exit_code == b.exit_code && a.message == b.message && a.forced == b.forced &&
-         (a.exit_code.has_value() || a.forced != Forced::kNo);
+  return a.exit_code == b.exit_code && a.message == b.message && a.end_reason == b.end_reason &&
+         (a.exit_code.has_value() || a.end_reason != EndReason::kByItself);
 }
 
 std::string paragraph(const std::vector<RankReport>& alike) {
@@ -187,7 +187,7 @@ std::string failures_text(const std::vector<RankReport>& reports) {
 int job_exit_code(const std::vector<RankReport>& reports) {
   const auto failures = failures_in_order(reports);
   if (!failures.empty()) {
-    return failures.front().forced != Forced::kNo
+    return failures.front().end_reason != EndReason::kByItself
                ? kPeerLostCode
                : failures.front().exit_code.value_or(kPeerLostCode);
   }

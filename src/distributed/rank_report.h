@@ -9,8 +9,8 @@
 namespace stretto::distributed {
 
 /// Why a rank ended that has not said so itself; mostly the launcher had to do it.
-enum class Forced {
-  kNo,           ///< it ended by itself
+enum class EndReason {
+  kByItself,     ///< it ended by itself
   kHung,         ///< it did not leave with the others
   kStopped,      ///< it could not leave with the others: it was stopped (SIGSTOP, a debugger)
   kNeverJoined,  ///< it did not come when the others had
@@ -29,7 +29,7 @@ struct RankReport {
   std::string message;           ///< of its error; empty = none
   std::optional<int> lost_rank;  ///< whose loss is its error
   bool joined = false;           ///< the group of all ranks stands
-  Forced forced = Forced::kNo;
+  EndReason end_reason = EndReason::kByItself;
   std::vector<std::string> last_lines;  ///< of its output
 };
 

@@ -38,7 +38,7 @@ struct Hello {
 static_assert(sizeof(Hello) == 76);
 
 /// One who connected and has not said a hello yet.
-struct Stranger {
+struct PendingConnection {
   Socket socket;
   Clock::time_point came = Clock::now();
   Hello hello{};
@@ -46,9 +46,9 @@ struct Stranger {
 };
 
 // Returns when somebody has come or spoken, or after a while.
-void wait_for_words(const Socket& listener, const std::deque<Stranger>& strangers) {
+void wait_for_words(const Socket& listener, const std::deque<PendingConnection>& connections) {
   std::vector<pollfd> ready{{.fd = listener.fd(), .events = POLLIN, .revents = 0}};
-  for (const auto& one : strangers) {
+  for (const auto& one : connections) {
     ready.push_back({.fd = one.socket.fd(), .events = POLLIN, .revents = 0});
   }
   ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
@@ -87,8 +87,8 @@ class TcpGroup : public Transport {
   Hello hello() const;
   std::vector<int> missing() const;
   void listen();
-  void admit(const Socket& listener, std::deque<Stranger>& strangers);
-  void hear(Stranger& stranger);
+  void admit(const Socket& listener, std::deque<PendingConnection>& connections);
+  void read_hello(PendingConnection& connection);
   bool is_expected(const Hello& theirs) const;
   void connect();
   void send_text(int to, const std::string& text) const;
@@ -128,49 +128,49 @@ void TcpGroup::listen() {
   const Socket listener = place_.one_host() ? listen_on(place_.meeting_address(), place_.port)
                                             : listen_on_all(place_.port);
   const auto limit = deadline();
-  std::deque<Stranger> strangers;  // in the order in which they came
+  std::deque<PendingConnection> connections;  // in the order in which they came
   while (true) {
     const auto absent = missing();
     if (absent.empty()) return;
     if (Clock::now() > limit) fail(absent.front(), "did not come; missing: " + rank_list(absent));
-    wait_for_words(listener, strangers);
-    for (Stranger& stranger : strangers) hear(stranger);
-    admit(listener, strangers);
-    std::erase_if(strangers, [](const Stranger& one) {
+    wait_for_words(listener, connections);
+    for (PendingConnection& connection : connections) read_hello(connection);
+    admit(listener, connections);
+    std::erase_if(connections, [](const PendingConnection& one) {
       return !one.socket || Clock::now() - one.came > kHelloLimit;
     });
   }
 }
 
-void TcpGroup::admit(const Socket& listener, std::deque<Stranger>& strangers) {
+void TcpGroup::admit(const Socket& listener, std::deque<PendingConnection>& connections) {
   for (size_t i = 0; i < kMostAtOnce; ++i) {
     Socket socket = accept_from(listener);
     if (!socket) return;
     // A rank speaks at once, so that whoever has been silent for longest is most likely none.
-    if (strangers.size() == kMostStrangers) strangers.pop_front();
-    strangers.push_back({.socket = std::move(socket)});
+    if (connections.size() == kMostStrangers) connections.pop_front();
+    connections.push_back({.socket = std::move(socket)});
   }
 }
 
 // Takes what has come of a hello; closes the connection of one who says something else.
-void TcpGroup::hear(Stranger& stranger) {
-  auto* const bytes = reinterpret_cast<char*>(&stranger.hello);
-  while (stranger.heard < sizeof stranger.hello) {
-    const ssize_t count = ::recv(stranger.socket.fd(), bytes + stranger.heard,
-                                 sizeof stranger.hello - stranger.heard, 0);
+void TcpGroup::read_hello(PendingConnection& connection) {
+  auto* const bytes = reinterpret_cast<char*>(&connection.hello);
+  while (connection.heard < sizeof connection.hello) {
+    const ssize_t count = ::recv(connection.socket.fd(), bytes + connection.heard,
+                                 sizeof connection.hello - connection.heard, 0);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (count <= 0) return stranger.socket.close();
-    stranger.heard += static_cast<size_t>(count);
+    if (count <= 0) return connection.socket.close();
+    connection.heard += static_cast<size_t>(count);
   }
-  if (is_expected(stranger.hello)) {
+  if (is_expected(connection.hello)) {
     const Hello mine = hello();
     // It fits the empty buffer of a new connection, or the other side plays tricks.
-    if (send_all(stranger.socket, mine.bytes(), Clock::now())) {
-      links_[static_cast<size_t>(stranger.hello.rank)] = std::move(stranger.socket);
+    if (send_all(connection.socket, mine.bytes(), Clock::now())) {
+      links_[static_cast<size_t>(connection.hello.rank)] = std::move(connection.socket);
     }
   }
-  stranger.socket.close();
+  connection.socket.close();
 }
 
 bool TcpGroup::is_expected(const Hello& theirs) const {

@@ -8,7 +8,7 @@
 #include "experiment/run_config.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/run_folder.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 
 namespace stretto::engine {
 namespace {
@@ -22,7 +22,8 @@ void require_one_model(const std::vector<std::filesystem::path>& checkpoints,
           .options;
   for (const auto& path : checkpoints) {
     const auto checkpoint = store::CheckpointStore::load(path);
-    tasks::require_same_model(checkpoint, tasks::described_by(checkpoint, folder, own), own);
+    tasks::require_same_model(checkpoint, tasks::checkpoint_experiment(checkpoint, folder, own),
+                              own);
   }
 }
 

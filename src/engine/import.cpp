@@ -70,7 +70,7 @@ std::vector<store::TensorView> complete(const interchange::ReadTensors& read,
                                         const std::string& where) {
   const auto& imported = read.ours;
   std::vector<store::TensorView> tensors;
-  std::vector<std::string> misfits;
+  std::vector<std::string> mismatches;
   for (const auto& item : network.named_parameters()) {
     const auto found =
         std::find_if(imported.begin(), imported.end(),
@@ -81,15 +81,15 @@ std::vector<store::TensorView> complete(const interchange::ReadTensors& read,
       }
       tensors.push_back(view_of(item.key(), item.value()));
     } else if (found->shape != item.value().sizes().vec()) {
-      misfits.push_back(interchange::name_in_folder(read.names, item.key()) + " is " +
-                        shape_text(found->shape) + ", the model has " +
-                        shape_text(item.value().sizes().vec()));
+      mismatches.push_back(interchange::name_in_folder(read.names, item.key()) + " is " +
+                           shape_text(found->shape) + ", the model has " +
+                           shape_text(item.value().sizes().vec()));
     } else {
       tensors.push_back(*found);
     }
   }
-  if (misfits.empty()) return tensors;
-  throw Error(ExitCode::kBadData, where + ": " + join(misfits, "; "),
+  if (mismatches.empty()) return tensors;
+  throw Error(ExitCode::kBadData, where + ": " + join(mismatches, "; "),
               "the weights are not those of the model that config.json describes");
 }
 

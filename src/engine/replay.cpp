@@ -36,7 +36,7 @@ struct Attempt {
 };
 
 /// A sample that alone makes the update non-finite.
-struct Culprit {
+struct NonfiniteSample {
   int64_t sample = 0;
   std::vector<std::pair<std::string, std::string>> parts;  ///< train::Task::show()
 };
@@ -141,10 +141,10 @@ std::vector<Attempt> run_attempts(train::Task& task, optim::Arena& arena,
   return attempts;
 }
 
-std::vector<Culprit> find_culprits(const train::NonfiniteReport& report,
-                                   const std::vector<data::Batch>& batches,
-                                   const train::Task& task) {
-  std::vector<Culprit> found;
+std::vector<NonfiniteSample> find_nonfinite_samples(const train::NonfiniteReport& report,
+                                                    const std::vector<data::Batch>& batches,
+                                                    const train::Task& task) {
+  std::vector<NonfiniteSample> found;
   if (report.samples.empty()) return found;
   const auto& batch = batches[static_cast<size_t>(report.micro_batch)];
   for (int64_t i = 0; i < batch.num_sequences() && found.size() < kSamplesListed; ++i) {
@@ -202,12 +202,12 @@ std::string parts_text(const std::vector<std::pair<std::string, std::string>>& p
 struct Replayed {
   const train::SavedReport& saved;
   const std::vector<Attempt>& attempts;
-  const std::vector<Culprit>& culprits;
+  const std::vector<NonfiniteSample>& nonfinite_samples;
   const train::Task& task;
 };
 
 void print_text(const ReplayRequest& request, const Replayed& replayed) {
-  const auto& [saved, attempts, culprits, task] = replayed;
+  const auto& [saved, attempts, nonfinite_samples, task] = replayed;
   const auto& now = attempts.front().report;
   std::cout << train::report_to_text(
                    now, saved.record,
@@ -216,8 +216,8 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
             << rank_line(saved, other_reports(request.file));
   for (const auto& attempt : attempts)
     std::cout << attempt.name << ": " << outcome(attempt) << "\n";
-  for (const auto& culprit : culprits) {
-    std::cout << "sample " << culprit.sample << ": " << parts_text(culprit.parts) << "\n";
+  for (const auto& nonfinite : nonfinite_samples) {
+    std::cout << "sample " << nonfinite.sample << ": " << parts_text(nonfinite.parts) << "\n";
   }
   if (!now.found()) {
     std::cout << "not reproduced: the values are finite now"
@@ -236,7 +236,7 @@ void print_text(const ReplayRequest& request, const Replayed& replayed) {
 }
 
 void print_replay(const std::string& file, const Replayed& replayed) {
-  const auto& [saved, attempts, culprits, task] = replayed;
+  const auto& [saved, attempts, nonfinite_samples, task] = replayed;
   const std::string samples = task.words().samples;  // they are the key of a list
   const auto& now = attempts.front().report;
   Json json{{"file", file},
@@ -261,10 +261,10 @@ void print_replay(const std::string& file, const Replayed& replayed) {
                               {"largest_gradients", found.at("largest_gradients")},
                               {"layer_gradients", found.at("layer_gradients")}});
   }
-  for (const auto& culprit : culprits) {
+  for (const auto& nonfinite : nonfinite_samples) {
     Json entry = Json::object();
-    entry["sample"] = culprit.sample;
-    for (const auto& [name, text] : culprit.parts) entry[name] = text;
+    entry["sample"] = nonfinite.sample;
+    for (const auto& [name, text] : nonfinite.parts) entry[name] = text;
     json[samples].push_back(std::move(entry));
   }
   std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
@@ -315,8 +315,8 @@ int run_replay(const ReplayRequest& request) {
                  ? ""
                  : "; training ran on " + saved.record.device));
   const auto attempts = run_attempts(task, arena, saved, batches);
-  const auto culprits = find_culprits(attempts.front().report, batches, task);
-  const Replayed replayed{saved, attempts, culprits, task};
+  const auto nonfinite_samples = find_nonfinite_samples(attempts.front().report, batches, task);
+  const Replayed replayed{saved, attempts, nonfinite_samples, task};
   if (request.json) {
     print_replay(request.file, replayed);
   } else {

@@ -29,9 +29,9 @@
 #include "runs/run_data.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
+#include "tasks/initial_model.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/registry.h"
-#include "tasks/taken_model.h"
 #include "train/frozen_parts.h"
 #include "train/trainer.h"
 
@@ -80,7 +80,7 @@ void require_weights_of_such_a_model(const runs::RunFolder& folder,
                                      const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return;
   if (!store::CheckpointStore(folder.directory()).steps().empty()) return;
-  tasks::TakenModel(tasks::open_initial_run(experiment, runs::Reading::kHeads))
+  tasks::InitialModel(tasks::open_initial_run(experiment, runs::Reading::kHeads))
       .require_alike(experiment);
 }
 
@@ -136,9 +136,9 @@ void require_space(const std::filesystem::path& directory, const train::TrainOpt
 // alone are compared.
 void look_before_the_folder(const TrainRequest& request) {
   const auto& experiment = request.experiment;
-  const auto standing =
+  const auto run_state =
       experiment::require_same_experiment(request.run_directory, experiment, request.extend);
-  if (!standing.begins) return experiment::require_patterns_match(experiment, tensor_names);
+  if (!run_state.begins) return experiment::require_patterns_match(experiment, tensor_names);
   experiment::require_sound_start(experiment, {.tensors = tensor_names, .check = run_check});
 }
 
@@ -161,7 +161,7 @@ struct Place {
   bool goes_on = false;
 };
 
-runs::RunData::Look look_at_data(const TrainRequest& request) {
+runs::RunData::Setup look_at_data(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   return {.files = experiment::data_files_of(experiment),
           .setting = experiment::digest_setting_of(experiment),
@@ -171,15 +171,15 @@ runs::RunData::Look look_at_data(const TrainRequest& request) {
 Place open_place(const TrainRequest& request, const distributed::ProcessGroup& group) {
   if (!group.is_root()) return {};
   auto folder = runs::RunFolder::open_for_training(request.run_directory);
-  const auto standing =
+  const auto run_state =
       experiment::require_same_experiment(folder.directory(), request.experiment, request.extend);
-  if (standing.anew) folder.begin_anew(standing.keeps_tokenizer);
+  if (run_state.anew) folder.begin_anew(run_state.keeps_tokenizer);
   const bool goes_on = folder.has_run();
   runs::RunData data(folder, look_at_data(request));
   folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
   log::open_file(folder.directory() / "log.txt");
   data.begin(folder);
-  if (standing.anew) {
+  if (run_state.anew) {
     log::info("another configuration that was here made no update: this one takes its place");
   }
   return {std::move(folder), std::move(data), goes_on};

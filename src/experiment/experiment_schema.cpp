@@ -55,7 +55,7 @@ config::Schema experiment_schema(Experiment& options) {
   sort_by_section(schema.keys);
   sort_by_section(schema.lists);
   schema.bound_again = [&options] { return experiment_schema(options); };
-  schema.settle = [&options] { settle_defaults(options, config::Origins()); };
+  schema.resolve_defaults = [&options] { resolve_defaults(options, config::Origins()); };
   schema.foreign = foreign_options();
   return schema;
 }

@@ -6,13 +6,13 @@ namespace stretto::experiment {
 namespace {
 
 /// Options that are answered alike.
-struct Alike {
+struct OptionGroup {
   std::vector<std::string_view> names;
   std::string_view key, words;
 };
 
-const std::vector<Alike>& answers() {
-  static const std::vector<Alike> kAnswers{
+const std::vector<OptionGroup>& answers() {
+  static const std::vector<OptionGroup> kAnswers{
       {{"output_dir", "save_dir", "save_model", "save_data", "logging_dir", "checkpoint_dir",
         "model_dir", "results_path", "overwrite_output_dir", "overwrite"},
        "",

@@ -55,7 +55,7 @@ LoadedExperiment load(const Read& read, Source source) {
   const ReadExperiment found = read(loaded.options, fallback, problems);
   loaded.origins = found.origins;
   loaded.taken = found.taken;
-  settle_defaults(loaded.options, loaded.origins);
+  resolve_defaults(loaded.options, loaded.origins);
   if (source == Source::kRun) complete_stored(loaded);
   const auto schema = experiment_schema(loaded.options);  // with the parts that were chosen
   if (readable(problems)) {
@@ -80,10 +80,11 @@ std::string config_hash_of(const Experiment& experiment) {
 }
 
 LoadedExperiment load_experiment(const std::filesystem::path& path,
-                                 const std::vector<std::string>& overrides, const Beside& beside) {
+                                 const std::vector<std::string>& overrides,
+                                 const ReadContext& read_context) {
   return load(
       [&](auto& options, auto& fallback, auto& problems) {
-        return read_experiment(path, overrides, beside, options, fallback, problems);
+        return read_experiment(path, overrides, read_context, options, fallback, problems);
       },
       Source::kUser);
 }

@@ -29,7 +29,7 @@ std::string config_hash_of(const Experiment& experiment);
 /// @param beside  from what keys of `[model]` that are not given are taken (read_experiment())
 LoadedExperiment load_experiment(const std::filesystem::path& path,
                                  const std::vector<std::string>& overrides,
-                                 const Beside& beside = {});
+                                 const ReadContext& read_context = {});
 
 /// What load_experiment() cannot judge without the engine: the problems of check_patterns(). Asks
 /// for tensors only when the experiment names some.

@@ -94,21 +94,21 @@ std::string text_of(const std::vector<TakenValue>& values, const config::Schema&
 
 }  // namespace
 
-std::optional<OtherModel> find_other_model(const Experiment& own, const Beside& beside) {
+std::optional<OtherModel> find_other_model(const Experiment& own, const ReadContext& read_context) {
   const auto& from = own.train.init_from;
   if (from.empty()) return std::nullopt;
-  if (auto found = where_readable([&] { return own_model(own, beside.run_directory); })) {
+  if (auto found = where_readable([&] { return own_model(own, read_context.run_directory); })) {
     return found;
   }
   const fs::path run = run_of_path(from);
   return where_readable([&]() -> std::optional<OtherModel> {
     if (!run.empty()) return model_of_run(own, run);
-    return beside.describe ? beside.describe(from, own) : std::nullopt;
+    return read_context.describe ? read_context.describe(from, own) : std::nullopt;
   });
 }
 
-config::Below values_below(const OtherModel& other, const Experiment& own,
-                           const config::Origins& given) {
+config::InheritedValues inherited_values(const OtherModel& other, const Experiment& own,
+                                         const config::Origins& given) {
   const TaskRules* task = find_task_rules(own);
   if (task == nullptr) return {};
   auto values = task->values_of_other_model(other, own, given);

@@ -22,7 +22,7 @@ struct OtherModel {
 };
 
 /// What stands beside a configuration when it is read.
-struct Beside {
+struct ReadContext {
   /// Of the run that the configuration is for. A run that has a checkpoint keeps its model, and the
   /// folder of `train.init_from` may be gone. Empty = no run is meant.
   std::filesystem::path run_directory = {};
@@ -41,12 +41,12 @@ struct TakenValue {
 
 /// The other model of an experiment. Nothing without `train.init_from`, and where its folder cannot
 /// be read: whoever opens the weights says why.
-std::optional<OtherModel> find_other_model(const Experiment& own, const Beside& beside);
+std::optional<OtherModel> find_other_model(const Experiment& own, const ReadContext& read_context);
 
 /// What the family of `own` takes from the other model (TaskRules::values_of_other_model), as a
 /// file beneath those that were read. @param given  keys that `own` states
-config::Below values_below(const OtherModel& other, const Experiment& own,
-                           const config::Origins& given);
+config::InheritedValues inherited_values(const OtherModel& other, const Experiment& own,
+                                         const config::Origins& given);
 
 /// "[model] from runs/bert: preset = "none", num_layers = 2": what was taken and is no default, in
 /// one line. Empty where nothing was taken.

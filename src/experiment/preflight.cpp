@@ -23,9 +23,9 @@ std::string without_key(const std::string& what, const std::string& key) {
 }
 
 /// What only the machine that trains can judge.
-std::vector<Unread> questions_for_the_machine(const Experiment& e,
-                                              const std::vector<config::Problem>& known) {
-  std::vector<Unread> questions;
+std::vector<UnreadData> questions_for_the_machine(const Experiment& e,
+                                                  const std::vector<config::Problem>& known) {
+  std::vector<UnreadData> questions;
   for (const char* key : {"run.device", "dist.backend"}) {
     if (config::is_unreliable(known, key)) return {};
   }
@@ -53,7 +53,7 @@ void look_at_schedule(const Experiment& e, const std::vector<config::Problem>& k
 }
 
 // All of it. @param problems  gets those of patterns, which are no stops
-Preflight look_at_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+Preflight look_at_start(const LoadedExperiment& experiment, const EngineChecks& engine,
                         const PreflightOptions& how, std::vector<config::Problem>& problems) {
   const log::Silence silence;
   Preflight found;
@@ -71,9 +71,9 @@ Preflight look_at_start(const LoadedExperiment& experiment, const EngineLooks& e
 }
 
 // One unread part is told once: both looks at a text may have come to the same place.
-void keep_first_of_each_key(std::vector<Unread>& unread) {
+void keep_first_of_each_key(std::vector<UnreadData>& unread) {
   std::set<std::string> seen;
-  std::erase_if(unread, [&](const Unread& one) { return !seen.insert(one.key).second; });
+  std::erase_if(unread, [&](const UnreadData& one) { return !seen.insert(one.key).second; });
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   return found;
 }
 
-void require_sound_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+void require_sound_start(const LoadedExperiment& experiment, const EngineChecks& engine,
                          const PreflightOptions& how) {
   std::vector<config::Problem> problems;
   const Preflight found = look_at_start(experiment, engine, how, problems);

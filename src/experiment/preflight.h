@@ -28,7 +28,7 @@ struct Stop {
 };
 
 /// Something that was not looked at to its end.
-struct Unread {
+struct UnreadData {
   std::string key;
   std::string what;  ///< "a.en from line 1,234 on"
 };
@@ -41,7 +41,7 @@ struct Doubt {
 
 struct Preflight {
   std::vector<Stop> stops;
-  std::vector<Unread> unread;
+  std::vector<UnreadData> unread;
   std::vector<Doubt> doubts;
   /// Micro-batches that an epoch does not exceed; 0 = nobody knows.
   int64_t most_batches = 0;
@@ -62,9 +62,9 @@ struct PreflightOptions {
 };
 
 /// How long a look may go on; it begins now.
-class LookTime {
+class PreflightTimer {
  public:
-  explicit LookTime(const PreflightOptions& how)
+  explicit PreflightTimer(const PreflightOptions& how)
       : is_endless_(how.full), end_(std::chrono::steady_clock::now() + how.limit) {}
 
   bool is_endless() const { return is_endless_; }
@@ -110,7 +110,7 @@ CheckRequest engine_request(LoadedExperiment experiment, const std::vector<confi
                             const Preflight& found, const PreflightOptions& how);
 
 /// Who knows it. Their Errors are noted too: the engine is opened where it is asked.
-struct EngineLooks {
+struct EngineChecks {
   TensorLister tensors;
   std::function<Preflight(const CheckRequest&)> check;
 };
@@ -122,13 +122,13 @@ struct EngineLooks {
 ///
 /// Nothing is tokenised, trained or computed. What takes longer than the limit is found later,
 /// where the files are read to their end.
-void require_sound_start(const LoadedExperiment& experiment, const EngineLooks& engine,
+void require_sound_start(const LoadedExperiment& experiment, const EngineChecks& engine,
                          const PreflightOptions& how = {.limit = std::chrono::seconds(3),
                                                         .keeps = true});
 
 /// Runs `look` and notes the Error at which training would stop.
-template <class Look>
-void note_stop(Preflight& found, Stage stage, const std::string& key, const Look& look) {
+template <class Check>
+void note_stop(Preflight& found, Stage stage, const std::string& key, const Check& look) {
   try {
     look();
   } catch (const Error& error) {

@@ -24,9 +24,9 @@ struct ReadExperiment {
 /// (experiment/other_model.h).
 /// @param fallback  gets the defaults of the same parts
 ReadExperiment read_experiment(const std::filesystem::path& path,
-                               const std::vector<std::string>& overrides, const Beside& beside,
-                               Experiment& options, Experiment& fallback,
-                               std::vector<config::Problem>& problems);
+                               const std::vector<std::string>& overrides,
+                               const ReadContext& read_context, Experiment& options,
+                               Experiment& fallback, std::vector<config::Problem>& problems);
 
 /// Takes out what is said of the file of `train.init_from` where the run has its model already.
 void forget_initial_run(const ReadExperiment& read, std::vector<config::Problem>& missing);

@@ -44,15 +44,15 @@ bool shapes_tokenizer(const std::string& key) {
 }
 
 // A configuration that is refused now (by a rule of today, say) is certainly another one.
-Standing standing_of_untrained(const fs::path& config, const LoadedExperiment& now) {
+RunState state_of_untrained(const fs::path& config, const LoadedExperiment& now) {
   try {
-    Standing standing{.begins = true};
+    RunState run_state{.begins = true};
     const auto stored = store::unseal_config(read_file(config, kMaxSmallTextBytes));
     for (const auto& line : differences_from(stored.toml, config.string(), now.options, false)) {
-      standing.anew = true;
-      if (shapes_tokenizer(line.substr(0, line.find(':')))) standing.keeps_tokenizer = false;
+      run_state.anew = true;
+      if (shapes_tokenizer(line.substr(0, line.find(':')))) run_state.keeps_tokenizer = false;
     }
-    return standing;
+    return run_state;
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
     return {.anew = true, .keeps_tokenizer = false, .begins = true};
@@ -76,13 +76,13 @@ void require_known_hash(const fs::path& config, const LoadedExperiment& now) {
 
 }  // namespace
 
-Standing require_same_experiment(const fs::path& run_directory, const LoadedExperiment& now,
+RunState require_same_experiment(const fs::path& run_directory, const LoadedExperiment& now,
                                  bool extend) {
   const fs::path path = run_directory / "config.toml";
   std::error_code error;
   const bool is_stored = fs::exists(path, error);
   if (!has_checkpoint(run_directory) && !has_recorded_update(run_directory)) {
-    return is_stored ? standing_of_untrained(path, now) : Standing{.begins = true};
+    return is_stored ? state_of_untrained(path, now) : RunState{.begins = true};
   }
   if (!is_stored) {
     require_known_hash(path, now);

@@ -7,7 +7,7 @@
 namespace stretto::experiment {
 
 /// How a run folder stands to the experiment that is to be trained in it.
-struct Standing {
+struct RunState {
   /// The folder holds another configuration of which nothing was trained: the new one takes its
   /// place, as another run.
   bool anew = false;
@@ -27,7 +27,7 @@ struct Standing {
 /// Throws Error(kBadData) when the stored configuration is not that of the run
 /// (experiment/run_config.h), or is missing and run.json does not know the hash of `now`.
 /// @param extend  train.max_steps and train.max_epochs may differ although they shape the schedule
-Standing require_same_experiment(const std::filesystem::path& run_directory,
+RunState require_same_experiment(const std::filesystem::path& run_directory,
                                  const LoadedExperiment& now, bool extend);
 
 }  // namespace stretto::experiment

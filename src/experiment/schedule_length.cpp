@@ -10,7 +10,7 @@ int64_t schedule_length(const Experiment& options) {
   return options.schedule.length(options.train.max_steps);
 }
 
-void settle_defaults(Experiment& options, const config::Origins& origins) {
+void resolve_defaults(Experiment& options, const config::Origins& origins) {
   auto& schedule = options.schedule;
   if (schedule.warmup_ratio > 0 && !origins.given("schedule.warmup_steps")) {
     schedule.warmup_steps = 0;

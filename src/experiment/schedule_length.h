@@ -17,6 +17,6 @@ int64_t schedule_length(const Experiment& options);
 /// of eval.best_metric is the first score of the task.
 /// schedule.d_model, which is gone, is the model's width with noam, as it had to be. To be called
 /// before the rules look.
-void settle_defaults(Experiment& options, const config::Origins& origins);
+void resolve_defaults(Experiment& options, const config::Origins& origins);
 
 }  // namespace stretto::experiment

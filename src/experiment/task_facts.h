@@ -95,9 +95,9 @@ class TaskFacts {
   /// Outputs of which each has micro-batches of its own; 0 = all have the same.
   virtual int64_t num_output_heads(const Experiment& /*experiment*/) const { return 0; }
   /// The keys that choose in the place of one, such as those of several encoders; else that one.
-  virtual std::vector<std::string> choosers(const Experiment& /*experiment*/,
-                                            const std::string& chooser) const {
-    return {chooser};
+  virtual std::vector<std::string> deciding_keys(const Experiment& /*experiment*/,
+                                                 const std::string& deciding_key) const {
+    return {deciding_key};
   }
   /// Nothing where an embedding is no output projection.
   virtual std::optional<TiedEmbedding> tied_embedding(const Experiment& /*experiment*/) const {

@@ -215,7 +215,7 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   for (const auto& group : readable_entries<optim::ParameterGroup>(o.groups, optim::read_group)) {
     note("optim.groups", optim::matches_nothing(group.pattern, tensors), problems);
   }
-  if (!optim::spares_none(o)) {
+  if (!optim::exempts_nothing(o)) {
     for (const auto& pattern : o.no_decay) {
       note("optim.no_decay", optim::matches_nothing(pattern, tensors), problems);
     }

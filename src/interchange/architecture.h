@@ -53,7 +53,7 @@ struct Architecture {
   ModelDescription (*read_config)(const ConfigReader& config);
   void (*write_config)(const ModelDescription& description, nlohmann::ordered_json& config);
   /// Why the architecture cannot express a model; empty when it can.
-  std::string (*misfit)(const ModelDescription& description);
+  std::string (*incompatibility)(const ModelDescription& description);
 };
 
 extern const Architecture kBert, kRoberta, kDistilBert;

@@ -98,7 +98,7 @@ Experiment described_experiment(const ModelDescription& description, bool byte_b
       break;
     }
   }
-  experiment::settle_defaults(experiment, config::Origins());  // the first score of its task
+  experiment::resolve_defaults(experiment, config::Origins());  // the first score of its task
   return experiment;
 }
 

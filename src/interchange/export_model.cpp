@@ -113,14 +113,14 @@ void require_kind_of_class(const experiment::Experiment& experiment, const std::
 const Architecture& choose_architecture(const ModelDescription& description, bool byte_bpe,
                                         const std::string& wanted) {
   if (const auto& adapter = description.model.adapter; adapter.is_on()) {
-    refuse_export({adapter_misfit(adapter)});
+    refuse_export({adapter_incompatibility(adapter)});
   }
   std::vector<std::string> reasons;
   for (const Architecture* architecture : by_nearness(description, byte_bpe)) {
     if (wanted != "auto" && wanted != architecture->model_type) continue;
-    const std::string misfit = architecture->misfit(description);
-    if (misfit.empty()) return *architecture;
-    reasons.push_back(class_name(*architecture, description.head) + ": " + misfit);
+    const std::string incompatibility = architecture->incompatibility(description);
+    if (incompatibility.empty()) return *architecture;
+    reasons.push_back(class_name(*architecture, description.head) + ": " + incompatibility);
   }
   refuse_export(reasons);
 }

@@ -75,16 +75,17 @@ void require_seq2seq_class(const models::Seq2SeqOptions& model,
                     "\" is not written so",
                 "leave the option out");
   }
-  std::string misfit = marian_misfit(model);
-  if (misfit.empty() && tokenizers.src->size() != tokenizers.tgt->size()) {
-    misfit = "the source has " + with_thousands(tokenizers.src->size()) + " ids and the target " +
-             with_thousands(tokenizers.tgt->size()) + ": its tables have the same rows";
+  std::string incompatibility = marian_incompatibility(model);
+  if (incompatibility.empty() && tokenizers.src->size() != tokenizers.tgt->size()) {
+    incompatibility = "the source has " + with_thousands(tokenizers.src->size()) +
+                      " ids and the target " + with_thousands(tokenizers.tgt->size()) +
+                      ": its tables have the same rows";
   }
-  if (misfit.empty()) return;
-  throw Error(
-      ExitCode::kUsage,
-      "no class of transformers is equal to the model: " + std::string(its.name) + ": " + misfit,
-      "docs/import-export.md lists what each class can express");
+  if (incompatibility.empty()) return;
+  throw Error(ExitCode::kUsage,
+              "no class of transformers is equal to the model: " + std::string(its.name) + ": " +
+                  incompatibility,
+              "docs/import-export.md lists what each class can express");
 }
 
 std::string seq2seq_class_name(const models::Seq2SeqOptions& model) {

@@ -119,16 +119,17 @@ void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePai
   }
 }
 
-void require_names(const NameMisfits& misfits, const ImportOptions& options, const fs::path& folder,
-                   const std::string& advice) {
+void require_names(const NameMismatches& mismatches, const ImportOptions& options,
+                   const fs::path& folder, const std::string& advice) {
   RefusedNames refused;
-  if (!options.allow_missing) refused.add("missing", misfits.not_found, "is missing");
-  if (!options.ignore_extra) refused.add("not in the model", misfits.extra, "is not in the model");
+  if (!options.allow_missing) refused.add("missing", mismatches.not_found, "is missing");
+  if (!options.ignore_extra)
+    refused.add("not in the model", mismatches.extra, "is not in the model");
   if (refused.what.empty()) return;
   if (refused.is_whole) refused.details.clear();
   throw Error(ExitCode::kBadData,
-              folder.string() + ": the weights are not those of a " + misfits.model_class + ": " +
-                  refused.what,
+              folder.string() + ": the weights are not those of a " + mismatches.model_class +
+                  ": " + refused.what,
               "--allow-missing gives missing tensors their first weights, --ignore-extra leaves "
               "others out" +
                   advice,

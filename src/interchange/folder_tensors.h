@@ -38,7 +38,7 @@ void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePai
                           std::set<std::string>& known);
 
 /// Names that do not fit.
-struct NameMisfits {
+struct NameMismatches {
   std::string model_class;             ///< for messages
   std::vector<std::string> not_found;  ///< of the model, in the folder's spelling
   std::vector<std::string> extra;      ///< of the folder
@@ -46,7 +46,7 @@ struct NameMisfits {
 
 /// Throws Error(kBadData) that lists them, unless the options allow them: the first of each kind,
 /// and where there are more, all of them as its details. @param advice  also given
-void require_names(const NameMisfits& misfits, const ImportOptions& options,
+void require_names(const NameMismatches& mismatches, const ImportOptions& options,
                    const std::filesystem::path& folder, const std::string& advice);
 
 /// How many ids a tokenizer has, and what config.json says of them.

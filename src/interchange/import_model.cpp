@@ -145,11 +145,11 @@ void take_tensors(ImportedModel& model, const fs::path& folder, const ImportOpti
 /// What a class of transformers computes in one way alone: RoBERTa's masked-LM head has GELU,
 /// whatever `hidden_act` says.
 void require_expressible(const ModelConfig& config, const fs::path& path) {
-  const std::string misfit = config.architecture->misfit(config.description);
-  if (misfit.empty()) return;
+  const std::string incompatibility = config.architecture->incompatibility(config.description);
+  if (incompatibility.empty()) return;
   throw Error(ExitCode::kBadData,
               path.string() + ": " + class_name(*config.architecture, config.description.head) +
-                  " computes it otherwise: " + misfit,
+                  " computes it otherwise: " + incompatibility,
               "--encoder-only leaves out the head");
 }
 

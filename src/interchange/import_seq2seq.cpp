@@ -211,12 +211,13 @@ void take_seq2seq_tensors(ImportedSeq2Seq& model, const fs::path& folder,
   for (auto& name : take_positions(model, theirs, folder)) known.insert(std::move(name));
   for (const auto& [name, ours] : kPositionTables) model.names.push_back({{name}, ours});
   model.names.push_back({{kMarianOutputBias}, kOutputBias});
-  NameMisfits misfits{.model_class = model.model_class, .not_found = found.not_found, .extra = {}};
+  NameMismatches mismatches{
+      .model_class = model.model_class, .not_found = found.not_found, .extra = {}};
   for (const auto& [name, tensor] : theirs) {
-    if (!known.contains(name)) misfits.extra.push_back(name);
+    if (!known.contains(name)) mismatches.extra.push_back(name);
   }
-  if (options.ignore_extra) model.left_out = misfits.extra;
-  require_names(misfits, options, folder, "");
+  if (options.ignore_extra) model.left_out = mismatches.extra;
+  require_names(mismatches, options, folder, "");
 }
 
 bool is_table_of(const std::string& name, bool source) {
@@ -263,7 +264,7 @@ experiment::Experiment experiment_of(const ImportedSeq2Seq& model) {
   experiment::Experiment experiment;
   experiment.train.max_steps = kUpdatesOfNobody;
   experiment.task = sections;
-  experiment::settle_defaults(experiment, config::Origins());
+  experiment::resolve_defaults(experiment, config::Origins());
   return experiment;
 }
 

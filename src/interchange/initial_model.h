@@ -14,11 +14,11 @@ namespace stretto::interchange {
 /// Whether a folder has a config.json, and nothing of a run or of a checkpoint of Stretto.
 bool is_model_folder(const std::filesystem::path& folder);
 
-/// What the folder describes to a run of `own`: for experiment::Beside. The head counts if it is
-/// that of the task of `own`; without one, the encoder stands alone, as after
-/// `stretto import --encoder-only`. Of an encoder of text, config.json alone is read, and of a
-/// translation model the weights too, which decide about its tables. Nothing for other folders.
-/// Throws as import_folder() does.
+/// What the folder describes to a run of `own`: for experiment::ReadContext. The head counts if it
+/// is that of the task of `own`; without one, the encoder stands alone, as after `stretto import
+/// --encoder-only`. Of an encoder of text, config.json alone is read, and of a translation model
+/// the weights too, which decide about its tables. Nothing for other folders. Throws as
+/// import_folder() does.
 std::optional<experiment::OtherModel> describe_initial_model(const std::filesystem::path& folder,
                                                              const experiment::Experiment& own);
 

@@ -275,10 +275,10 @@ void JobAttempt::end_by_force() {
   for (const auto& [rank, pid] : living_ranks()) {
     const bool never =
         std::find(never_joined_.begin(), never_joined_.end(), rank) != never_joined_.end();
-    const distributed::Forced waited =
-        all_joined_ ? distributed::Forced::kHung : distributed::Forced::kWaited;
-    const distributed::Forced late = is_stopped(pid) ? distributed::Forced::kStopped : waited;
-    forced_.try_emplace(rank, never ? distributed::Forced::kNeverJoined : late);
+    const distributed::EndReason waited =
+        all_joined_ ? distributed::EndReason::kHung : distributed::EndReason::kWaited;
+    const distributed::EndReason late = is_stopped(pid) ? distributed::EndReason::kStopped : waited;
+    end_reasons_.try_emplace(rank, never ? distributed::EndReason::kNeverJoined : late);
     seen_.try_emplace(rank, pid);
     ::kill(static_cast<pid_t>(pid), SIGKILL);  // works on stopped processes too
   }
@@ -301,7 +301,7 @@ void JobAttempt::end_orphans() {
   }
   if (!orphans) return;
   for (int rank = 0; rank < processes_; ++rank) {
-    if (!died_.contains(rank)) forced_.try_emplace(rank, distributed::Forced::kOrphaned);
+    if (!died_.contains(rank)) end_reasons_.try_emplace(rank, distributed::EndReason::kOrphaned);
   }
 }
 
@@ -321,12 +321,12 @@ std::vector<distributed::RankReport> JobAttempt::final_reports() const {
     const auto death = died_.find(report.rank);
     report.ended = death == died_.end() ? unix_seconds() : death->second;
     report.joined = report.joined || processes_ == 1;
-    if (const auto forced = forced_.find(report.rank); forced != forced_.end()) {
-      report.forced = forced->second;
+    if (const auto end_reason = end_reasons_.find(report.rank); end_reason != end_reasons_.end()) {
+      report.end_reason = end_reason->second;
     } else if (forwarded_ && report.ended >= forwarded_at_) {
-      report.forced = distributed::Forced::kUnsaved;
+      report.end_reason = distributed::EndReason::kUnsaved;
     }
-    if (report.forced == distributed::Forced::kNeverJoined) {
+    if (report.end_reason == distributed::EndReason::kNeverJoined) {
       const double seconds = std::chrono::duration<double>(join_limit_).count();
       report.message = "the processes of a job have " + fixed(seconds, 0) +
                        " s to find each other (dist.timeout_seconds, at least 60): is it stopped, "

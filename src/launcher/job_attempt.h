@@ -80,7 +80,7 @@ class JobAttempt {
   std::map<int, Clock::time_point> absent_from_;  ///< ranks with neither process nor report
   std::map<int, double> died_;                    ///< times of deaths without a report
   std::vector<int> never_joined_;
-  std::map<int, distributed::Forced> forced_;
+  std::map<int, distributed::EndReason> end_reasons_;
 };
 
 }  // namespace stretto::launcher

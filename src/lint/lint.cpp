@@ -211,17 +211,17 @@ void match_patterns(const experiment::TensorLister& tensors, Inspection& found,
 
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    int64_t processes, const experiment::TensorLister& tensors,
-                   const experiment::Beside& beside) {
+                   const experiment::ReadContext& read_context) {
   Inspection found;
   experiment::Experiment fallback;
   auto& options = found.options;
   const auto read =
-      experiment::read_experiment(path, overrides, beside, options, fallback, found.problems);
+      experiment::read_experiment(path, overrides, read_context, options, fallback, found.problems);
   found.origins = read.origins;
   found.taken = read.taken;
   found.is_read = experiment::readable(found.problems);
   if (!found.is_read) return found;
-  experiment::settle_defaults(options, found.origins);
+  experiment::resolve_defaults(options, found.origins);
   const auto schema = experiment::experiment_schema(options);  // with the parts that were chosen
   found.missing = experiment::missing_files(schema, found.origins, found.problems);
   experiment::forget_initial_run(read, found.missing);

@@ -74,6 +74,6 @@ struct Inspection {
 /// @param beside     as load_experiment() has it
 Inspection inspect(const std::filesystem::path& path, const std::vector<std::string>& overrides,
                    int64_t processes = 0, const experiment::TensorLister& tensors = {},
-                   const experiment::Beside& beside = {});
+                   const experiment::ReadContext& read_context = {});
 
 }  // namespace stretto::lint

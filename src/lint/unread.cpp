@@ -24,7 +24,7 @@ struct Choice {
 
 std::vector<Choice> choices(const Subject& s, const Schema& schema, const ReadWith& reader) {
   std::vector<Choice> made;
-  for (const auto& key : s.task.choosers(s.e, reader.chooser)) {
+  for (const auto& key : s.task.deciding_keys(s.e, reader.deciding_key)) {
     const std::string name = config::chosen_value(*schema.find(key));
     const bool automatic = key == "train.loss_scale.name" && name == "auto";
     const char* scaled = optim::may_be_fp16(s.e.train.precision) ? "fairseq" : "none";
@@ -34,20 +34,21 @@ std::vector<Choice> choices(const Subject& s, const Schema& schema, const ReadWi
 }
 
 /// What keeps a key from being read.
-struct Hindrance {
+struct UnreadReason {
   std::vector<std::string> here;       ///< how the keys are set that choose
   std::vector<std::string> elsewhere;  ///< with what it would count
 };
 
 // A key that chooses as it should, and that nothing reads itself, is told by what keeps that one.
-void add_hindrance(const Subject& s, const Schema& schema, const Key& key, Hindrance& found) {
+void add_unread_reason(const Subject& s, const Schema& schema, const Key& key,
+                       UnreadReason& found) {
   for (const auto& reader : key.readers) {
     const auto made = choices(s, schema, reader);
     const auto fitting = std::find_if(made.begin(), made.end(), [&](const Choice& choice) {
       return config::reads_with(reader, choice.meaning);
     });
     if (fitting != made.end()) {
-      add_hindrance(s, schema, *schema.find(fitting->key), found);
+      add_unread_reason(s, schema, *schema.find(fitting->key), found);
       continue;
     }
     for (const Choice& choice : made) found.here.push_back(choice.text());
@@ -91,8 +92,8 @@ void unread_keys(const Subject& s, Remarks& out) {
     const auto& fallback_value = defaults.find(key.path)->value;
     const bool is_default = config::value_text(key.value) == config::value_text(fallback_value);
     if (is_default || is_read(s, schema, key)) continue;
-    Hindrance found;
-    add_hindrance(s, schema, key, found);
+    UnreadReason found;
+    add_unread_reason(s, schema, key, found);
     const auto below = read_below(s, schema, key);
     const std::string meant = below.empty() ? "" : ", or give " + join(below, " and ") + " instead";
     out.push_back(

@@ -203,7 +203,7 @@ inline BertSizes sizes_of_preset(std::string_view name) {
 }
 
 /// The sizes of the model: each key that is given, else the preset's; 0 where neither says one
-/// (models/misfits.h refuses it). A ffn_dim that is not given is 4 d_model.
+/// (models/option_conflicts.h refuses it). A ffn_dim that is not given is 4 d_model.
 inline BertSizes sizes_of(const BertOptions& options) {
   const BertSizes preset = sizes_of_preset(options.preset);
   const auto given = [](int64_t key, int64_t of_preset) { return key > 0 ? key : of_preset; };

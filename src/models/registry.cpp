@@ -16,7 +16,7 @@
 #include "models/encoders/light_convolution.h"
 #include "models/encoders/recurrent.h"
 #include "models/encoders/transformer.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "models/several_decoders.h"
 
 namespace stretto::models {
@@ -95,7 +95,7 @@ std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder_of(
 
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
                                          nn::OutputLoss loss, nn::OutputLoss pair_loss) {
-  if (const auto wrong = misfits(options); !wrong.empty()) {
+  if (const auto wrong = option_conflicts(options); !wrong.empty()) {
     throw Error(ExitCode::kUsage, wrong.front().keys.front() + ": " + wrong.front().what,
                 wrong.front().hint);
   }

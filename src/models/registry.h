@@ -31,8 +31,8 @@ struct ModelSetup {
 /// @param loss  what `losses::make_loss` gave; may be empty for a model that only decodes
 /// @param pair_loss  what `losses::make_pair_loss` gave: where it is not empty, training runs each
 ///                   micro-batch twice and minimises it
-/// Throws Error(kUsage) for options that contradict each other (models/misfits.h) or `setup` (all
-/// embeddings tied over two vocabularies).
+/// Throws Error(kUsage) for options that contradict each other (models/option_conflicts.h) or
+/// `setup` (all embeddings tied over two vocabularies).
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
                                          nn::OutputLoss loss, nn::OutputLoss pair_loss = {});
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "models/packed.h"
 #include "models/registry.h"
 #include "nn/lora.h"
@@ -12,7 +12,7 @@ namespace stretto::models {
 namespace {
 
 const TextModelSetup& checked(const TextModelSetup& setup) {
-  if (const auto wrong = misfits(setup.model); !wrong.empty()) {
+  if (const auto wrong = option_conflicts(setup.model); !wrong.empty()) {
     throw Error(ExitCode::kUsage, wrong.front().keys.front() + ": " + wrong.front().what,
                 wrong.front().hint);
   }

@@ -46,7 +46,7 @@ struct TextModelSetup {
 /// `encoder.layers.0.self_attention.qkv.weight` and `head.output.weight`. Single-device code.
 class TextModel : public torch::nn::Module {
  public:
-  /// Throws Error(kUsage) for options that contradict each other (models/misfits.h).
+  /// Throws Error(kUsage) for options that contradict each other (models/option_conflicts.h).
   explicit TextModel(const TextModelSetup& setup);
 
   /// Rows of the last layer, [N, D].

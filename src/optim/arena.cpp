@@ -37,7 +37,8 @@ std::vector<Named> distinct_parameters(const torch::nn::Module& model, bool froz
 
 }  // namespace
 
-Arena::Arena(torch::nn::Module& model, Gradients gradients, const std::vector<Late>& late) {
+Arena::Arena(torch::nn::Module& model, Gradients gradients,
+             const std::vector<LateParameter>& late) {
   const auto parameters = distinct_parameters(model);
   TORCH_CHECK(!parameters.empty(), "[arena] the model has no parameters");
   int64_t offset = 0;
@@ -46,7 +47,7 @@ Arena::Arena(torch::nn::Module& model, Gradients gradients, const std::vector<La
                     tensor.device() == parameters.front().tensor.device(),
                 "[arena] ", name, " has another dtype or device than the parameters before it");
     slots_.push_back({name, offset, tensor.numel(), tensor.sizes().vec()});
-    for (const Late& one : late) {
+    for (const LateParameter& one : late) {
       if (one.name == name) slots_.back().begins = one.begins;
     }
     any_late_ = any_late_ || slots_.back().begins > 0;

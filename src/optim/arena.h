@@ -32,7 +32,7 @@ class Arena {
   };
 
   /// A parameter that trains only from some update on.
-  struct Late {
+  struct LateParameter {
     std::string name;
     int64_t begins = 0;  ///< completed updates before the first that moves it
   };
@@ -51,7 +51,7 @@ class Arena {
   /// Moves the model's parameters (all of one dtype, on one device) into the arena. Late ones have
   /// slots like all others, so that the layout never changes; train_after() says when they train.
   explicit Arena(torch::nn::Module& model, Gradients gradients = Gradients::kAllocated,
-                 const std::vector<Late>& late = {});
+                 const std::vector<LateParameter>& late = {});
 
   torch::Tensor& params() { return params_; }  ///< [size()]
   torch::Tensor& grads() { return grads_; }    ///< [size()]; undefined with Gradients::kNone

@@ -54,12 +54,12 @@ struct TrainingPlan {
   std::vector<std::string> freeze = {};
   std::vector<LateStart> unfreeze = {};
   /// A section that adds tensors to a model, and freezes its own.
-  struct Adding {
+  struct AddingSection {
     std::string section;                  ///< "model.lora", "model.adapter"
     std::vector<std::string> train;       ///< its key of this name: what else trains
     bool (*adds)(std::string_view name);  ///< whether the tensor is one of those
   };
-  std::vector<Adding> adding = {};
+  std::vector<AddingSection> adding = {};
 
   /// Updates that are completed before the first that moves the tensor; nothing = it never trains.
   std::optional<int64_t> begins(const TensorName& tensor) const {
@@ -68,7 +68,7 @@ struct TrainingPlan {
     }
     if (is_frozen(freeze, tensor)) return std::nullopt;
     const bool trains =
-        adding.empty() || std::any_of(adding.begin(), adding.end(), [&](const Adding& one) {
+        adding.empty() || std::any_of(adding.begin(), adding.end(), [&](const AddingSection& one) {
           return one.adds(tensor.name) || is_frozen(one.train, tensor);
         });
     return trains ? std::optional<int64_t>(0) : std::nullopt;
@@ -78,7 +78,7 @@ struct TrainingPlan {
   /// Whether one of the sections adds the tensor to a model.
   bool is_added(const TensorName& tensor) const {
     return std::any_of(adding.begin(), adding.end(),
-                       [&](const Adding& one) { return one.adds(tensor.name); });
+                       [&](const AddingSection& one) { return one.adds(tensor.name); });
   }
 };
 

@@ -154,13 +154,13 @@ struct GroupSettings {
 };
 
 /// "none" alone: optim.no_decay has no tensor.
-inline bool spares_none(const OptimOptions& options) {
+inline bool exempts_nothing(const OptimOptions& options) {
   return options.no_decay == std::vector<std::string>{"none"};
 }
 
 inline bool in_no_decay(const OptimOptions& options, const TensorName& tensor) {
   if (options.no_decay.empty()) return tensor.is_vector;
-  if (spares_none(options)) return false;
+  if (exempts_nothing(options)) return false;
   return matches_any(options.no_decay, tensor.name);
 }
 

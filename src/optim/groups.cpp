@@ -40,7 +40,7 @@ std::vector<GroupSettings> group_settings(const OptimOptions& options, const Are
     groups.push_back(parse_group(entry));
     expect_a_match("optim.groups", groups.back().pattern, tensors);
   }
-  if (!spares_none(options)) {
+  if (!exempts_nothing(options)) {
     for (const auto& pattern : options.no_decay) {
       expect_a_match("optim.no_decay", pattern, tensors);
     }

@@ -83,8 +83,8 @@ void load_optimizer_state(const store::SafetensorsFile& file, const std::string&
       if (is_average(tensor)) exchange(arena.params(), tensor.values);
       continue;
     }
-    const auto misfit = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
-    if (misfit) require_fit({*misfit}, where);
+    const auto problem = mismatch(file, tensor.name, tensor.name, {tensor.values.numel()});
+    if (problem) require_fit({*problem}, where);
     copy_into(*file.find(tensor.name), tensor.values.view({-1}));
   }
 }

@@ -80,7 +80,7 @@ store::TensorView view_of_lora(const std::string& name, const at::Tensor& host,
 
 /// What stands in a file for each linear map with LoRA, by the map's name.
 std::map<std::string, AdaptedMap> adapted_maps(const store::SafetensorsFile& file,
-                                               std::vector<TensorMisfit>& misfits) {
+                                               std::vector<TensorMismatch>& mismatches) {
   std::map<std::string, AdaptedMap> maps;
   for (const auto& tensor : file.tensors()) {
     if (!belongs_to_lora(tensor.name)) continue;
@@ -92,7 +92,7 @@ std::map<std::string, AdaptedMap> adapted_maps(const store::SafetensorsFile& fil
                            .parts = file.find(map + std::string(kLoraParts))};
     maps.emplace(map, found);
     if (!parts_of(found)) {
-      misfits.push_back(
+      mismatches.push_back(
           {map + ".weight", "and its lora_a, lora_b and lora_parts are not of one linear map"});
     }
   }
@@ -136,9 +136,9 @@ bool has_lora(const store::SafetensorsFile& file) {
 
 MadeWeights merge_lora(const store::SafetensorsFile& file, const std::string& where) {
   const at::NoGradGuard no_grad;
-  std::vector<TensorMisfit> misfits;
-  const auto maps = adapted_maps(file, misfits);
-  require_fit(misfits, where);
+  std::vector<TensorMismatch> mismatches;
+  const auto maps = adapted_maps(file, mismatches);
+  require_fit(mismatches, where);
   std::vector<store::TensorView> views = without_lora(file);
   MadeWeights made{.file = store::SafetensorsFile(std::vector<store::TensorView>{})};
   for (auto& view : views) {

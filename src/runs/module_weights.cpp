@@ -53,33 +53,34 @@ std::optional<at::ScalarType> floating_type(store::DType dtype) {
   }
 }
 
-std::optional<TensorMisfit> misfit_of(const store::SafetensorsFile& file,
-                                      const ModuleTensor& tensor) {
+std::optional<TensorMismatch> mismatch_of(const store::SafetensorsFile& file,
+                                          const ModuleTensor& tensor) {
   const auto* found = file.find(tensor.name);
-  if (auto misfit = shape_misfit(found, tensor.name, tensor.values.sizes().vec())) return misfit;
+  if (auto problem = shape_mismatch(found, tensor.name, tensor.values.sizes().vec()))
+    return problem;
   const std::string type = "is " + std::string(store::name_of(found->dtype));
   if (!floating_type(found->dtype)) {
-    return TensorMisfit{tensor.name, type + ", the model wants floating-point numbers"};
+    return TensorMismatch{tensor.name, type + ", the model wants floating-point numbers"};
   }
   if (!at::isFloatingType(tensor.values.scalar_type())) {
-    return TensorMisfit{tensor.name, type + ", the model wants integers"};
+    return TensorMismatch{tensor.name, type + ", the model wants integers"};
   }
   return std::nullopt;
 }
 
 void require_all_of_module(const store::SafetensorsFile& file, const std::string& where,
                            const std::vector<ModuleTensor>& tensors, std::string_view left_out) {
-  std::vector<TensorMisfit> misfits;
+  std::vector<TensorMismatch> mismatches;
   std::set<std::string> names;
   for (const ModuleTensor& tensor : tensors) {
     names.insert(tensor.name);
-    if (const auto misfit = misfit_of(file, tensor)) misfits.push_back(*misfit);
+    if (const auto problem = mismatch_of(file, tensor)) mismatches.push_back(*problem);
   }
   for (const auto& stored : file.tensors()) {
     if (!names.contains(stored.name) && !matches(left_out, stored.name))
-      misfits.push_back(extra_misfit(stored.name));
+      mismatches.push_back(unexpected_tensor(stored.name));
   }
-  require_fit(misfits, where);
+  require_fit(mismatches, where);
 }
 
 // Sums are read faster than values are compared, and a sum of finite values may be infinite.

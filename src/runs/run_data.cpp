@@ -54,7 +54,7 @@ std::string note_of(const store::AcceptedData& entry) {
 
 }  // namespace
 
-RunData::RunData(const RunFolder& folder, Look look) : look_(std::move(look)) {
+RunData::RunData(const RunFolder& folder, Setup setup) : setup_(std::move(setup)) {
   compare(folder, !store::CheckpointStore(folder.directory()).steps().empty());
 }
 
@@ -65,20 +65,20 @@ void RunData::compare(const RunFolder& folder, bool has_checkpoint) {
   try {
     record = record_of(folder);
   } catch (const Error& error) {
-    if (!look_.accept || error.code() != ExitCode::kBadData) throw;
+    if (!setup_.accept || error.code() != ExitCode::kBadData) throw;
     accepted_ = {{"", (folder.directory() / data::kDataRecordFile).string(),
                   "is damaged or missing: nobody knows whether the data have changed"}};
   }
   begins_ = !record && accepted_.empty();
   if (!record) return;
-  auto changes = data::changes_since(*record, look_.files, look_.setting);
-  if (!look_.accept) data::refuse_changes(changes, trained(folder));
+  auto changes = data::changes_since(*record, setup_.files, setup_.setting);
+  if (!setup_.accept) data::refuse_changes(changes, trained(folder));
   accepted_ = std::move(changes);
 }
 
 void RunData::write(RunFolder& folder) const {
   data::write_data_record(folder.directory(),
-                          data::record_data(folder.run_id(), look_.files, look_.setting));
+                          data::record_data(folder.run_id(), setup_.files, setup_.setting));
 }
 
 void RunData::begin(RunFolder& folder) {

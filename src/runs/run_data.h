@@ -18,7 +18,7 @@ namespace stretto::runs {
 class RunData {
  public:
   /// The files as the configuration names them now.
-  struct Look {
+  struct Setup {
     std::vector<data::DataFile> files;
     data::DigestSetting setting;
     bool accept = false;  ///< `--accept-data`
@@ -27,7 +27,7 @@ class RunData {
   /// Compares, and writes nothing. Throws Error(kBadData) that names the files which have changed
   /// and the first place of each, or a record that is damaged or missing; with `accept` it does
   /// not. Throws as data::digest_of() does.
-  RunData(const RunFolder& folder, Look look);
+  RunData(const RunFolder& folder, Setup setup);
 
   /// Writes the record of a run that has none. The folder has its run by now.
   void begin(RunFolder& folder);
@@ -40,7 +40,7 @@ class RunData {
   void compare(const RunFolder& folder, bool has_checkpoint);
   void write(RunFolder& folder) const;
 
-  Look look_;
+  Setup setup_;
   bool begins_ = false;                     // the record is to be made
   std::vector<data::DataChange> accepted_;  // that are to be noted
 };

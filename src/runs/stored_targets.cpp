@@ -32,13 +32,13 @@ void copy_into(const store::TensorView& source, at::Tensor target) {
   target.copy_(stored);
 }
 
-std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
-                                     const std::string& stored_name, const std::string& name,
-                                     const std::vector<int64_t>& shape) {
+std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
+                                       const std::string& stored_name, const std::string& name,
+                                       const std::vector<int64_t>& shape) {
   const auto* found = file.find(stored_name);
-  if (auto misfit = shape_misfit(found, name, shape)) return misfit;
+  if (auto problem = shape_mismatch(found, name, shape)) return problem;
   if (found->dtype == store::DType::kF32) return std::nullopt;
-  return TensorMisfit{name, "is " + std::string(name_of(found->dtype)) + ", expected F32"};
+  return TensorMismatch{name, "is " + std::string(name_of(found->dtype)) + ", expected F32"};
 }
 
 std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const StoredTarget& target) {
@@ -51,8 +51,8 @@ std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const Stor
   return shape;
 }
 
-std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
-                                     const StoredTarget& target) {
+std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
+                                       const StoredTarget& target) {
   return mismatch(file, target.stored_name, target.name, stored_shape(file, target));
 }
 
@@ -81,15 +81,15 @@ std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
 
 void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
                      const std::string& prefix, const std::vector<StoredTarget>& wanted) {
-  std::vector<TensorMisfit> wrong;
+  std::vector<TensorMismatch> wrong;
   std::set<std::string> names;
   for (const StoredTarget& target : wanted) {
     names.insert(target.stored_name);
-    if (const auto misfit = mismatch(file, target)) wrong.push_back(*misfit);
+    if (const auto problem = mismatch(file, target)) wrong.push_back(*problem);
   }
   for (const auto& tensor : file.tensors()) {
     if (tensor.name.starts_with(prefix) && !names.contains(tensor.name)) {
-      wrong.push_back(extra_misfit(tensor.name));
+      wrong.push_back(unexpected_tensor(tensor.name));
     }
   }
   require_fit(wrong, where);

@@ -44,11 +44,11 @@ std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
 std::vector<int64_t> stored_shape(const store::SafetensorsFile& file, const StoredTarget& target);
 
 /// What is wrong with a stored tensor, if it cannot be taken.
-std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
-                                     const std::string& stored_name, const std::string& name,
-                                     const std::vector<int64_t>& shape);
-std::optional<TensorMisfit> mismatch(const store::SafetensorsFile& file,
-                                     const StoredTarget& target);
+std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
+                                       const std::string& stored_name, const std::string& name,
+                                       const std::vector<int64_t>& shape);
+std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
+                                       const StoredTarget& target);
 
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors.
 /// @param prefix  tensors of the file with other names may be too many

@@ -160,8 +160,8 @@ bool has_other_adapters(const store::SafetensorsFile& file,
 }
 
 // What to do where the weights of another run do not fit.
-std::string advice_for_misfits(const store::SafetensorsFile& file,
-                               const std::vector<StoredTarget>& wanted) {
+std::string advice_for_mismatches(const store::SafetensorsFile& file,
+                                  const std::vector<StoredTarget>& wanted) {
   if (has_other_adapters(file, wanted)) {
     return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
            "run, or take the other tensors alone with train.init_only";
@@ -186,13 +186,13 @@ void check_with_advice(const store::SafetensorsFile& file, const std::vector<Sto
   try {
     check();
   } catch (const Error& error) {
-    throw advised(error, advice_for_misfits(file, wanted));
+    throw advised(error, advice_for_mismatches(file, wanted));
   }
 }
 
 // Tensors that only the file has: they stay there, or are wrong.
 void note_extra(const store::SafetensorsFile& file, const std::vector<StoredTarget>& wanted,
-                const TakenWeights& taken, Part& part, std::vector<TensorMisfit>& wrong) {
+                const TakenWeights& taken, Part& part, std::vector<TensorMismatch>& wrong) {
   std::set<std::string> names;
   for (const StoredTarget& target : wanted) names.insert(target.name);
   for (const auto& tensor : file.tensors()) {
@@ -200,7 +200,7 @@ void note_extra(const store::SafetensorsFile& file, const std::vector<StoredTarg
     if (is_replaceable(taken, tensor.name)) {
       part.found.left_over.push_back(tensor.name);
     } else {
-      wrong.push_back(extra_misfit(tensor.name));
+      wrong.push_back(unexpected_tensor(tensor.name));
     }
   }
 }
@@ -211,19 +211,19 @@ Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& 
                          const std::vector<MatchedTable>& matched) {
   const auto wanted = weight_targets(arena, matched);
   Part part;
-  std::vector<TensorMisfit> wrong;
+  std::vector<TensorMismatch> wrong;
   for (const StoredTarget& target : wanted) {
     if (taken.added.contains(target.name)) {
       ++part.found.num_added;
       continue;
     }
     ++part.found.num_tensors;
-    const auto misfit = mismatch(file, target);
-    if ((taken.replaces_all || misfit) && is_replaceable(taken, target.name)) {
+    const auto problem = mismatch(file, target);
+    if ((taken.replaces_all || problem) && is_replaceable(taken, target.name)) {
       part.found.anew.push_back(target.name);
       if (file.find(target.name) != nullptr) part.found.left_over.push_back(target.name);
-    } else if (misfit) {
-      wrong.push_back(*misfit);
+    } else if (problem) {
+      wrong.push_back(*problem);
     } else {
       part.targets.push_back(target);
     }
@@ -247,12 +247,12 @@ void require_part_fits(const store::SafetensorsFile& file, const std::string& wh
                 "take each table from one of the same vocabulary, as in \"embedding.weight = "
                 "decoder.embedding.weight\", or leave it out: its rows then begin anew");
   }
-  std::vector<TensorMisfit> wrong;
+  std::vector<TensorMismatch> wrong;
   for (const StoredTarget& target : part.targets) {
-    if (const auto misfit = mismatch(file, target)) wrong.push_back(*misfit);
+    if (const auto problem = mismatch(file, target)) wrong.push_back(*problem);
   }
   if (wrong.empty()) return;
-  throw advised(misfits_error(where + ": does not fit this model", wrong, ""),
+  throw advised(mismatch_error(where + ": does not fit this model", wrong, ""),
                 "give the part the sizes that it has there, or let train.init_only leave these "
                 "tensors out");
 }

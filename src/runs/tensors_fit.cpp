@@ -9,21 +9,21 @@
 namespace stretto::runs {
 namespace {
 
-constexpr size_t kMaxListedMisfits = 3;
+constexpr size_t kMaxListedMismatches = 3;
 
 // What is said of a tensor, or of a pattern of several.
-std::string misfit_text(const std::string& name, const std::string& what) {
+std::string mismatch_text(const std::string& name, const std::string& what) {
   return "`" + name + "` " + what;
 }
 
-/// Misfits that are told together.
-struct MisfitEntry {
+/// Mismatches that are told together.
+struct MismatchEntry {
   std::vector<std::string> name;  ///< its parts; "*" where the tensors have different numbers
   std::string what;               ///< of all of them
   int64_t count = 1;
 
   std::string text() const {
-    const std::string one = misfit_text(join(name, "."), what);
+    const std::string one = mismatch_text(join(name, "."), what);
     return count == 1 ? one : one + " (" + counted(count, "tensor") + ")";
   }
 };
@@ -33,12 +33,12 @@ bool is_layer_number(const std::string& part) {
          std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// In the order of the first misfit of each.
-std::vector<MisfitEntry> told_together(const std::vector<TensorMisfit>& misfits) {
-  std::vector<MisfitEntry> entries;
+// In the order of the first mismatch of each.
+std::vector<MismatchEntry> grouped_mismatches(const std::vector<TensorMismatch>& mismatches) {
+  std::vector<MismatchEntry> entries;
   std::map<std::pair<std::vector<std::string>, std::string>, size_t> places;
-  for (const TensorMisfit& misfit : misfits) {
-    MisfitEntry found{.name = split(misfit.name, '.'), .what = misfit.what};
+  for (const TensorMismatch& problem : mismatches) {
+    MismatchEntry found{.name = split(problem.name, '.'), .what = problem.what};
     auto pattern = found.name;
     for (std::string& part : pattern) {
       if (is_layer_number(part)) part = "*";
@@ -48,7 +48,7 @@ std::vector<MisfitEntry> told_together(const std::vector<TensorMisfit>& misfits)
       entries.push_back(std::move(found));
       continue;
     }
-    MisfitEntry& entry = entries[place->second];
+    MismatchEntry& entry = entries[place->second];
     ++entry.count;
     for (size_t i = 0; i < pattern.size(); ++i) {
       if (found.name[i] != entry.name[i]) entry.name[i] = "*";
@@ -67,41 +67,42 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return text + "]";
 }
 
-std::optional<TensorMisfit> shape_misfit(const store::TensorView* found, const std::string& name,
-                                         const std::vector<int64_t>& shape) {
-  if (found == nullptr) return TensorMisfit{name, "is missing"};
+std::optional<TensorMismatch> shape_mismatch(const store::TensorView* found,
+                                             const std::string& name,
+                                             const std::vector<int64_t>& shape) {
+  if (found == nullptr) return TensorMismatch{name, "is missing"};
   if (found->shape == shape) return std::nullopt;
-  return TensorMisfit{name,
-                      "is " + shape_text(found->shape) + ", the model wants " + shape_text(shape)};
+  return TensorMismatch{
+      name, "is " + shape_text(found->shape) + ", the model wants " + shape_text(shape)};
 }
 
-TensorMisfit extra_misfit(const std::string& name) {
+TensorMismatch unexpected_tensor(const std::string& name) {
   return {name, "is not in the model"};
 }
 
-Error misfits_error(const std::string& what, const std::vector<TensorMisfit>& misfits,
-                    std::string advice) {
+Error mismatch_error(const std::string& what, const std::vector<TensorMismatch>& mismatches,
+                     std::string advice) {
   std::vector<std::string> shown, details;
-  auto left = static_cast<int64_t>(misfits.size());
-  for (const MisfitEntry& entry : told_together(misfits)) {
-    if (shown.size() == kMaxListedMisfits) break;
+  auto left = static_cast<int64_t>(mismatches.size());
+  for (const MismatchEntry& entry : grouped_mismatches(mismatches)) {
+    if (shown.size() == kMaxListedMismatches) break;
     shown.push_back(entry.text());
     left -= entry.count;
   }
   if (left > 0) {
     shown.push_back("and " + counted(left, "tensor") + " more");
-    for (const TensorMisfit& misfit : misfits) {
-      details.push_back(misfit_text(misfit.name, misfit.what));
+    for (const TensorMismatch& problem : mismatches) {
+      details.push_back(mismatch_text(problem.name, problem.what));
     }
   }
   return Error(ExitCode::kBadData, what + ": " + join(shown, "; "), std::move(advice),
                std::move(details));
 }
 
-void require_fit(const std::vector<TensorMisfit>& misfits, const std::string& where) {
-  if (misfits.empty()) return;
-  throw misfits_error(
-      where + ": the checkpoint does not fit this model", misfits,
+void require_fit(const std::vector<TensorMismatch>& mismatches, const std::string& where) {
+  if (mismatches.empty()) return;
+  throw mismatch_error(
+      where + ": the checkpoint does not fit this model", mismatches,
       "the checkpoint has another architecture or vocabulary: use the configuration it was trained "
       "with, or another --run folder");
 }

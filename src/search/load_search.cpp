@@ -159,7 +159,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   choose_metric(plan, recipe.options, check);
   check_space(plan, loaded.origins, problems);
   config::throw_problems(problems);
-  require_a_point(plan);
+  require_sound_point(plan);
   if (plan.grid_points > 0) plan.refused = refused_of_grid(plan);
   plan.toml = search_toml(plan.options);
   plan.recipe = recipe.resolved_toml;

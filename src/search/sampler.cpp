@@ -15,7 +15,7 @@ class Draws {
   Draws(const Sampler& sampler, const std::set<std::string>& known, const PointCheck& is_sound)
       : sampler_(sampler), known_(known), is_sound_(is_sound) {}
 
-  using Reason = Sampler::PassedOver::Reason;
+  using Reason = Sampler::SkippedPoint::Reason;
 
   /// Why the point is no choice; absent: it is one.
   std::optional<Reason> refusal(const Point& point) const {
@@ -57,14 +57,14 @@ class Draws {
 
 std::optional<Sampler::Choice> Sampler::next(const std::set<std::string>& known,
                                              size_t num_enqueued, const PointCheck& is_sound,
-                                             std::vector<PassedOver>* passed_over) const {
+                                             std::vector<SkippedPoint>* skipped_points) const {
   const Draws draws(*this, known, is_sound);
   while (num_enqueued < enqueued.size()) {
     const size_t number = num_enqueued++;
     Point point;
     const auto refusal = draws.complete(enqueued[number], point);
     if (!refusal) return Choice{point, num_enqueued};
-    if (passed_over != nullptr) passed_over->push_back({number, point, *refusal});
+    if (skipped_points != nullptr) skipped_points->push_back({number, point, *refusal});
   }
   for (uint64_t attempt = 0; !grid && attempt < kMostAttempts; ++attempt) {
     const Point point = draws.drawn(attempt);

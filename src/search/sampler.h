@@ -31,7 +31,7 @@ struct Sampler {
     size_t num_enqueued = 0;
   };
   /// One of `enqueued` that no trial gets.
-  struct PassedOver {
+  struct SkippedPoint {
     size_t number = 0;  ///< in `enqueued`
     /// As it was drawn last; it is in the space and new, but not sound, or else it is known.
     Point point;
@@ -45,7 +45,7 @@ struct Sampler {
   /// @return absent when no point is left: a grid is at its end, or a finite space is used up
   std::optional<Choice> next(const std::set<std::string>& known, size_t num_enqueued,
                              const PointCheck& is_sound,
-                             std::vector<PassedOver>* passed_over = nullptr) const;
+                             std::vector<SkippedPoint>* skipped_points = nullptr) const;
 };
 
 }  // namespace stretto::search

@@ -28,7 +28,7 @@ std::string points_text(uint64_t points) {
          counted(static_cast<int64_t>(more ? SearchPlan::kMostCounted : points), "point");
 }
 
-experiment::Beside beside_run(const fs::path& run_directory = {}) {
+experiment::ReadContext read_context_of(const fs::path& run_directory = {}) {
   return {.run_directory = run_directory, .describe = &interchange::describe_initial_model};
 }
 
@@ -140,7 +140,7 @@ experiment::LoadedExperiment load_configuration(const fs::path& path,
                                                 const std::vector<std::string>& overrides,
                                                 const fs::path& run_directory) {
   try {
-    return experiment::load_experiment(path, overrides, beside_run(run_directory));
+    return experiment::load_experiment(path, overrides, read_context_of(run_directory));
   } catch (const Error&) {
     config::throw_problems(problems_as_configuration(path));
     throw;
@@ -176,7 +176,7 @@ void complete(SearchPlan& plan) {
 // A problem of the configuration is told as the command line would, and its overrides stand here.
 experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
-    return experiment::load_experiment(options.config, options.overrides, beside_run());
+    return experiment::load_experiment(options.config, options.overrides, read_context_of());
   } catch (const Error& error) {
     const std::string problems = error.what();
     const bool is_override = problems.find("command line, `") != std::string::npos;
@@ -197,7 +197,7 @@ std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point
 
 experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point) {
   return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point),
-                                     beside_run());
+                                     read_context_of());
 }
 
 SearchPlan stored_plan(const std::string& toml, const std::string& where) {

@@ -260,7 +260,7 @@ bool SearchRunner::take_result() {
 // came depends on when it was killed: such a trial has those of its last report.
 Report SearchRunner::failure_of(const Job& job) const {
   const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
-  const auto made = made_so_far(trial_directory(setup_.directory, job.trial));
+  const auto made = run_progress(trial_directory(setup_.directory, job.trial));
   return {.until = job.until,
           .step = is_final(trial.exit_code) ? made.updates : trial.updates(),
           .seconds = made.seconds};

@@ -170,7 +170,8 @@ void SearchState::take_run(const JournalEntry& entry) {
   }
 }
 
-std::optional<SearchState::Begun> SearchState::next(const std::optional<Sampler::Choice>& choice) {
+std::optional<SearchState::BegunJob> SearchState::next(
+    const std::optional<Sampler::Choice>& choice) {
   const auto job = scheduler_->next(choice.has_value());
   if (!job) return std::nullopt;
   JournalEntry entry{{"event", "run"}, {"trial", job->trial}, {"until", job->until}};
@@ -181,7 +182,7 @@ std::optional<SearchState::Begun> SearchState::next(const std::optional<Sampler:
     entry["enqueued"] = num_enqueued_;
   }
   running_.push_back(*job);
-  return Begun{*job, std::move(entry)};
+  return BegunJob{*job, std::move(entry)};
 }
 
 void SearchState::forget(const Job& job) {

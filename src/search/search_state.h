@@ -64,11 +64,11 @@ class SearchState {
 
   /// The job of a free slot; absent = nothing to do before the next report.
   /// @param choice  the point of the next new trial; absent = there is none
-  struct Begun {
+  struct BegunJob {
     Job job;
     JournalEntry entry;
   };
-  std::optional<Begun> next(const std::optional<Sampler::Choice>& choice);
+  std::optional<BegunJob> next(const std::optional<Sampler::Choice>& choice);
   /// A training failed. It may be tried again.
   JournalEntry fail(const Job& job, int exit_code, const std::string& why);
   /// A job has ended for good.

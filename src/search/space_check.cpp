@@ -118,7 +118,7 @@ void check_space(const SearchPlan& plan, const config::Origins& origins,
   }
 }
 
-void require_a_point(const SearchPlan& plan) {
+void require_sound_point(const SearchPlan& plan) {
   std::optional<Error> refusal;
   const auto choice = plan.sampler().next({}, 0, [&](const Point& point) {
     try {

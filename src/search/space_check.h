@@ -16,7 +16,7 @@ void check_space(const SearchPlan& plan, const config::Origins& origins,
                  std::vector<config::Problem>& problems);
 
 /// Throws Error(kUsage) when no point that was looked at makes a sound configuration.
-void require_a_point(const SearchPlan& plan);
+void require_sound_point(const SearchPlan& plan);
 
 /// The points of the plan's grid that a rule refuses, of the first SearchPlan::kMostLookedAt.
 RefusedPoints refused_of_grid(const SearchPlan& plan);

@@ -13,11 +13,11 @@ const std::optional<Sampler::Choice>& TrialPoints::next(const SearchState& state
   require_same_recipe(plan);
   next_.reset();
   if (static_cast<int64_t>(state.trials().size()) < plan.budget()) {
-    std::vector<Sampler::PassedOver> passed_over;
+    std::vector<Sampler::SkippedPoint> skipped_points;
     next_ = plan.sampler().next(
         state.known_points(), state.num_enqueued(),
-        [&](const Point& point) { return is_sound(plan, point); }, &passed_over);
-    tell_passed_over(plan, passed_over);
+        [&](const Point& point) { return is_sound(plan, point); }, &skipped_points);
+    report_skipped_points(plan, skipped_points);
     if (!next_) {
       const std::string refused = refusals_.text();
       log::info("the space has no more points" + (refused.empty() ? "" : "; " + refused));
@@ -38,13 +38,13 @@ bool TrialPoints::is_sound(const SearchPlan& plan, const Point& point) {
   return false;
 }
 
-void TrialPoints::tell_passed_over(const SearchPlan& plan,
-                                   const std::vector<Sampler::PassedOver>& passed_over) {
-  for (const auto& one : passed_over) {
+void TrialPoints::report_skipped_points(const SearchPlan& plan,
+                                        const std::vector<Sampler::SkippedPoint>& skipped_points) {
+  for (const auto& one : skipped_points) {
     if (!passed_over_.insert(one.number).second) continue;
     std::string why = "it is not in the space any more";
-    if (one.reason == Sampler::PassedOver::Reason::kKnown) why = "a trial has it already";
-    if (one.reason == Sampler::PassedOver::Reason::kNotSound) {
+    if (one.reason == Sampler::SkippedPoint::Reason::kKnown) why = "a trial has it already";
+    if (one.reason == Sampler::SkippedPoint::Reason::kNotSound) {
       why = "its configuration is not sound: " + refusal_of(plan, one.point);
     }
     const auto& points = plan.options.search.points;

@@ -28,8 +28,8 @@ class TrialPoints {
 
  private:
   bool is_sound(const SearchPlan& plan, const Point& point);
-  void tell_passed_over(const SearchPlan& plan,
-                        const std::vector<Sampler::PassedOver>& passed_over);
+  void report_skipped_points(const SearchPlan& plan,
+                             const std::vector<Sampler::SkippedPoint>& skipped_points);
 
   std::string points_place_;
   std::optional<Sampler::Choice> next_;

@@ -120,7 +120,7 @@ void TrialProcess::start() {
 }
 
 // A full pipe has words enough in it.
-void TrialProcess::tell_that_search_lives() {
+void TrialProcess::send_heartbeat() {
   if (!line_ || seconds_since(told_) < kTellSeconds) return;
   told_ = Clock::now();
   if (::write(line_.get(), "\n", 1) < 0 && errno == EPIPE) line_.reset();
@@ -128,7 +128,7 @@ void TrialProcess::tell_that_search_lives() {
 
 std::optional<int> TrialProcess::poll() {
   if (process_) {
-    tell_that_search_lives();
+    send_heartbeat();
     return process_->poll();
   }
   if (stopped_) return static_cast<int>(ExitCode::kInterrupted);
@@ -168,8 +168,8 @@ std::string TrialProcess::last_line() const {
   return printable(last, 1000);
 }
 
-std::optional<ValueThere> value_at(const fs::path& run_directory, const std::string& metric,
-                                   int64_t until) {
+std::optional<ReportedValue> value_at(const fs::path& run_directory, const std::string& metric,
+                                      int64_t until) {
   const auto events = events_of(run_directory);
   if (events.empty()) return std::nullopt;
   const int64_t made = updates_at(events, events.back().step);
@@ -183,13 +183,13 @@ std::optional<ValueThere> value_at(const fs::path& run_directory, const std::str
   if (found == events.rend()) return std::nullopt;
   auto value = found->number(metric);
   if (value && !std::isfinite(*value)) value = std::nullopt;
-  return ValueThere{.updates = updates_at(events, found->step),
-                    .value = value,
-                    .seconds = found->seconds.value_or(0),
-                    .made = made};
+  return ReportedValue{.updates = updates_at(events, found->step),
+                       .value = value,
+                       .seconds = found->seconds.value_or(0),
+                       .made = made};
 }
 
-MadeSoFar made_so_far(const fs::path& run_directory) {
+RunProgress run_progress(const fs::path& run_directory) {
   const auto events = events_of(run_directory);
   if (events.empty()) return {};
   return {.updates = updates_at(events, events.back().step),

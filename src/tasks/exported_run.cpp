@@ -4,7 +4,7 @@
 
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 
 namespace stretto::tasks {
 
@@ -22,7 +22,7 @@ ExportedRun open_exported_run(const ExportRequest& request) {
   auto folder = runs::RunFolder::open(request.run_directory);
   auto assets = folder.read_assets();
   auto checkpoint = runs::open_checkpoint(folder.directory(), request.checkpoint);
-  auto experiment = described_by(checkpoint, folder, request.experiment.options);
+  auto experiment = checkpoint_experiment(checkpoint, folder, request.experiment.options);
   return {std::move(folder), std::move(assets), std::move(checkpoint), std::move(experiment)};
 }
 

@@ -23,7 +23,7 @@ struct ExportedRun {
   runs::MadeWeights weights() const;
 };
 
-/// Throws as runs::open_checkpoint() and described_by().
+/// Throws as runs::open_checkpoint() and checkpoint_experiment().
 ExportedRun open_exported_run(const ExportRequest& request);
 
 }  // namespace stretto::tasks

@@ -18,7 +18,7 @@
 #include "data/text_input.h"
 #include "report/line_progress.h"
 #include "tasks/cost_batches.h"
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 /// Lines in, answers out: what `stretto infer` and `stretto embed` do for every family.
 ///
@@ -79,8 +79,8 @@ class LineFamily {
   virtual void arrange(std::span<Line> /*window*/) {}
   /// What a line costs, in the unit of CostBatchOptions::max_cost; 0 = the model does not see it.
   virtual int64_t cost(const Line& line) const = 0;
-  /// Runs a batch through the model, within a job of SideBySide: without gradients, on a CPU beside
-  /// batches of other threads.
+  /// Runs a batch through the model, within a job of ParallelJobs: without gradients, on a CPU
+  /// beside batches of other threads.
   /// @param beat  may be called during long work: shows the progress
   virtual void run(std::span<Line* const> batch, const std::function<void()>& beat) const = 0;
   /// Whether all numbers that the answer to a line rests on are finite, those behind a softmax too.
@@ -126,7 +126,7 @@ class LineSession {
   void prompt(const std::function<bool()>& waits_for_a_person);
   /// Warns of a line's problem or note. Of many lines the first are named, and the others counted.
   void tell_of(const WorkLine& line);
-  /// Cuts lines of these costs into batches, and runs these with SideBySide.
+  /// Cuts lines of these costs into batches, and runs these with ParallelJobs.
   /// @param run  of one batch: the numbers of its lines, and a function that shows the progress
   void run_batches(
       std::span<const int64_t> costs,
@@ -145,7 +145,7 @@ class LineSession {
   void tell_of_cuts() const;
 
   const LineWorkOptions options_;
-  SideBySide passes_;
+  ParallelJobs passes_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::optional<report::LineProgress> progress_;
   bool may_prompt_ = false, has_prompted_ = false;

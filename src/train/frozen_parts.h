@@ -20,7 +20,7 @@ struct FrozenParts {
   int64_t num_batch_norms = 0;      ///< that became maps of fixed numbers
   std::vector<std::string> adding;  ///< sections that froze what they do not train: "model.lora"
   /// Those that train only from an update on, among those that train.
-  std::vector<optim::Arena::Late> late;
+  std::vector<optim::Arena::LateParameter> late;
   std::vector<int64_t> late_sizes;  ///< parameters of each
 
   /// "1,234 in 5 tensors (train.freeze)"

@@ -12,8 +12,8 @@ struct TaskWords {
   std::string smaller_batches = "make micro-batches smaller and raise train.update_freq";
   /// Keys that leave odd samples out: "data.max_ratio leaves out the odd ones"; empty = none.
   std::string odd_samples = {};
-  /// A value that makes the model calmer: "model.norm = \"pre\""; empty = none, or in force.
-  std::string calmer_model = {};
+  /// A setting that makes training more stable: "model.norm = \"pre\""; empty = none, or in force.
+  std::string stabilising_setting = {};
 };
 
 }  // namespace stretto::train

@@ -10,7 +10,7 @@
 #include "models/decoders/recurrent.h"
 #include "models/decoders/transformer.h"
 #include "models/encoder_decoder.h"
-#include "tests/add_a_model/bag_misfits.h"
+#include "tests/add_a_model/bag_conflicts.h"
 #include "tests/models/part_cases.h"
 #include "tests/text/special_ids.h"
 
@@ -43,8 +43,8 @@ TEST(BagEncoderOptions, AreReadWhereTheEncoderIsChosenByName) {
 }
 
 TEST(BagEncoderOptions, AWindowWithoutAMiddleIsRefused) {
-  EXPECT_TRUE(misfits(BagEncoderOptions{.window = 5}, "model.encoder").empty());
-  const auto found = misfits(BagEncoderOptions{.window = 4}, "model.encoder");
+  EXPECT_TRUE(option_conflicts(BagEncoderOptions{.window = 5}, "model.encoder").empty());
+  const auto found = option_conflicts(BagEncoderOptions{.window = 4}, "model.encoder");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].keys, std::vector<std::string>{"model.encoder.window"});
   EXPECT_EQ(found[0].what, "a window of 4 tokens has none in its middle");

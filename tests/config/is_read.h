@@ -16,8 +16,9 @@ bool is_read(const std::string& path, Options options) {
   const std::function<bool(const config::Key&)> counts = [&](const config::Key& key) {
     const auto& readers = key.readers;
     return readers.empty() || std::any_of(readers.begin(), readers.end(), [&](const auto& reader) {
-             const config::Key& chooser = *schema.find(reader.chooser);
-             return config::reads_with(reader, config::chosen_value(chooser)) && counts(chooser);
+             const config::Key& deciding_key = *schema.find(reader.deciding_key);
+             return config::reads_with(reader, config::chosen_value(deciding_key)) &&
+                    counts(deciding_key);
            });
   };
   return counts(*schema.find(path));

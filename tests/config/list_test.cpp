@@ -341,8 +341,8 @@ TEST(ConfigList, ReadersOfAKeyAreThoseOfItsEntry) {
   const Key* width = schema.find("road.lanes.1.width");
   ASSERT_NE(width, nullptr);
   ASSERT_EQ(width->readers.size(), 1u);
-  EXPECT_EQ(width->readers[0].chooser, "road.lanes.1.use");
-  EXPECT_NE(schema.find(width->readers[0].chooser), nullptr);
+  EXPECT_EQ(width->readers[0].deciding_key, "road.lanes.1.use");
+  EXPECT_NE(schema.find(width->readers[0].deciding_key), nullptr);
 }
 
 TEST(ConfigList, IsDescribedThoughItIsEmpty) {

@@ -44,12 +44,12 @@ TEST(ConfigLoad, FillsEveryTypeOfKey) {
 TEST(ConfigLoad, TakesWhatNobodyGivesFromBelow) {
   const TempDir dir;
   const auto path = dir.write("a.toml", "[oven]\nheat = 100\n");
-  const Below below{.toml = "[oven]\nheat = 200\nminutes = 7\nmode = \"grill\"\n",
-                    .name = "runs/other"};
+  const InheritedValues inherited{.toml = "[oven]\nheat = 200\nminutes = 7\nmode = \"grill\"\n",
+                                  .name = "runs/other"};
   House house, fallback;
   std::vector<Problem> problems;
-  const auto origins =
-      load_file(path, {"oven.mode=bake"}, schema_of(house), schema_of(fallback), problems, below);
+  const auto origins = load_file(path, {"oven.mode=bake"}, schema_of(house), schema_of(fallback),
+                                 problems, inherited);
   EXPECT_TRUE(problems.empty());
   EXPECT_EQ(house.oven.heat, 100);
   EXPECT_EQ(house.oven.minutes, 7);

@@ -94,7 +94,7 @@ TEST(Readers, OfANumberReadUnlessItIsZero) {
     palace.gallery.light.as<Bulb>().colour = colour;
     return chosen_value(*schema_of(palace).find("gallery.light.colour"));
   };
-  const ReadWith reader{.chooser = "gallery.light.colour", .values = {}};
+  const ReadWith reader{.deciding_key = "gallery.light.colour", .values = {}};
   EXPECT_EQ(chosen(0), "0");
   EXPECT_EQ(chosen(-0.0), "0");
   EXPECT_EQ(chosen(0.5), "0.5");
@@ -105,7 +105,7 @@ TEST(Readers, OfANumberReadUnlessItIsZero) {
   EXPECT_EQ(chosen_value(*schema_of(palace).find("gallery.floor")), "stone");
 }
 
-TEST(Readers, ReadAKeyOnlyWhereSomethingReadsItsChooser) {
+TEST(Readers, ReadAKeyOnlyWhereSomethingReadsItsDecidingKey) {
   EXPECT_FALSE(is_read("steps", Bulb{}));
   EXPECT_TRUE(is_read("steps", Bulb{.dimmed = true}));
   EXPECT_FALSE(is_read("glow", Bulb{})) << "of a warmth that nothing reads";

@@ -53,7 +53,7 @@ TEST(ConfigSchema, WhatIsSaidBehindAFieldStandsAtItsKey) {
   EXPECT_EQ(schema.find("oven.mode")->other_values[2].value, "defrost");
   const auto& readers = schema.find("oven.recipe")->readers;
   ASSERT_EQ(readers.size(), 1u);
-  EXPECT_EQ(readers[0].chooser, "oven.mode");
+  EXPECT_EQ(readers[0].deciding_key, "oven.mode");
   EXPECT_EQ(readers[0].values, (std::vector<std::string>{"bake", "grill"}));
   EXPECT_TRUE(heat->readers.empty());
   EXPECT_EQ(schema.find_section("kitchen")->other_names[0].name, "galley");

@@ -35,7 +35,7 @@ TEST(Failure, WhatRanksOfAHostHaveAlikeIsToldOnce) {
   const testing::TempDir scratch;
   const auto variables = environment({{"PMIX_SERVER_TMPDIR", scratch.path().string()}});
   const auto told = [&](int rank, const std::string& message) {
-    return is_mine_to_tell(rank_of(rank, 3, rank), own(message), variables);
+    return is_reporter(rank_of(rank, 3, rank), own(message), variables);
   };
   EXPECT_TRUE(told(0, "no run folder at x"));
   EXPECT_FALSE(told(1, "no run folder at x"));
@@ -48,7 +48,7 @@ TEST(Failure, EachTellsItsOwnWhereNobodyKnows) {
   const std::vector<Variables> all{{}, {{"PMIX_SERVER_TMPDIR", "/nonexistent/here"}}};
   for (const auto& variables : all) {
     for (int rank = 0; rank < 3; ++rank) {
-      EXPECT_TRUE(is_mine_to_tell(rank_of(rank, 3, rank), own("x"), environment(variables)));
+      EXPECT_TRUE(is_reporter(rank_of(rank, 3, rank), own("x"), environment(variables)));
     }
   }
 }
@@ -62,7 +62,7 @@ TEST(Failure, TheLowestRankThatIsLeftTellsTheLoss) {
       const auto variables = environment(
           {{"PMIX_SERVER_TMPDIR", scratch.path().string()}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
       const auto launch = rank_of(rank, size, rank % 2);
-      if (rank != lost && is_mine_to_tell(launch, loss(lost, "lost"), variables)) {
+      if (rank != lost && is_reporter(launch, loss(lost, "lost"), variables)) {
         ranks.push_back(rank);
       }
     }
@@ -77,8 +77,8 @@ TEST(Failure, OnOneHostALossIsToldThoughTheLowestIsLostToo) {
   const testing::TempDir scratch;
   const auto variables = environment(
       {{"PMIX_SERVER_TMPDIR", scratch.path().string()}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}});
-  EXPECT_TRUE(is_mine_to_tell(rank_of(2, 4, 2), loss(0, "rank 0 is lost"), variables));
-  EXPECT_FALSE(is_mine_to_tell(rank_of(3, 4, 3), loss(2, "what followed"), variables));
+  EXPECT_TRUE(is_reporter(rank_of(2, 4, 2), loss(0, "rank 0 is lost"), variables));
+  EXPECT_FALSE(is_reporter(rank_of(3, 4, 3), loss(2, "what followed"), variables));
 }
 
 TEST(Failure, OfARankThatHasToldItsOwnErrorTheOthersSayNothing) {
@@ -92,7 +92,7 @@ TEST(Failure, OfARankThatHasToldItsOwnErrorTheOthersSayNothing) {
   EXPECT_FALSE(told("its process has ended"));
   Failure loss_of_a_teller = loss(0, "rank 0 is lost");
   loss_of_a_teller.told = true;
-  EXPECT_FALSE(is_mine_to_tell(rank_of(1, 2, 1), loss_of_a_teller, environment({})));
+  EXPECT_FALSE(is_reporter(rank_of(1, 2, 1), loss_of_a_teller, environment({})));
 }
 
 TEST(Failure, KnowsALostPeerFromAnErrorOfItsOwn) {

@@ -30,10 +30,10 @@ std::vector<int> order(const std::vector<RankReport>& reports) {
 
 TEST(RankReport, RootCauseIsTheEarliestThatIsNotALostPeer) {
   RankReport stopped = died(3, 40);
-  stopped.forced = Forced::kHung;
+  stopped.end_reason = EndReason::kHung;
   RankReport late = died(4, 60), waiting = died(0, 50);
-  late.forced = Forced::kNeverJoined;
-  waiting.forced = Forced::kWaited;
+  late.end_reason = EndReason::kNeverJoined;
+  waiting.end_reason = EndReason::kWaited;
   struct Row {
     const char* what;
     std::vector<RankReport> reports;
@@ -107,14 +107,14 @@ TEST(RankReport, WhoLeftBecauseOfAnErrorThatIsToldSaysOnlyThat) {
 
 TEST(RankReport, RanksThatWereEndedAlikeShareAParagraph) {
   std::vector<RankReport> all{died(0, 5), died(1, 5), died(2, 5)};
-  for (auto& report : all) report.forced = Forced::kOrphaned;
+  for (auto& report : all) report.end_reason = EndReason::kOrphaned;
   EXPECT_EQ(failures_text(all),
             "ranks 0-2 were ended by force, since the mpirun that they ran under had died");
-  for (auto& report : all) report.forced = Forced::kUnsaved;
+  for (auto& report : all) report.end_reason = EndReason::kUnsaved;
   EXPECT_EQ(failures_text(all), "ranks 0-2 ended after the signal, without having saved");
   EXPECT_EQ(job_exit_code(all), 69);
   auto stopped = died(1, 5);
-  stopped.forced = Forced::kStopped;
+  stopped.end_reason = EndReason::kStopped;
   EXPECT_EQ(
       failures_text({stopped}),
       "rank 1 (host h, pid 101) is stopped (SIGSTOP, or a debugger?), and was ended by force");

@@ -204,29 +204,29 @@ struct RunBench : Bench {
   LoadedExperiment before = load_experiment(config, {});
 
   RunBench() { folder.write("run/config.toml", before.resolved_toml); }
-  Standing standing(const std::vector<std::string>& overrides) const {
+  RunState run_state(const std::vector<std::string>& overrides) const {
     return require_same_experiment(run, load_experiment(config, overrides), false);
   }
   std::string refusal(const std::vector<std::string>& overrides) const {
-    return message_of([&] { standing(overrides); });
+    return message_of([&] { run_state(overrides); });
   }
 };
 
 TEST(SameExperiment, ARunThatTrainedNothingMayBeBegunAnew) {
   const RunBench bench;
-  EXPECT_FALSE(bench.standing({}).anew);
-  EXPECT_TRUE(bench.standing({}).begins);
-  EXPECT_FALSE(bench.standing({"run.threads=1"}).anew) << "that key is free";
-  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
+  EXPECT_FALSE(bench.run_state({}).anew);
+  EXPECT_TRUE(bench.run_state({}).begins);
+  EXPECT_FALSE(bench.run_state({"run.threads=1"}).anew) << "that key is free";
+  EXPECT_TRUE(bench.run_state({"optim.lr=0.25"}).anew);
   bench.folder.write("run/tokenizer/joint.model", "");
   bench.folder.write("run/checkpoints/.tmp-step_00000001/model.safetensors", "");
   bench.folder.write("run/metrics.jsonl", "");
-  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
+  EXPECT_TRUE(bench.run_state({"optim.lr=0.25"}).anew);
   bench.folder.write("run/metrics.jsonl", "{\"step\":0,\"epoch\":0,\"event\":\"end\"}\n");
-  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).anew);
+  EXPECT_TRUE(bench.run_state({"optim.lr=0.25"}).anew);
   std::filesystem::remove(bench.run / "config.toml");
-  EXPECT_FALSE(bench.standing({"optim.lr=0.25"}).anew) << "there is no run";
-  EXPECT_TRUE(bench.standing({"optim.lr=0.25"}).begins);
+  EXPECT_FALSE(bench.run_state({"optim.lr=0.25"}).anew) << "there is no run";
+  EXPECT_TRUE(bench.run_state({"optim.lr=0.25"}).begins);
 }
 
 TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
@@ -248,20 +248,20 @@ TEST(SameExperiment, ATokenizerIsUsedAgainOnlyForTheSettingsAndTextThatMadeIt) {
              "train.init_vocabulary=match"},
             false},
        }) {
-    const Standing standing = bench.standing(row.overrides);
-    EXPECT_TRUE(standing.anew) << row.overrides.back();
-    EXPECT_EQ(standing.keeps_tokenizer, row.keeps) << row.overrides.back();
+    const RunState run_state = bench.run_state(row.overrides);
+    EXPECT_TRUE(run_state.anew) << row.overrides.back();
+    EXPECT_EQ(run_state.keeps_tokenizer, row.keeps) << row.overrides.back();
   }
-  EXPECT_TRUE(bench.standing({}).keeps_tokenizer);
+  EXPECT_TRUE(bench.run_state({}).keeps_tokenizer);
 }
 
 // A folder that an older program spoilt, or whose keys are gone, blocks nobody either.
 TEST(SameExperiment, AStoredConfigurationThatIsRefusedNowIsAnotherOne) {
   const RunBench bench;
   bench.folder.write("run/config.toml", "[optim]\ngroups = [\"encodr.* lr_scale=0.5\"]\n");
-  const Standing standing = bench.standing({});
-  EXPECT_TRUE(standing.anew);
-  EXPECT_FALSE(standing.keeps_tokenizer);
+  const RunState run_state = bench.run_state({});
+  EXPECT_TRUE(run_state.anew);
+  EXPECT_FALSE(run_state.keeps_tokenizer);
 }
 
 TEST(SameExperiment, WhatWasTrainedBelongsToItsConfiguration) {
@@ -281,8 +281,8 @@ TEST(SameExperiment, WhatWasTrainedBelongsToItsConfiguration) {
                   "  tokenizer.vocab_size: 8000 in the run, 700 now\n"
                   "  train into another folder with --run, or give the old values")
         << file;
-    EXPECT_FALSE(bench.standing({}).anew) << file;
-    EXPECT_FALSE(bench.standing({}).begins) << file;
+    EXPECT_FALSE(bench.run_state({}).anew) << file;
+    EXPECT_FALSE(bench.run_state({}).begins) << file;
   }
 }
 
@@ -375,7 +375,7 @@ TEST(LoadExperiment, EveryRecipeIsSoundButForItsFiles) {
     std::vector<config::Problem> problems;
     const auto origins = config::load_file(path, {}, experiment_schema(options),
                                            experiment_schema(fallback), problems);
-    settle_defaults(options, origins);
+    resolve_defaults(options, origins);
     check_rules(options, origins, problems);
     for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
     for (const auto& note : origins.notes()) ADD_FAILURE() << note.text();

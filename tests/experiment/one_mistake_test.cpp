@@ -176,7 +176,7 @@ TEST(OneMistake, IsOneErrorInTheRecipesToo) {
       std::vector<config::Problem> problems;
       const auto places = config::load_file(path, {key.path + "={}"}, experiment_schema(changed),
                                             experiment_schema(fallback), problems);
-      settle_defaults(changed, places);
+      resolve_defaults(changed, places);
       check_rules(changed, places, problems);
       // As a text it may be a name or a path.
       const bool is_text = std::holds_alternative<std::string*>(key.value);

@@ -51,9 +51,10 @@ class InitialModel : public ::testing::Test {
   }
 
   LoadedExperiment load(const std::string& toml, const std::string& run,
-                        std::vector<std::string> more = {}, const Beside& beside = {}) const {
+                        std::vector<std::string> more = {},
+                        const ReadContext& read_context = {}) const {
     more.push_back("train.init_from=" + (dir_ / run).string());
-    return load_experiment(dir_.write("own.toml", toml), more, beside);
+    return load_experiment(dir_.write("own.toml", toml), more, read_context);
   }
 
   /// Values of the keys of `[model]`, as TOML has them.
@@ -213,12 +214,12 @@ TEST_F(InitialModel, OfAnotherKindOrUnreadableLeavesTheDefaults) {
 
 TEST_F(InitialModel, OfAFolderIsWhatItsReaderDescribes) {
   std::filesystem::create_directories(dir_ / "folder");
-  const Beside beside{.describe = [&](const auto& folder, const Experiment& own) {
+  const ReadContext read_context{.describe = [&](const auto& folder, const Experiment& own) {
     OtherModel other{.options = own, .tensors = {}, .name = folder.string()};
     other.options.task.as<TextClassificationOptions>().model.num_segments = 7;
     return std::optional(other);
   }};
-  const auto loaded = load(text(""), "folder", {}, beside);
+  const auto loaded = load(text(""), "folder", {}, read_context);
   EXPECT_EQ(model_of(loaded.options).at("model.num_segments"), "7");
   EXPECT_NE(loaded.taken.find(": num_segments = 7"), std::string::npos) << loaded.taken;
 }
@@ -226,20 +227,20 @@ TEST_F(InitialModel, OfAFolderIsWhatItsReaderDescribes) {
 // The run has its model, and so the other folder may be gone.
 TEST_F(InitialModel, IsThatOfTheRunThatGoesOn) {
   make_run("run", text(kOddModel));
-  const Beside beside{.run_directory = dir_ / "new"};
-  const auto first = load(text(""), "run", {"model.dropout=0.25"}, beside);
+  const ReadContext read_context{.run_directory = dir_ / "new"};
+  const auto first = load(text(""), "run", {"model.dropout=0.25"}, read_context);
   EXPECT_EQ(first.origins.taken("model.d_model"), true);
   dir_.write("new/config.toml", first.resolved_toml);
   std::filesystem::remove_all(dir_ / "run");
   // Nothing was trained yet.
-  testing::failure(ExitCode::kUsage, [&] { load(text(""), "run", {}, beside); });
+  testing::failure(ExitCode::kUsage, [&] { load(text(""), "run", {}, read_context); });
   dir_.write("new/checkpoints/step_00000003/manifest.json", "{}");
-  const auto again = load(text(""), "run", {}, beside);
+  const auto again = load(text(""), "run", {}, read_context);
   EXPECT_EQ(again.config_hash, first.config_hash);
   EXPECT_EQ(model_of(again.options).at("model.dropout"), "0.25");
   EXPECT_EQ(again.taken, "");
   // Not for weights from elsewhere.
-  testing::failure(ExitCode::kUsage, [&] { load(text(""), "other", {}, beside); });
+  testing::failure(ExitCode::kUsage, [&] { load(text(""), "other", {}, read_context); });
 }
 
 constexpr const char* kOddPair =

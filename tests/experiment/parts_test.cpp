@@ -5,7 +5,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/rules.h"
 #include "families/translation/translation_options.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -22,12 +22,12 @@ using models::StackOptions;
 
 using PartsChange = std::function<void(Seq2SeqOptions&)>;
 
-/// The one misfit that a change makes, as "key: what".
-std::string misfit_of(const PartsChange& change) {
+/// The one conflict that a change makes, as "key: what".
+std::string conflict_of(const PartsChange& change) {
   Seq2SeqOptions model;
   change(model);
-  const auto found = models::misfits(model);
-  if (found.size() != 1) return std::to_string(found.size()) + " misfits";
+  const auto found = models::option_conflicts(model);
+  if (found.size() != 1) return std::to_string(found.size()) + " conflicts";
   EXPECT_FALSE(found.front().hint.empty()) << "without a remedy: " << found.front().what;
   return found.front().keys.front() + ": " + found.front().what;
 }
@@ -200,24 +200,24 @@ TEST_F(Parts, ModelsGoOnAnsweringToTheirFormerName) {
   EXPECT_EQ(before.config_hash, now.config_hash);
 }
 
-TEST(Misfits, EveryPairingOfDefaultsFits) {
+TEST(OptionConflicts, EveryPairingOfDefaultsFits) {
   for (const auto& encoder : models::EncoderChoice::names()) {
     for (const auto& decoder : models::DecoderChoice::names()) {
       Seq2SeqOptions model;
       ASSERT_TRUE(model.encoder.select(encoder) && model.decoder.select(decoder));
-      EXPECT_TRUE(models::misfits(model).empty()) << encoder << " " << decoder;
+      EXPECT_TRUE(models::option_conflicts(model).empty()) << encoder << " " << decoder;
     }
   }
 }
 
-TEST(Misfits, HeadsOfFiltersDivideTheWidthToo) {
-  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = LightEncoderOptions{.num_heads = 7}; }),
+TEST(OptionConflicts, HeadsOfFiltersDivideTheWidthToo) {
+  EXPECT_EQ(conflict_of([](auto& model) { model.encoder = LightEncoderOptions{.num_heads = 7}; }),
             "model.encoder.num_heads: 7 heads do not divide model.d_model = 512");
 }
 
-TEST(Misfits, PartsSideBySideNeedTheirNormInFront) {
+TEST(OptionConflicts, PartsSideBySideNeedTheirNormInFront) {
   for (const std::string norm : {"post", "res_post"}) {
-    EXPECT_EQ(misfit_of([&](auto& model) {
+    EXPECT_EQ(conflict_of([&](auto& model) {
                 model.parallel_residual = true;
                 model.norm = norm;
               }),
@@ -225,21 +225,21 @@ TEST(Misfits, PartsSideBySideNeedTheirNormInFront) {
               "has to stand before them, but model.norm is \"" +
                   norm + "\"");
   }
-  EXPECT_EQ(misfit_of([](auto& model) {
+  EXPECT_EQ(conflict_of([](auto& model) {
               model.parallel_residual = true;
               model.norm = "pre";
             }),
-            "0 misfits");
-  EXPECT_EQ(misfit_of([](auto& model) {  // no Transformer layer reads the key
+            "0 conflicts");
+  EXPECT_EQ(conflict_of([](auto& model) {  // no Transformer layer reads the key
               model.parallel_residual = true;
               model.encoder = LstmEncoderOptions{};
               model.decoder = LstmDecoderOptions{};
             }),
-            "0 misfits");
+            "0 conflicts");
 }
 
-TEST(Misfits, TwoDirectionsShareAnEvenWidth) {
-  EXPECT_EQ(misfit_of([](auto& model) {
+TEST(OptionConflicts, TwoDirectionsShareAnEvenWidth) {
+  EXPECT_EQ(conflict_of([](auto& model) {
               model.d_model = 33;
               model.encoder = LstmEncoderOptions{.num_layers = 1};
               model.decoder = LstmDecoderOptions{};
@@ -247,92 +247,92 @@ TEST(Misfits, TwoDirectionsShareAnEvenWidth) {
             "model.encoder.hidden_dim: two directions cannot share model.d_model = 33 in halves");
 }
 
-TEST(Misfits, ResidualConnectionsGoAroundLayersOfOneWidth) {
-  EXPECT_EQ(misfit_of([](auto& model) {
+TEST(OptionConflicts, ResidualConnectionsGoAroundLayersOfOneWidth) {
+  EXPECT_EQ(conflict_of([](auto& model) {
               model.encoder = LstmEncoderOptions{.hidden_dim = 256, .residual_from = 1};
               model.decoder = LstmDecoderOptions{};
             }),
             "model.encoder.residual_from: layer 1 reads rows of 512 and gives rows of 256, which "
             "cannot be added");
-  EXPECT_EQ(misfit_of([](auto& model) {
+  EXPECT_EQ(conflict_of([](auto& model) {
               model.decoder = LstmDecoderOptions{.hidden_dim = 256, .residual_from = 0};
             }),
             "model.decoder.residual_from: layer 0 reads rows of 512 and gives rows of 256, which "
             "cannot be added");
 }
 
-TEST(Misfits, OnlyRecurrentDecodersReadRowsOfAnyWidth) {
+TEST(OptionConflicts, OnlyRecurrentDecodersReadRowsOfAnyWidth) {
   const auto narrow = [](auto& model) {
     model.encoder = LstmEncoderOptions{.hidden_dim = 300, .bidirectional = false};
   };
   EXPECT_EQ(
-      misfit_of(narrow),
+      conflict_of(narrow),
       "model.encoder.hidden_dim: the encoder's rows are 300 wide, and a `transformer` decoder "
       "attends to rows of model.d_model = 512");
-  EXPECT_EQ(misfit_of([&](auto& model) {
+  EXPECT_EQ(conflict_of([&](auto& model) {
               narrow(model);
               model.decoder = LstmDecoderOptions{};
             }),
-            "0 misfits");
+            "0 conflicts");
 }
 
-TEST(Misfits, LuongComparesStatesWithKeysOfTheirWidth) {
+TEST(OptionConflicts, LuongComparesStatesWithKeysOfTheirWidth) {
   EXPECT_EQ(
-      misfit_of([](auto& model) {
+      conflict_of([](auto& model) {
         model.decoder = LstmDecoderOptions{.attention = "luong", .attention_width = 64};
       }),
       "model.decoder.attention_width: attention = \"luong\" compares states of 512 units with "
       "keys of 64");
 }
 
-TEST(Misfits, ALastStateComesFromAnEncoderOfTheSameLayers) {
+TEST(OptionConflicts, ALastStateComesFromAnEncoderOfTheSameLayers) {
   const auto last = [](auto& model, auto encoder) {
     model.encoder = encoder;
     model.decoder = LstmDecoderOptions{.initial_state = "last"};
   };
   const std::string key = "model.decoder.initial_state: ";
-  EXPECT_EQ(misfit_of([&](auto& model) { last(model, StackOptions{}); }),
+  EXPECT_EQ(conflict_of([&](auto& model) { last(model, StackOptions{}); }),
             key + "\"last\" needs a recurrent encoder, not `transformer`");
-  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.num_layers = 3}); }),
+  EXPECT_EQ(conflict_of([&](auto& model) { last(model, LstmEncoderOptions{.num_layers = 3}); }),
             key + "\"last\" needs as many layers on both sides, they are 3 and 2");
-  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.cell = "gru"}); }),
+  EXPECT_EQ(conflict_of([&](auto& model) { last(model, LstmEncoderOptions{.cell = "gru"}); }),
             key + "\"last\" needs states alike on both sides, cells are gru and lstm");
-  EXPECT_EQ(misfit_of([&](auto& model) { last(model, LstmEncoderOptions{}); }),
+  EXPECT_EQ(conflict_of([&](auto& model) { last(model, LstmEncoderOptions{}); }),
             key +
                 "\"last\" needs states of one width: layer 0 of the encoder has 1024, the "
                 "decoder's 512");
   EXPECT_EQ(
-      misfit_of([&](auto& model) { last(model, LstmEncoderOptions{.bidirectional = false}); }),
-      "0 misfits");
+      conflict_of([&](auto& model) { last(model, LstmEncoderOptions{.bidirectional = false}); }),
+      "0 conflicts");
 }
 
-TEST(Misfits, ListsOfLayersHoldOneNumberForEachLayerAtMost) {
-  EXPECT_EQ(misfit_of([](auto& model) {
+TEST(OptionConflicts, ListsOfLayersHoldOneNumberForEachLayerAtMost) {
+  EXPECT_EQ(conflict_of([](auto& model) {
               model.encoder = ConvEncoderOptions{.num_layers = 2, .kernels = {3, 3, 5}};
             }),
             "model.encoder.kernels: has 3 entries for 2 layers; the last entry goes on for further "
             "layers");
-  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = ConvEncoderOptions{.channels = {0.5}}; }),
+  EXPECT_EQ(conflict_of([](auto& model) { model.encoder = ConvEncoderOptions{.channels = {0.5}}; }),
             "model.encoder.channels: must hold whole numbers from 1 to 65536");
-  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = ConvEncoderOptions{.kernels = {}}; }),
+  EXPECT_EQ(conflict_of([](auto& model) { model.encoder = ConvEncoderOptions{.kernels = {}}; }),
             "model.encoder.kernels: is empty");
 }
 
-TEST(Misfits, TheDefaultListFitsAnyNumberOfLayers) {
-  EXPECT_EQ(misfit_of([](auto& model) { model.encoder = LightEncoderOptions{.num_layers = 1}; }),
-            "0 misfits");
+TEST(OptionConflicts, TheDefaultListFitsAnyNumberOfLayers) {
+  EXPECT_EQ(conflict_of([](auto& model) { model.encoder = LightEncoderOptions{.num_layers = 1}; }),
+            "0 conflicts");
 }
 
-TEST(Misfits, ATiedTableMultipliesRowsOfItsWidth) {
+TEST(OptionConflicts, ATiedTableMultipliesRowsOfItsWidth) {
   const auto narrow = [](auto& model) { model.decoder = ConvDecoderOptions{.out_dim = 256}; };
-  EXPECT_EQ(misfit_of(narrow),
+  EXPECT_EQ(conflict_of(narrow),
             "model.decoder.out_dim: rows of 256 cannot be multiplied by a table of model.d_model = "
             "512");
-  EXPECT_EQ(misfit_of([&](auto& model) {
+  EXPECT_EQ(conflict_of([&](auto& model) {
               narrow(model);
               model.tie_embeddings = "none";
             }),
-            "0 misfits");
+            "0 conflicts");
 }
 
 TEST(PositionsOfAModel, AreTheFewestOfAllParts) {

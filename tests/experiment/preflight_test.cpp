@@ -393,7 +393,7 @@ TEST_F(PreflightTest, AllThatWouldStopAStartIsToldTogetherWithItsDetails) {
   const auto loaded = load_experiment(config, {"optim.groups=[\"encodr.* lr_scale=0.5\"]",
                                                "train.init_from=" + folder.path().string()});
   CheckRequest asked;
-  const EngineLooks engine{
+  const EngineChecks engine{
       .tensors = [](const Experiment&) { return std::vector<optim::TensorName>{{"encoder.bias"}}; },
       .check =
           [&](const CheckRequest& request) {
@@ -427,10 +427,10 @@ TEST_F(PreflightTest, AStartLoadsATokenizerThatIsNamedBeforeItAsksForWeights) {
   folder.write("no.model", "this is no model");
   const auto loaded = load_experiment(config, {"tokenizer.model=" + (folder / "no.model").string(),
                                                "train.init_from=" + folder.path().string()});
-  const EngineLooks engine{.tensors = {}, .check = [](const CheckRequest&) {
-                             ADD_FAILURE() << "nobody knows the shapes";
-                             return Preflight{};
-                           }};
+  const EngineChecks engine{.tensors = {}, .check = [](const CheckRequest&) {
+                              ADD_FAILURE() << "nobody knows the shapes";
+                              return Preflight{};
+                            }};
   const auto error =
       testing::failure(ExitCode::kBadData, [&] { require_sound_start(loaded, engine); });
   EXPECT_TRUE(has(error.what(), "`tokenizer.model`: ") &&

@@ -242,12 +242,12 @@ TEST(TaskRules, OfTranslationLeadOtherNamesOfScoresToTheirs) {
 TEST(TaskRules, GiveTheScoreThatIsBestWithoutAnother) {
   Experiment e;
   e.eval.best_metric = "";
-  settle_defaults(e, {});
+  resolve_defaults(e, {});
   EXPECT_EQ(e.eval.best_metric, "nll");
   e.eval.best_metric = "bleu";
   config::Origins origins;
   origins.set("eval.best_metric", {});
-  settle_defaults(e, origins);
+  resolve_defaults(e, origins);
   EXPECT_EQ(e.eval.best_metric, "bleu");
 }
 

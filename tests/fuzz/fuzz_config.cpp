@@ -31,7 +31,7 @@ bool is_refused(const std::string& text, const std::vector<std::string>& overrid
                                          experiment::experiment_schema(options),
                                          experiment::experiment_schema(fallback), problems);
   if (experiment::readable(problems)) {
-    experiment::settle_defaults(options, origins);
+    experiment::resolve_defaults(options, origins);
     experiment::check_rules(options, origins, problems);
   }
   for (const auto& problem : problems) {

@@ -25,7 +25,7 @@ void read(std::string_view bytes, bool encoder_only) {
        interchange::names_of(*found.architecture, found.description, encoder_only)) {
     for (const auto& name : pair.theirs) require(names.insert(name).second);
   }
-  if (!found.architecture->misfit(found.description).empty()) return;
+  if (!found.architecture->incompatibility(found.description).empty()) return;
   const auto text = interchange::write_model_config(*found.architecture, found.description);
   const auto again = interchange::read_model_config(text, "again", false);
   require(interchange::write_model_config(*again.architecture, again.description) == text);

@@ -20,7 +20,7 @@ void require(bool holds) {
 
 void read(std::string_view bytes) {
   const auto found = interchange::read_seq2seq_config(bytes, "fuzz");
-  require(interchange::marian_misfit(found.model).empty());
+  require(interchange::marian_incompatibility(found.model).empty());
   std::set<std::string> names;
   for (const auto& pair : interchange::marian_names(found)) {
     require(names.insert(pair.ours).second);

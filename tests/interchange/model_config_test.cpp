@@ -121,8 +121,8 @@ TEST(ModelConfig, WhatIsWrittenReadsBack) {
 
 TEST(ModelConfig, ArchitecturesSayWhatTheyCannotExpress) {
   auto description = read(ModelFolder::bert("BertForMaskedLM").config).description;
-  EXPECT_EQ(kBert.misfit(description), "");
-  EXPECT_NE(kDistilBert.misfit(description).find("num_segments"), std::string::npos);
+  EXPECT_EQ(kBert.incompatibility(description), "");
+  EXPECT_NE(kDistilBert.incompatibility(description).find("num_segments"), std::string::npos);
   for (const auto& change : std::vector<std::pair<std::string models::BertOptions::*, const char*>>{
            {&models::BertOptions::norm, "pre"},
            {&models::BertOptions::norm_layer, "rms_norm"},
@@ -130,11 +130,11 @@ TEST(ModelConfig, ArchitecturesSayWhatTheyCannotExpress) {
            {&models::BertOptions::activation, "geglu"}}) {
     auto other = description;
     other.model.*change.first = change.second;
-    EXPECT_NE(kBert.misfit(other).find(change.second), std::string::npos);
+    EXPECT_NE(kBert.incompatibility(other).find(change.second), std::string::npos);
   }
   description.head = Head::kLabels;
   description.model.pooling = "mean";
-  EXPECT_NE(kRoberta.misfit(description).find("pooling"), std::string::npos);
+  EXPECT_NE(kRoberta.incompatibility(description).find("pooling"), std::string::npos);
 }
 
 }  // namespace

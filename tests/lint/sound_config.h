@@ -49,7 +49,7 @@ inline std::vector<Finding> lint_of(const std::vector<std::string>& overrides,
   const auto origins = config::load_text(file, "my.toml", "/nowhere", overrides,
                                          experiment::experiment_schema(options),
                                          experiment::experiment_schema(fallback), problems);
-  experiment::settle_defaults(options, origins);
+  experiment::resolve_defaults(options, origins);
   experiment::check_rules(options, origins, problems);
   for (const auto& problem : problems) ADD_FAILURE() << problem.place << ": " << problem.what;
   return lint(options, origins, context);

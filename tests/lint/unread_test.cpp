@@ -253,7 +253,7 @@ TEST(Unread, KeysOfWhatIsOnAreNotNamed) {
   }
 }
 
-TEST(Unread, AKeyWhoseChooserNothingReadsIsToldByWhatKeepsThatOne) {
+TEST(Unread, AKeyWhoseDecidingKeyNothingReadsIsToldByWhatKeepsThatOne) {
   const std::string why =
       ": nothing reads it with model.encoder.name = lstm and model.decoder.name = lstm; leave it "
       "out; it counts with model.encoder.name = transformer, or with model.decoder.name = "
@@ -298,40 +298,42 @@ void each_reader(const config::Schema& schema, const FindKey& around, const Look
 }
 
 /// What is wrong with the values of a reader; empty = nothing.
-std::string fault_of(const config::ReadWith& reader, const config::Key& chooser) {
+std::string fault_of(const config::ReadWith& reader, const config::Key& deciding_key) {
   const auto& values = reader.values;
-  if (std::holds_alternative<bool*>(chooser.value)) {
+  if (std::holds_alternative<bool*>(deciding_key.value)) {
     return values == std::vector<std::string>{"true"} ? "" : "true alone is asked of a truth";
   }
-  const auto* const* text = std::get_if<std::string*>(&chooser.value);
+  const auto* const* text = std::get_if<std::string*>(&deciding_key.value);
   if (text == nullptr) {
     if (!values.empty()) return "a number is 0 or not";
-    return chooser.range.min == 0 && !chooser.range.min_open ? "" : "it is never 0, or negative";
+    return deciding_key.range.min == 0 && !deciding_key.range.min_open
+               ? ""
+               : "it is never 0, or negative";
   }
   if (values.empty()) return "values are missing";
   if (std::set<std::string>(values.begin(), values.end()).size() != values.size()) return "twice";
-  const auto& choices = chooser.range.choices;
+  const auto& choices = deciding_key.range.choices;
   for (const auto& value : values) {
     if (std::count(choices.begin(), choices.end(), value) != 1) return "never `" + value + "`";
   }
   return "";
 }
 
-TEST(DeclaredReadWith, NamesChoosersAndValuesThatThereAre) {
+TEST(DeclaredReadWith, NamesDecidingKeysAndValuesThatThereAre) {
   experiment::Experiment options;
   std::set<std::string> paths;
   each_reader(experiment::experiment_schema(options), nullptr,
               [&](const config::Key& key, const config::ReadWith& reader, const FindKey& find) {
                 paths.insert(key.path);
-                const std::string place = key.path + ": " + reader.chooser;
-                const auto* chooser = find(reader.chooser);
-                ASSERT_NE(chooser, nullptr) << place;
-                EXPECT_EQ(fault_of(reader, *chooser), "") << place;
+                const std::string place = key.path + ": " + reader.deciding_key;
+                const auto* deciding_key = find(reader.deciding_key);
+                ASSERT_NE(deciding_key, nullptr) << place;
+                EXPECT_EQ(fault_of(reader, *deciding_key), "") << place;
                 // Who goes from chooser to chooser comes to an end.
-                for (const auto& next : chooser->readers) {
-                  const auto* last = find(next.chooser);
+                for (const auto& next : deciding_key->readers) {
+                  const auto* last = find(next.deciding_key);
                   ASSERT_NE(last, nullptr) << place;
-                  EXPECT_TRUE(last->readers.empty()) << place << ", " << next.chooser;
+                  EXPECT_TRUE(last->readers.empty()) << place << ", " << next.deciding_key;
                 }
               });
   EXPECT_GE(paths.size(), 80u);

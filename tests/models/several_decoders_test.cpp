@@ -14,7 +14,7 @@
 
 #include "data/pairs/pair_columns.h"
 #include "losses/registry.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "models/registry.h"
 #include "nn/watch.h"
 #include "tests/models/part_cases.h"
@@ -183,7 +183,7 @@ TEST(SeveralDecoders, ReadTwoSourcesAsEachWouldAlone) {
     Seq2SeqOptions options = two_heads(tie);
     options.encoders = {EncoderChoice(StackOptions{.num_layers = 1, .num_heads = 2, .ffn_dim = 24}),
                         EncoderChoice(LstmEncoderOptions{.num_layers = 1})};
-    EXPECT_TRUE(misfits(options).empty());
+    EXPECT_TRUE(option_conflicts(options).empty());
     const auto model = built(options);
     model->to(at::kDouble);
     const auto tensors = tensors_of(*model);
@@ -284,8 +284,9 @@ TEST(SeveralDecoders, ThatDoNotFitAreNamed) {
   options.heads[1].decoder = LstmDecoderOptions{.num_layers = 1, .initial_state = "last"};
   options.encoder = StackOptions{.num_layers = 1, .num_heads = 5, .ffn_dim = 24};
   std::map<std::string, std::string> found;
-  for (const auto& misfit : misfits(options)) {
-    EXPECT_TRUE(found.emplace(misfit.keys.front(), misfit.what).second) << misfit.keys.front();
+  for (const auto& conflict : option_conflicts(options)) {
+    EXPECT_TRUE(found.emplace(conflict.keys.front(), conflict.what).second)
+        << conflict.keys.front();
   }
   EXPECT_EQ(found.size(), 3U);
   EXPECT_EQ(found["model.encoder.num_heads"], "5 heads do not divide model.d_model = 16");

@@ -16,7 +16,7 @@ using testing::Toy;
 
 constexpr int64_t kBegins = 3;
 
-const std::vector<Arena::Late> kLate{{"large", kBegins}, {"bias", kBegins}};
+const std::vector<Arena::LateParameter> kLate{{"large", kBegins}, {"bias", kBegins}};
 
 Arena late_arena(Toy& toy) {
   return Arena(toy, Arena::Gradients::kAllocated, kLate);

@@ -24,7 +24,7 @@ class RunDataTest : public ::testing::Test {
     set_failpoints("");
   }
 
-  RunData::Look look(bool accept = false) const {
+  RunData::Setup setup(bool accept = false) const {
     return {.files = {{"data.train", (folder_ / "train").string()},
                       {"data.heads.0.valid_b", (folder_ / "valid").string()}},
             .setting = {},
@@ -38,7 +38,7 @@ class RunDataTest : public ::testing::Test {
   /// A process that goes on from this step: what metrics.jsonl is told.
   std::vector<std::string> start(int64_t step, bool accept = false) const {
     auto folder = open();
-    RunData data(folder, look(accept));
+    RunData data(folder, setup(accept));
     data.begin(folder);
     if (step > 0) {
       folder_.write("run/checkpoints/step_0000000" + std::to_string(step) + "/manifest.json", "{}");
@@ -94,7 +94,7 @@ TEST_F(RunDataTest, MovesTheStepBackWithARollback) {
   start(1);
   folder_.write("train", "other\n");
   auto folder = open();
-  RunData data(folder, look(/*accept=*/true));
+  RunData data(folder, setup(/*accept=*/true));
   EXPECT_EQ(data.notes_at(folder, 5).size(), 1u);
   EXPECT_TRUE(data.notes_at(folder, 7).empty());
   EXPECT_EQ(data.notes_at(folder, 3).size(), 1u);
@@ -114,12 +114,12 @@ TEST_F(RunDataTest, MakesTheRecordOfAnOlderRun) {
   auto folder = open();
   folder_.write("run/checkpoints/step_00000001/manifest.json", "{}");
   EXPECT_FALSE(folder.has_data_record());
-  RunData data(folder, look());
+  RunData data(folder, setup());
   data.begin(folder);
   EXPECT_TRUE(data.notes_at(folder, 1).empty());
   EXPECT_TRUE(RunFolder::open(run_).has_data_record());
   folder_.write("train", "other\n");
-  EXPECT_THROW(RunData(folder, look()), Error);
+  EXPECT_THROW(RunData(folder, setup()), Error);
 }
 
 TEST_F(RunDataTest, NoticesARecordThatIsDamagedOrGone) {
@@ -150,7 +150,7 @@ TEST_F(RunDataTest, OfAReplayMustBeThoseOfTheStep) {
   start(1);
   const auto require = [&](int64_t step) {
     const auto folder = RunFolder::open(run_);
-    require_data_of_step(folder, look().files, {}, step);
+    require_data_of_step(folder, setup().files, {}, step);
   };
   EXPECT_NO_THROW(require(3));
   folder_.write("valid", "other\n");

@@ -23,8 +23,8 @@ class StoredTargetsTest : public ::testing::Test {
   /// What is wrong with a file of one tensor `w` for a table [3, 2].
   std::string wrong(const store::TensorView& tensor, const MatchedTable* matched = nullptr) {
     const StoredTarget target{"w", "w", torch::zeros({3, 2}), matched};
-    const auto misfit = mismatch(store::SafetensorsFile({tensor}), target);
-    return misfit ? misfit->what : "";
+    const auto problem = mismatch(store::SafetensorsFile({tensor}), target);
+    return problem ? problem->what : "";
   }
 
   std::vector<float> numbers_{0, 1, 2, 3, 4, 5};

@@ -217,17 +217,17 @@ TEST(Sampler, DrawsTheRestOfAnEnqueuedPointAgainUntilItIsSound) {
   const auto small_beta = [](const Point& point) { return point[1] == "0.8"; };
   for (uint64_t seed = 0; seed < 20; ++seed) {
     sampler.seed = seed;
-    std::vector<Sampler::PassedOver> passed_over;
-    const auto choice = sampler.next({}, 0, small_beta, &passed_over);
+    std::vector<Sampler::SkippedPoint> skipped_points;
+    const auto choice = sampler.next({}, 0, small_beta, &skipped_points);
     ASSERT_TRUE(choice);
     EXPECT_EQ(sampler.space.text(choice->point), "optim.name=adam optim.beta1=0.8");
     EXPECT_EQ(choice->num_enqueued, 1u);
-    EXPECT_TRUE(passed_over.empty());
+    EXPECT_TRUE(skipped_points.empty());
   }
 }
 
 TEST(Sampler, NamesEnqueuedPointsThatItPassesOver) {
-  using Reason = Sampler::PassedOver::Reason;
+  using Reason = Sampler::SkippedPoint::Reason;
   Sampler sampler{.space = conditional()};
   const Point known{"sgd", {}, "0", {}}, unsound{"adam", "0.9", {}, {}},
       outside{"adam", "0.7", {}, {}};
@@ -237,16 +237,16 @@ TEST(Sampler, NamesEnqueuedPointsThatItPassesOver) {
     ++asked;
     return point != unsound;
   };
-  std::vector<Sampler::PassedOver> passed_over;
-  const auto choice = sampler.next({sampler.space.text(known)}, 0, check, &passed_over);
+  std::vector<Sampler::SkippedPoint> skipped_points;
+  const auto choice = sampler.next({sampler.space.text(known)}, 0, check, &skipped_points);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->num_enqueued, 4u);
-  ASSERT_EQ(passed_over.size(), 3u);
-  EXPECT_EQ(passed_over[0].reason, Reason::kKnown);
-  EXPECT_EQ(passed_over[1].reason, Reason::kNotSound);
-  EXPECT_EQ(passed_over[1].number, 1u);
-  EXPECT_EQ(passed_over[1].point, unsound);
-  EXPECT_EQ(passed_over[2].reason, Reason::kNotInSpace);
+  ASSERT_EQ(skipped_points.size(), 3u);
+  EXPECT_EQ(skipped_points[0].reason, Reason::kKnown);
+  EXPECT_EQ(skipped_points[1].reason, Reason::kNotSound);
+  EXPECT_EQ(skipped_points[1].number, 1u);
+  EXPECT_EQ(skipped_points[1].point, unsound);
+  EXPECT_EQ(skipped_points[2].reason, Reason::kNotInSpace);
   EXPECT_EQ(asked, 2) << "a whole point is not drawn again";
 }
 

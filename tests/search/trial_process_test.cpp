@@ -88,7 +88,7 @@ class WrittenMetrics {
 TEST(RunFolderOfATrial, CountsUpdatesWithoutThoseThatWereLeftOut) {
   testing::TempDir run;
   EXPECT_FALSE(value_at(run.path(), "nll", 4));
-  EXPECT_EQ(made_so_far(run.path()).updates, 0);
+  EXPECT_EQ(run_progress(run.path()).updates, 0);
   WrittenMetrics(run).train(3).skip(4).valid(5, "2").skip(7);
   const auto here = value_at(run.path(), "nll", 4);
   ASSERT_TRUE(here);
@@ -96,8 +96,8 @@ TEST(RunFolderOfATrial, CountsUpdatesWithoutThoseThatWereLeftOut) {
   EXPECT_EQ(here->value, 2.0);
   EXPECT_EQ(here->seconds, 5.0);
   EXPECT_EQ(here->made, 5);
-  EXPECT_EQ(made_so_far(run.path()).updates, 5);
-  EXPECT_EQ(made_so_far(run.path()).seconds, 7.0);
+  EXPECT_EQ(run_progress(run.path()).updates, 5);
+  EXPECT_EQ(run_progress(run.path()).seconds, 7.0);
   EXPECT_FALSE(value_at(run.path(), "nll", 5)) << "that is another length";
   ASSERT_TRUE(value_at(run.path(), "bleu", 4));
   EXPECT_FALSE(value_at(run.path(), "bleu", 4)->value);

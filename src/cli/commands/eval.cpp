@@ -115,7 +115,7 @@ int run_eval(const CLI::App& app, const EvalArguments& options) {
                    .dist = request.experiment.options.dist});
   }
   const int rank = distributed::detect_launch().rank;
-  speak_as(rank, /*quiet=*/false);
+  set_job_logging(rank, /*quiet=*/false);
   if (rank == 0) {
     tell_notes(request.experiment.origins);
     tell_of_foreign_cache(left_out);

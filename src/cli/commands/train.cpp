@@ -68,10 +68,10 @@ std::string what_is_saved(const std::string& run_directory) {
 
 // Of a run that goes on patterns alone are compared.
 void require_sound(const experiment::LoadedExperiment& experiment,
-                   const experiment::Standing& standing) {
-  const auto looks = engine_looks();
-  if (!standing.begins) return experiment::require_patterns_match(experiment, looks.tensors);
-  experiment::require_sound_start(experiment, looks);
+                   const experiment::RunState& run_state) {
+  const auto checks = engine_checks();
+  if (!run_state.begins) return experiment::require_patterns_match(experiment, checks.tensors);
+  experiment::require_sound_start(experiment, checks);
 }
 
 int run_train(const TrainArguments& options) {
@@ -102,14 +102,14 @@ int run_train(const TrainArguments& options) {
       .until = options.until};
   require_no_seeds(request.run_directory);
   const int rank = distributed::detect_launch().rank;
-  experiment::Standing standing;
+  experiment::RunState run_state;
   if (rank == 0) {  // the others may have paths of their own
-    standing = experiment::require_same_experiment(request.run_directory, request.experiment,
-                                                   options.extend);
+    run_state = experiment::require_same_experiment(request.run_directory, request.experiment,
+                                                    options.extend);
   }
   // Whatever can be refused has been, once, before there are several processes to refuse it.
   if (options.processes > 1 || options.restarts > 0) {
-    require_sound(request.experiment, standing);
+    require_sound(request.experiment, run_state);
     // What rank 0 will ask for too; here nobody is there yet whom a refusal would surprise.
     store::lock_run(request.run_directory);  // and let go again
     // What ranks die of is told here, maybe to a screen that is gone.
@@ -120,7 +120,7 @@ int run_train(const TrainArguments& options) {
                    .dist = request.experiment.options.dist,
                    .saved = [&] { return what_is_saved(request.run_directory); }});
   }
-  speak_as(rank, options.quiet);
+  set_job_logging(rank, options.quiet);
   if (rank == 0) {  // of several processes, one
     tell_notes(request.experiment.origins);
     tell_unread_keys(request.experiment);

@@ -36,7 +36,7 @@ class Walk {
 
   /// @param visit  bool(src, tgt, place); false = enough
   template <class Visit>
-  CorpusLook run(const Visit& visit) {
+  ReadExtent run(const Visit& visit) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       try {
         const bool more = read(i, visit);
@@ -87,12 +87,12 @@ class Walk {
   size_t every_, bytes_ = every_;
   const StillTime& still_time_;
   PairFaults faults_;
-  CorpusLook look_;
+  ReadExtent look_;
 };
 
 }  // namespace
 
-CorpusLook check_lines(const DataOptions& options, Split split, const StillTime& still_time) {
+ReadExtent check_lines(const DataOptions& options, Split split, const StillTime& still_time) {
   const auto inputs = inputs_of(options, split);
   for (const ParallelInput& input : inputs) PairReader{input};
   const PairRules rules = rules_for(options, split);
@@ -103,7 +103,7 @@ CorpusLook check_lines(const DataOptions& options, Split split, const StillTime&
       });
 }
 
-CorpusLook check_filters(const DataOptions& options, Split split,
+ReadExtent check_filters(const DataOptions& options, Split split,
                          const text::TokenizerPair& tokenizers, const StillTime& still_time) {
   CorpusPlan plan{.inputs = inputs_of(options, split), .rules = rules_for(options, split)};
   const bool all =
@@ -120,11 +120,11 @@ CorpusLook check_filters(const DataOptions& options, Split split,
   return look;
 }
 
-TextLook count_pieces(const DataOptions& options, Split split,
-                      const text::TokenizerPair& tokenizers, const StillTime& still_time) {
+TextExtent count_pieces(const DataOptions& options, Split split,
+                        const text::TokenizerPair& tokenizers, const StillTime& still_time) {
   const auto inputs = inputs_of(options, split);
   const PairRules rules = rules_for(options, split);
-  TextLook found;
+  TextExtent found;
   EncodedPair pair;
   FilterCounts filters;
   found.look = Walk(options, inputs, kBytesOfTokensBetweenLooks, still_time)

@@ -85,7 +85,7 @@ Lead lead_of(unsigned char byte) {
 }
 
 /// What a rule did to the two sides of a pair.
-struct Touched {
+struct ChangedSides {
   bool src = false, tgt = false;
   bool any() const { return src || tgt; }
 };
@@ -221,7 +221,7 @@ std::string cut_text(const TextCounts& src, const TextCounts& tgt) {
 bool encode_pair(const PairRules& rules, const text::TokenizerPair& tokenizers,
                  std::string_view src, std::string_view tgt, const PairPlace& place,
                  EncodedPair& out, FilterCounts& counts) {
-  Touched replaced;
+  ChangedSides replaced;
   out.src_cut = out.tgt_cut = 0;
   const bool src_text = repair(rules, src, place, Side::kSource, out.src_text, replaced.src);
   if (!src_text || !repair(rules, tgt, place, Side::kTarget, out.tgt_text, replaced.tgt)) {

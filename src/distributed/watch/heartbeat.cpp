@@ -361,7 +361,8 @@ void Heartbeat::Impl::end_this_process(const std::string& how) {
     std::this_thread::sleep_for(kGreetingLimit);
     ::_exit(static_cast<int>(ExitCode::kPeerLost));
   }).detach();
-  tell_failure(failure_of(PeerLost(rank, watch->name_of(rank) + " is lost: " + how, kStartAgain)));
+  report_failure(
+      failure_of(PeerLost(rank, watch->name_of(rank) + " is lost: " + how, kStartAgain)));
   std::this_thread::sleep_for(kLastWords);
   ::_exit(static_cast<int>(ExitCode::kPeerLost));
 }

@@ -22,7 +22,7 @@ std::string seconds_in_words(Clock::duration time) {
 }
 
 /// Ranks that are in the same collective.
-struct Together {
+struct CollectiveRanks {
   ChannelState state;
   std::vector<int> ranks;
 };
@@ -64,20 +64,20 @@ void StallWatch::forget(int rank) {
 
 std::optional<StallWatch::Finding> StallWatch::judge_mismatch(size_t channel,
                                                               Clock::time_point now) const {
-  std::vector<Together> all;
+  std::vector<CollectiveRanks> all;
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     const Rank& one = ranks_[rank];
     if (one.forgotten) continue;
     const ChannelState& state = one.states[channel];
     if (!one.known || !state.inside || now - one.since[channel] < limits_.timeout) return {};
     auto same = std::find_if(all.begin(), all.end(),
-                             [&](const Together& other) { return other.state == state; });
+                             [&](const CollectiveRanks& other) { return other.state == state; });
     if (same == all.end()) same = all.insert(all.end(), {state, {}});
     same->ranks.push_back(static_cast<int>(rank));
   }
   if (all.size() < 2) return {};
   // The fewest are named, of as many those that are behind.
-  std::stable_sort(all.begin(), all.end(), [](const Together& a, const Together& b) {
+  std::stable_sort(all.begin(), all.end(), [](const CollectiveRanks& a, const CollectiveRanks& b) {
     if (a.ranks.size() != b.ranks.size()) return a.ranks.size() < b.ranks.size();
     return a.state.begun < b.state.begun;
   });

@@ -41,9 +41,9 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
 }
 
 /// Reads documents as far as the time allows.
-class DocumentLook {
+class DocumentPreflight {
  public:
-  DocumentLook(const data::MaskedTextOptions& data, const PreflightOptions& how)
+  DocumentPreflight(const data::MaskedTextOptions& data, const PreflightOptions& how)
       : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
         bad_samples_(data::bad_sample_rule(data)),
         time_(how) {}
@@ -72,7 +72,7 @@ class DocumentLook {
  private:
   data::DocumentEnd end_;
   data::BadSampleRule bad_samples_;
-  LookTime time_;
+  PreflightTimer time_;
 };
 
 class MaskedLmRules final : public TextRules {
@@ -101,7 +101,7 @@ class MaskedLmRules final : public TextRules {
                           const PreflightOptions& how) const override {
     Preflight found;
     const auto& data = masked_sections(experiment).data;
-    const DocumentLook look(data, how);
+    const DocumentPreflight look(data, how);
     if (!config::is_unreliable(known, "data.train")) {
       look.read("data.train", Stage::kTraining, data.train, found);
     }
@@ -113,7 +113,7 @@ class MaskedLmRules final : public TextRules {
 
   SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
                           const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
-                          const LookTime& time) const override {
+                          const PreflightTimer& time) const override {
     const auto& data = masked_sections(experiment).data;
     auto seen = data::count_document_tokens(
         data::input_of(data, files, key, /*threads=*/1), tokenizer,

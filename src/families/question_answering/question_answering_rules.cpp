@@ -69,7 +69,7 @@ class QuestionAnsweringRules final : public TextRules {
 
   SeenTokens count_tokens(const Experiment& experiment, const std::string& /*key*/,
                           const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
-                          const LookTime& time) const override {
+                          const PreflightTimer& time) const override {
     return count_question_tokens(experiment, files, tokenizer, time);
   }
   void require_tokenizer(const text::Tokenizer& tokenizer) const override {

@@ -119,7 +119,7 @@ TokenCounts count_window_tokens(const data::QuestionWindows& windows,
 
 SeenTokens count_question_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
-                                 const text::Tokenizer& tokenizer, const LookTime& time) {
+                                 const text::Tokenizer& tokenizer, const PreflightTimer& time) {
   // Nothing interrupts the cutting into windows: a slow machine takes so much in a millisecond.
   constexpr int64_t kBytesOfMillisecond = 2000;
   if (!time.is_endless() &&

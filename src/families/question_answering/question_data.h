@@ -66,7 +66,7 @@ TokenCounts count_window_tokens(const data::QuestionWindows& windows,
 /// leaves unread are not read here either. Throws as read_questions() and data::QuestionWindows do.
 SeenTokens count_question_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
-                                 const text::Tokenizer& tokenizer, const LookTime& time);
+                                 const text::Tokenizer& tokenizer, const PreflightTimer& time);
 
 /// Reads the files of questions within the time that there is: the large ones only with `how.full`.
 Preflight question_preflight(const Experiment& experiment,

@@ -11,13 +11,14 @@
 #include "experiment/taken_parts.h"
 #include "families/text/text_size.h"
 #include "families/text/text_taken.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 
 namespace stretto::experiment {
 namespace {
 
 void check_text_model(RuleCheck& c, const models::BertOptions& model) {
-  for (const auto& misfit : models::misfits(model)) c.wrong(misfit.keys, misfit.what, misfit.hint);
+  for (const auto& conflict : models::option_conflicts(model))
+    c.wrong(conflict.keys, conflict.what, conflict.hint);
 }
 
 void check_text_tokenizer(RuleCheck& c, const text::TextTokenizerOptions& tokenizer) {
@@ -122,7 +123,7 @@ void TextRules::check_training(RuleCheck& check) const {
 // Of a text that was not read to its end nobody knows.
 void TextRules::look_at_unknown(const Experiment& experiment,
                                 const std::vector<config::Problem>& known,
-                                const text::Tokenizer& tokenizer, const LookTime& time,
+                                const text::Tokenizer& tokenizer, const PreflightTimer& time,
                                 Preflight& found) const {
   const TextSections text = text_sections(experiment);
   if (text.max_unknown >= 1) return;
@@ -149,7 +150,7 @@ void TextRules::look_at_unknown(const Experiment& experiment,
 Preflight TextRules::look_at_data(const Experiment& experiment,
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const {
-  const LookTime time(how);
+  const PreflightTimer time(how);
   Preflight found = look_at_texts(experiment, known, how);
   const auto options = text_sections(experiment).tokenizer->tokenizer_options();
   const bool named = text::names_tokenizer(options);

@@ -49,7 +49,8 @@ class TextRules : public TaskRules {
   /// Throws as training does.
   virtual SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
                                   const std::vector<std::string>& files,
-                                  const text::Tokenizer& tokenizer, const LookTime& time) const = 0;
+                                  const text::Tokenizer& tokenizer,
+                                  const PreflightTimer& time) const = 0;
   /// Throws Error(kUsage) for a tokenizer that the family cannot train with: one that is named,
   /// trained, or taken over from another run.
   virtual void require_tokenizer(const text::Tokenizer& /*tokenizer*/) const {}
@@ -65,7 +66,7 @@ class TextRules : public TaskRules {
   /// Where samples are counted with them, `found` has the most micro-batches.
   /// @param known  problems of the configuration: what they concern is left out
   void look_at_unknown(const Experiment& experiment, const std::vector<config::Problem>& known,
-                       const text::Tokenizer& tokenizer, const LookTime& time,
+                       const text::Tokenizer& tokenizer, const PreflightTimer& time,
                        Preflight& found) const;
 
   /// The texts, and the tokenizer that the configuration names; with `full` also one that is

@@ -24,10 +24,10 @@ bool is_reading_in_doubt(const std::vector<config::Problem>& known) {
   return in_doubt;
 }
 
-class LabelledLook {
+class LabelledPreflight {
  public:
-  LabelledLook(const Experiment& experiment, const std::vector<config::Problem>& known,
-               const PreflightOptions& how)
+  LabelledPreflight(const Experiment& experiment, const std::vector<config::Problem>& known,
+                    const PreflightOptions& how)
       : text_(text_sections(experiment)),
         data_(experiment.task.as<TextClassificationOptions>().data),
         loss_(experiment.task.as<TextClassificationOptions>().loss),
@@ -136,7 +136,7 @@ class LabelledLook {
   const data::LabelledOptions& data_;
   const losses::LabelLossOptions& loss_;
   const std::vector<config::Problem>& known_;
-  const LookTime time_;
+  const PreflightTimer time_;
   const bool keeps_;
   std::optional<data::Labels> labels_;     ///< once all of them are known
   std::unordered_set<std::string> names_;  ///< labels of the rows that were read
@@ -148,7 +148,7 @@ class LabelledLook {
 
 SeenTokens count_labelled_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
-                                 const text::Tokenizer& tokenizer, const LookTime& time) {
+                                 const text::Tokenizer& tokenizer, const PreflightTimer& time) {
   const auto& options = experiment.task.as<TextClassificationOptions>().data;
   const auto columns = data::columns_of(options);
   const text::TextEncoder encoder(tokenizer, data::text_bound_of(options));
@@ -176,7 +176,7 @@ SeenTokens count_labelled_tokens(const Experiment& experiment,
 Preflight text_classification_preflight(const Experiment& options,
                                         const std::vector<config::Problem>& known,
                                         const PreflightOptions& how) {
-  return LabelledLook(options, known, how).run();
+  return LabelledPreflight(options, known, how).run();
 }
 
 }  // namespace stretto::experiment

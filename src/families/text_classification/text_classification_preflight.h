@@ -13,7 +13,7 @@ namespace stretto::experiment {
 /// data::LabelledReader and text::TextEncoder do.
 SeenTokens count_labelled_tokens(const Experiment& experiment,
                                  const std::vector<std::string>& files,
-                                 const text::Tokenizer& tokenizer, const LookTime& time);
+                                 const text::Tokenizer& tokenizer, const PreflightTimer& time);
 
 /// Looks at labelled files within the time that there is: columns, rows, and labels of the
 /// validation files that the training files do not have; a weight of each label.

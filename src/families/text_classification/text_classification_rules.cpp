@@ -148,7 +148,7 @@ class TextClassificationRules final : public TextRules {
 
   SeenTokens count_tokens(const Experiment& experiment, const std::string& /*key*/,
                           const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
-                          const LookTime& time) const override {
+                          const PreflightTimer& time) const override {
     return count_labelled_tokens(experiment, files, tokenizer, time);
   }
 

@@ -12,7 +12,7 @@
 namespace stretto::experiment {
 namespace {
 
-using Findings = std::vector<models::Misfit>;
+using Findings = std::vector<models::OptionConflict>;
 
 std::string entry_key(const std::string& list, size_t number, const std::string& leaf) {
   return list + "." + std::to_string(number) + "." + leaf;
@@ -129,7 +129,7 @@ void check_text_of_each(const Experiment& e, size_t bad_entries, Findings& found
 
 }  // namespace
 
-std::vector<models::Misfit> head_problems(const Experiment& experiment) {
+std::vector<models::OptionConflict> head_problems(const Experiment& experiment) {
   Findings found;
   if (translation_of(experiment).model.heads.empty()) {
     if (!translation_of(experiment).data.heads.empty()) {

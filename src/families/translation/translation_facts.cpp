@@ -135,20 +135,20 @@ int64_t TranslationFacts::num_output_heads(const Experiment& experiment) const {
   return static_cast<int64_t>(translation_of(experiment).model.heads.size());
 }
 
-std::vector<std::string> TranslationFacts::choosers(const Experiment& experiment,
-                                                    const std::string& chooser) const {
+std::vector<std::string> TranslationFacts::deciding_keys(const Experiment& experiment,
+                                                         const std::string& deciding_key) const {
   const auto& model = translation_of(experiment).model;
   std::vector<std::string> keys;
-  if (chooser == "model.encoder.name") {
+  if (deciding_key == "model.encoder.name") {
     for (size_t i = 0; i < model.encoders.size(); ++i) {
       keys.push_back("model.encoders." + std::to_string(i) + ".name");
     }
-  } else if (chooser == "model.decoder.name") {
+  } else if (deciding_key == "model.decoder.name") {
     for (size_t i = 0; i < model.heads.size(); ++i) {
       keys.push_back("model.heads." + std::to_string(i) + ".decoder.name");
     }
   }
-  if (keys.empty()) keys.push_back(chooser);
+  if (keys.empty()) keys.push_back(deciding_key);
   return keys;
 }
 

@@ -20,8 +20,8 @@ class TranslationFacts : public TaskRules {
                                  const FileSizes& files) const override;
   MicroBatchSamples samples_of_micro_batch(const Experiment& experiment) const override;
   int64_t num_output_heads(const Experiment& experiment) const override;
-  std::vector<std::string> choosers(const Experiment& experiment,
-                                    const std::string& chooser) const override;
+  std::vector<std::string> deciding_keys(const Experiment& experiment,
+                                         const std::string& deciding_key) const override;
   std::optional<TiedEmbedding> tied_embedding(const Experiment& experiment) const override;
   std::string zero_gain_key(const Experiment& experiment) const override;
   std::string two_passes_key(const Experiment& experiment) const override;

@@ -40,9 +40,9 @@ Head first_head(const Experiment& e) {
 
 /// Notes the Error at which training would stop on a split's text, at the key of the side that is
 /// at fault.
-template <class Look>
+template <class Check>
 void note_text_stop(Preflight& found, Stage stage, const Head& head, Split split,
-                    const Look& look) {
+                    const Check& look) {
   std::string key = key_of(head, split);
   note_stop(found, stage, key, [&] {
     try {
@@ -57,8 +57,8 @@ void note_text_stop(Preflight& found, Stage stage, const Head& head, Split split
   });
 }
 
-template <class Look>
-void note_text_stop(Preflight& found, const Head& head, Split split, const Look& look) {
+template <class Check>
+void note_text_stop(Preflight& found, const Head& head, Split split, const Check& look) {
   note_text_stop(found, stage_of(split), head, split, look);
 }
 
@@ -117,10 +117,10 @@ void look_at_unknown(const Experiment& e, const Head& head, Split split,
 }
 
 /// One look at an experiment, within its time.
-class Look {
+class PairPreflight {
  public:
-  Look(const Experiment& options, const std::vector<config::Problem>& known,
-       const PreflightOptions& how)
+  PairPreflight(const Experiment& options, const std::vector<config::Problem>& known,
+                const PreflightOptions& how)
       : e_(options), heads_(heads_of(options)), known_(known), how_(how), time_(how) {}
 
   Preflight run() {
@@ -204,7 +204,7 @@ class Look {
     found_.unread.push_back({key, what});
   }
 
-  void note(const data::CorpusLook& look, const std::string& key) {
+  void note(const data::ReadExtent& look, const std::string& key) {
     if (!look.unread.empty()) leave(key, look.unread);
   }
 
@@ -311,7 +311,7 @@ class Look {
   const std::vector<Head> heads_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
-  const LookTime time_;
+  const PreflightTimer time_;
   text::TokenizerPair pair_;          ///< once they are made
   size_t heads_read_ = 0;             ///< whose training text was read to its end
   int64_t most_batches_ = 0;          ///< of these
@@ -324,12 +324,12 @@ class Look {
 Preflight translation_preflight(const Experiment& options,
                                 const std::vector<config::Problem>& known,
                                 const PreflightOptions& how) {
-  return Look(options, known, how).run();
+  return PairPreflight(options, known, how).run();
 }
 
 Preflight look_at_text_files(const Experiment& options, const std::vector<config::Problem>& known,
                              const PreflightOptions& how) {
-  return Look(options, known, how).run_on_files();
+  return PairPreflight(options, known, how).run_on_files();
 }
 
 void look_at_tokens(const Experiment& options, const text::TokenizerPair& tokenizers,

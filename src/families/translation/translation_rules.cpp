@@ -15,15 +15,15 @@
 #include "families/translation/translation_preflight.h"
 #include "families/translation/translation_taken.h"
 #include "families/translation/two_source_rules.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 
 namespace stretto::experiment {
 namespace {
 
 // Parts that cannot be built, or do not fit together.
 void check_parts(RuleCheck& c) {
-  for (const auto& misfit : models::misfits(translation_of(c.e).model)) {
-    c.wrong(misfit.keys, misfit.what, misfit.hint);
+  for (const auto& conflict : models::option_conflicts(translation_of(c.e).model)) {
+    c.wrong(conflict.keys, conflict.what, conflict.hint);
   }
   for (const auto& problem : head_problems(c.e)) c.wrong(problem.keys, problem.what, problem.hint);
 }
@@ -147,8 +147,8 @@ void check_training_text(RuleCheck& c, const std::string& section, const Text& d
 }
 
 // `[data]`, or each of `[[data.heads]]`.
-template <class Look>
-void for_each_text(const Experiment& e, const Look& look) {
+template <class Check>
+void for_each_text(const Experiment& e, const Check& look) {
   const auto& data = translation_of(e).data;
   if (translation_of(e).model.heads.empty() && data.heads.empty()) look("data", data);
   for (size_t i = 0; i < data.heads.size(); ++i) {

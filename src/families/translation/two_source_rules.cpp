@@ -33,7 +33,7 @@ std::string counted_files(size_t count) {
 }
 
 // One encoder.
-void note_second_sources(const Head& head, std::vector<models::Misfit>& found) {
+void note_second_sources(const Head& head, std::vector<models::OptionConflict>& found) {
   const char* remedy = "write [[model.encoders]] twice, once for each source, or leave it out";
   for (const SplitFiles& split : splits_of(head)) {
     if (split.src2.empty()) continue;
@@ -48,7 +48,7 @@ void note_second_sources(const Head& head, std::vector<models::Misfit>& found) {
 }
 
 // Two encoders.
-void note_missing_sources(const Head& head, std::vector<models::Misfit>& found) {
+void note_missing_sources(const Head& head, std::vector<models::OptionConflict>& found) {
   const auto& d = head.data;
   const std::string column = head.section + ".src2_column";
   bool any_tsv = false;
@@ -76,7 +76,7 @@ void note_missing_sources(const Head& head, std::vector<models::Misfit>& found) 
   }
 }
 
-void note_short_bound(const Experiment& e, std::vector<models::Misfit>& found) {
+void note_short_bound(const Experiment& e, std::vector<models::OptionConflict>& found) {
   if (translation_of(e).data.max_src_tokens >= data::kLeastTokensOfTwoSources) return;
   found.push_back({{"data.max_src_tokens", "model.encoders"},
                    counted(translation_of(e).data.max_src_tokens, "token") +
@@ -84,7 +84,7 @@ void note_short_bound(const Experiment& e, std::vector<models::Misfit>& found) {
                    "raise it to at least " + std::to_string(data::kLeastTokensOfTwoSources)});
 }
 
-void note_unread_encoder(const Experiment& e, std::vector<models::Misfit>& found) {
+void note_unread_encoder(const Experiment& e, std::vector<models::OptionConflict>& found) {
   const auto changed =
       changed_keys(e, [](const std::string& key) { return key.starts_with("model.encoder."); });
   if (changed.empty()) return;
@@ -95,12 +95,12 @@ void note_unread_encoder(const Experiment& e, std::vector<models::Misfit>& found
 
 }  // namespace
 
-std::vector<models::Misfit> two_source_problems(const Experiment& experiment) {
-  std::vector<models::Misfit> found;
+std::vector<models::OptionConflict> two_source_problems(const Experiment& experiment) {
+  std::vector<models::OptionConflict> found;
   const auto& model = translation_of(experiment).model;
   if (!model.encoders.empty()) note_unread_encoder(experiment, found);
   const bool two = models::has_two_encoders(model);
-  if (!model.encoders.empty() && !two) return found;  // models/misfits.h tells it
+  if (!model.encoders.empty() && !two) return found;  // models/option_conflicts.h tells it
   for (const Head& head : heads_of(experiment)) {
     two ? note_missing_sources(head, found) : note_second_sources(head, found);
   }

@@ -44,7 +44,7 @@ void write_bert(const ModelDescription& description, nlohmann::ordered_json& con
   write_bert_config(description, 0, config);
 }
 
-std::string bert_misfit(const ModelDescription& description) {
+std::string bert_incompatibility(const ModelDescription& description) {
   const std::string& pooling = description.model.pooling;
   if (description.head == Head::kLabels && pooling != "cls_tanh") {
     return "model.pooling = \"" + pooling + "\": it reads labels from cls_tanh";
@@ -52,7 +52,7 @@ std::string bert_misfit(const ModelDescription& description) {
   if (description.head == Head::kNone && pooling == "cls_relu") {
     return "model.pooling = \"cls_relu\": its pooler has tanh";
   }
-  return common_misfit(description);
+  return common_incompatibility(description);
 }
 
 }  // namespace
@@ -69,6 +69,6 @@ const Architecture kBert{.model_type = "bert",
                          .unread = kBertUnread,
                          .read_config = &read_bert,
                          .write_config = &write_bert,
-                         .misfit = &bert_misfit};
+                         .incompatibility = &bert_incompatibility};
 
 }  // namespace stretto::interchange

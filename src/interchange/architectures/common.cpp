@@ -73,12 +73,12 @@ void write_bert_config(const ModelDescription& description, int64_t unread_posit
   config["initializer_range"] = model.init_std;
 }
 
-std::string adapter_misfit(const nn::AdapterOptions& adapter) {
+std::string adapter_incompatibility(const nn::AdapterOptions& adapter) {
   return "model.adapter.dim = " + std::to_string(adapter.dim) +
          ": an adapter is not linear, so that it cannot be merged into weights as LoRA is";
 }
 
-std::string common_misfit(const ModelDescription& description) {
+std::string common_incompatibility(const ModelDescription& description) {
   const auto& model = description.model;
   if (model.norm != "post")
     return "model.norm = \"" + model.norm + "\": it normalises behind parts";

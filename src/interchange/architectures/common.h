@@ -20,9 +20,9 @@ void require_whole_heads(const ConfigReader& config, const std::string& heads_ke
 
 /// What no architecture here can express: pre-norm, RMSNorm, rotary positions, gated units. Empty
 /// when the model has none of it.
-std::string common_misfit(const ModelDescription& description);
+std::string common_incompatibility(const ModelDescription& description);
 
 /// Why a model with adapters, which are on, has no class at all.
-std::string adapter_misfit(const nn::AdapterOptions& adapter);
+std::string adapter_incompatibility(const nn::AdapterOptions& adapter);
 
 }  // namespace stretto::interchange

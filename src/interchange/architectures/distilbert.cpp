@@ -78,7 +78,7 @@ void write_distilbert(const ModelDescription& description, nlohmann::ordered_jso
   config["initializer_range"] = model.init_std;
 }
 
-std::string distilbert_misfit(const ModelDescription& description) {
+std::string distilbert_incompatibility(const ModelDescription& description) {
   const auto& model = description.model;
   if (model.num_segments > 0) {
     return "model.num_segments = " + std::to_string(model.num_segments) + ": it has no segments";
@@ -90,7 +90,7 @@ std::string distilbert_misfit(const ModelDescription& description) {
   if (description.head == Head::kNone && models::has_pooler(model)) {
     return "model.pooling = \"" + model.pooling + "\": without a head it has no pooler";
   }
-  return common_misfit(description);
+  return common_incompatibility(description);
 }
 
 }  // namespace
@@ -108,6 +108,6 @@ const Architecture kDistilBert{
     .unread = kDistilBertUnread,
     .read_config = &read_distilbert,
     .write_config = &write_distilbert,
-    .misfit = &distilbert_misfit};
+    .incompatibility = &distilbert_incompatibility};
 
 }  // namespace stretto::interchange

@@ -132,13 +132,14 @@ const models::StackOptions& decoder_stack(const models::Seq2SeqOptions& model) {
   return model.decoder.as<models::StackOptions>();
 }
 
-std::string misfit_of_stack(const models::StackOptions& stack, const std::string& section) {
+std::string incompatibility_of_stack(const models::StackOptions& stack,
+                                     const std::string& section) {
   if (stack.num_kv_heads == 0 || stack.num_kv_heads == stack.num_heads) return "";
   return section + ".num_kv_heads = " + std::to_string(stack.num_kv_heads) +
          ": each of its heads has keys of its own";
 }
 
-std::string misfit_of_layers(const models::Seq2SeqOptions& model) {
+std::string incompatibility_of_layers(const models::Seq2SeqOptions& model) {
   const MarianClass& its = marian_class(model);
   if (model.norm != its.norm) {
     return "model.norm = \"" + model.norm + "\": its norms stand behind the sums";
@@ -278,8 +279,8 @@ std::string write_marian_generation(const Seq2SeqDescription& description) {
   return config.dump(2) + "\n";
 }
 
-std::string marian_misfit(const models::Seq2SeqOptions& model) {
-  if (model.adapter.is_on()) return adapter_misfit(model.adapter);
+std::string marian_incompatibility(const models::Seq2SeqOptions& model) {
+  if (model.adapter.is_on()) return adapter_incompatibility(model.adapter);
   if (models::has_two_encoders(model)) return "model.encoders: it has one encoder";
   if (!model.heads.empty()) return "model.heads: it has one decoder";
   if (!model.encoder.is<models::StackOptions>()) {
@@ -288,11 +289,13 @@ std::string marian_misfit(const models::Seq2SeqOptions& model) {
   if (!model.decoder.is<models::StackOptions>()) {
     return "model.decoder.name = \"" + model.decoder.name() + "\": its decoder is a Transformer";
   }
-  if (auto misfit = misfit_of_layers(model); !misfit.empty()) return misfit;
-  if (auto misfit = misfit_of_stack(encoder_stack(model), "model.encoder"); !misfit.empty()) {
-    return misfit;
+  if (auto incompatibility = incompatibility_of_layers(model); !incompatibility.empty())
+    return incompatibility;
+  if (auto incompatibility = incompatibility_of_stack(encoder_stack(model), "model.encoder");
+      !incompatibility.empty()) {
+    return incompatibility;
   }
-  return misfit_of_stack(decoder_stack(model), "model.decoder");
+  return incompatibility_of_stack(decoder_stack(model), "model.decoder");
 }
 
 bool stores_positions(const models::Seq2SeqOptions& model) {

@@ -51,7 +51,7 @@ std::string write_marian_config(const Seq2SeqDescription& description);
 std::string write_marian_generation(const Seq2SeqDescription& description);
 
 /// Why the class of its norms cannot express a model; empty when it can.
-std::string marian_misfit(const models::Seq2SeqOptions& model);
+std::string marian_incompatibility(const models::Seq2SeqOptions& model);
 
 /// Whether the table of positions is a tensor: MarianMTModel computes the sinusoids of Marian, and
 /// reads any other table of a folder. Pegasus has the same table, and always reads it.

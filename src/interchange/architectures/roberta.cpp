@@ -50,7 +50,7 @@ void write_roberta(const ModelDescription& description, nlohmann::ordered_json& 
   write_bert_config(description, description.pad_id + 1, config);
 }
 
-std::string roberta_misfit(const ModelDescription& description) {
+std::string roberta_incompatibility(const ModelDescription& description) {
   const auto& model = description.model;
   if (description.head == Head::kLabels && model.pooling != "cls_tanh") {
     return "model.pooling = \"" + model.pooling + "\": it reads labels from cls_tanh";
@@ -63,7 +63,7 @@ std::string roberta_misfit(const ModelDescription& description) {
            "\": the head of its masked tokens has gelu";
   }
   if (description.pad_id < 0) return "the tokenizer has no padding, from which its positions count";
-  return common_misfit(description);
+  return common_incompatibility(description);
 }
 
 }  // namespace
@@ -80,6 +80,6 @@ const Architecture kRoberta{.model_type = "roberta",
                             .unread = kRobertaUnread,
                             .read_config = &read_roberta,
                             .write_config = &write_roberta,
-                            .misfit = &roberta_misfit};
+                            .incompatibility = &roberta_incompatibility};
 
 }  // namespace stretto::interchange

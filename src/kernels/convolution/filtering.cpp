@@ -48,7 +48,7 @@ constexpr int64_t kItemRows = 96, kItemColumns = 256;
 struct Items {
   int64_t rows, columns;
   int64_t column_blocks = gemm::divide_up(columns, kItemColumns);
-  gemm::RowItems row_items{rows, column_blocks, kItemRows, gemm::threads_at_hand()};
+  gemm::RowItems row_items{rows, column_blocks, kItemRows, gemm::available_threads()};
 
   int64_t count() const { return row_items.count() * column_blocks; }
 };

@@ -41,7 +41,7 @@ at::Tensor plain(const Operand& x, Compute compute) {
 
 /// The left factor of a product, as items see it: one matrix, or for each part p of a gathered
 /// matrix the transpose of that part.
-struct Left {
+struct LeftFactor {
   cpu::MatrixView a;
   int64_t rows;
   cpu::Lines lines = {};
@@ -73,21 +73,21 @@ struct Target {
 int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
   const int64_t of_rows = divide_up(rows, 2 * RowItems::kUnit) * parts;
   const int64_t blocks =
-      std::max(divide_up(columns, kColumns), divide_up(threads_at_hand(), of_rows));
+      std::max(divide_up(columns, kColumns), divide_up(available_threads(), of_rows));
   return std::clamp(divide_up(divide_up(columns, blocks), kColumnUnit) * kColumnUnit, kColumnUnit,
                     kColumns);
 }
 
 /// One product, cut into items that any thread may take. Any cut gives the same result.
 struct Product {
-  const Left& a;
+  const LeftFactor& a;
   const Packed& b;
   const float* shift;  // null: none
   bool add;
   Target out;
   int64_t item_columns = columns_of_item(a.rows, a.parts, b.columns());
   int64_t column_blocks = divide_up(b.columns(), item_columns) * a.parts;
-  RowItems row_items{a.rows, column_blocks, cpu::kProductRows, threads_at_hand()};
+  RowItems row_items{a.rows, column_blocks, cpu::kProductRows, available_threads()};
 
   int64_t items() const { return row_items.count() * column_blocks; }
 
@@ -120,7 +120,7 @@ struct Product {
   }
 };
 
-void multiply_all(const Left& a, const Packed& b, const at::Tensor& bias, bool add,
+void multiply_all(const LeftFactor& a, const Packed& b, const at::Tensor& bias, bool add,
                   const Target& out) {
   if (a.rows == 0 || b.columns() == 0) return;
   const at::Tensor shifts = rounded(bias, b.compute());

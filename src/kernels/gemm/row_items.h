@@ -38,7 +38,7 @@ class RowItems {
 };
 
 /// Threads that share the items of a product.
-inline int64_t threads_at_hand() {
+inline int64_t available_threads() {
   return at::in_parallel_region() ? 1 : at::get_num_threads();
 }
 

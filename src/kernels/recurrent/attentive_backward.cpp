@@ -23,13 +23,13 @@ class AttentiveBackward {
   AttentiveBackward(const AttentiveLayer& layer, const AttentiveTrace& trace,
                     const OutputSlopes& slopes);
 
-  void step(int64_t step, const Bundle& bundle, const Crew& crew) const;
+  void step(int64_t step, const Bundle& bundle, const ThreadTeam& team) const;
   /// Once more the products of step 0's slopes, for the state before.
-  void before(const Bundle& bundle, const Crew& crew) const;
+  void before(const Bundle& bundle, const ThreadTeam& team) const;
   AttentiveSlopes result(const AttentiveWants& wants) const;
 
  private:
-  void multiply(const StepPart& part, const Crew& crew) const;
+  void multiply(const StepPart& part, const ThreadTeam& team) const;
   void attend(int64_t rank, int64_t step) const;
   void cell(int64_t rank, int64_t step) const;
   at::Tensor contexts_before() const;
@@ -76,11 +76,11 @@ AttentiveBackward::AttentiveBackward(const AttentiveLayer& layer, const Attentiv
   dscore_ = at::zeros({ranks, keys}, at::kFloat);
 }
 
-void AttentiveBackward::multiply(const StepPart& part, const Crew& crew) const {
+void AttentiveBackward::multiply(const StepPart& part, const ThreadTeam& team) const {
   multiply_step(lines_of(cells_.operand(), part), hidden_, nullptr, lines_to(cells_.back(), part),
-                crew);
+                team);
   const Lines& outer = has_own_outer() ? outer_ : cells_.operand();
-  multiply_step(lines_of(outer, part), context_, nullptr, lines_to(context_back_, part), crew);
+  multiply_step(lines_of(outer, part), context_, nullptr, lines_to(context_back_, part), team);
 }
 
 /// From the slope of the context, of which the step behind gives a part, to the query's.
@@ -125,27 +125,27 @@ void AttentiveBackward::cell(int64_t rank, int64_t step) const {
                              width, layer_.compute());
 }
 
-void AttentiveBackward::step(int64_t step, const Bundle& bundle, const Crew& crew) const {
+void AttentiveBackward::step(int64_t step, const Bundle& bundle, const ThreadTeam& team) const {
   const Schedule& schedule = layer_.schedule;
   const StepPart part{bundle, bundle.rows(schedule.active(step))};
   if (part.count <= 0) return;
   const int64_t later = step + 1 < schedule.steps() ? bundle.rows(schedule.active(step + 1)) : 0;
-  if (later > 0) multiply({bundle, later}, crew);
-  crew.wait();
-  const Crew::Range mine = crew.range(part.count);
+  if (later > 0) multiply({bundle, later}, team);
+  team.wait();
+  const ThreadTeam::Range mine = team.range(part.count);
   for (int64_t i = mine.begin; i < mine.end; ++i) attend(bundle.rank(i), step);
   if (has_query()) {
-    crew.wait();
+    team.wait();
     multiply_step(lines_of(query_operand_, part), query_[0], nullptr, lines_to(query_back_, part),
-                  crew);
-    crew.wait();
+                  team);
+    team.wait();
   }
   for (int64_t i = mine.begin; i < mine.end; ++i) cell(bundle.rank(i), step);
-  crew.wait();
+  team.wait();
 }
 
-void AttentiveBackward::before(const Bundle& bundle, const Crew& crew) const {
-  multiply({bundle, bundle.rows(layer_.schedule.active(0))}, crew);
+void AttentiveBackward::before(const Bundle& bundle, const ThreadTeam& team) const {
+  multiply({bundle, bundle.rows(layer_.schedule.active(0))}, team);
 }
 
 /// The left factors of all rows' products with the context's weight, [N, M].
@@ -227,12 +227,14 @@ AttentiveSlopes run_backward(const AttentiveLayer& layer, const AttentiveTrace& 
                              const OutputSlopes& slopes, const AttentiveWants& wants) {
   const AttentiveBackward pass(layer, trace, slopes);
   const Schedule& schedule = layer.schedule;
-  run_steps(
-      schedule, layer.step_weights(), Time::kBackward,
-      [&](int64_t step, const Bundle& bundle, const Crew& crew) { pass.step(step, bundle, crew); });
+  run_steps(schedule, layer.step_weights(), Time::kBackward,
+            [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
+              pass.step(step, bundle, team);
+            });
   if (wants.initial && schedule.steps() > 0)
-    run_steps(Schedule(schedule.active(0)), layer.step_weights(), Time::kBackward,
-              [&](int64_t, const Bundle& bundle, const Crew& crew) { pass.before(bundle, crew); });
+    run_steps(
+        Schedule(schedule.active(0)), layer.step_weights(), Time::kBackward,
+        [&](int64_t, const Bundle& bundle, const ThreadTeam& team) { pass.before(bundle, team); });
   return pass.result(wants);
 }
 

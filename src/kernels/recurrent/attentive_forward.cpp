@@ -20,14 +20,14 @@ class AttentiveForward {
                    bool keep);
 
   void start();
-  void step(int64_t step, const Bundle& bundle, const Crew& crew) const;
+  void step(int64_t step, const Bundle& bundle, const ThreadTeam& team) const;
   AttentiveResult result() const {
     return {{cells_.trace(), context_, queries_, weights_}, cells_.last()};
   }
 
  private:
   bool has_context(int64_t step) const { return step > 0 || layer_.first_context.defined(); }
-  void multiply(int64_t step, const StepPart& part, const Crew& crew) const;
+  void multiply(int64_t step, const StepPart& part, const ThreadTeam& team) const;
   void cell(int64_t rank, int64_t step) const;
   void attend(int64_t rank, int64_t step) const;
 
@@ -63,11 +63,11 @@ void AttentiveForward::start() {
                                context_operand_.of_rank(rank), width, layer_.compute());
 }
 
-void AttentiveForward::multiply(int64_t step, const StepPart& part, const Crew& crew) const {
-  fused::multiply_hidden(cells_, step > 0 || has_h_, packs_.hidden, packs_.hidden_bias, part, crew);
+void AttentiveForward::multiply(int64_t step, const StepPart& part, const ThreadTeam& team) const {
+  fused::multiply_hidden(cells_, step > 0 || has_h_, packs_.hidden, packs_.hidden_bias, part, team);
   if (has_context(step))
     multiply_step(lines_of(context_operand_, part), packs_.context, nullptr,
-                  lines_to(context_product_, part), crew);
+                  lines_to(context_product_, part), team);
 }
 
 void AttentiveForward::cell(int64_t rank, int64_t step) const {
@@ -92,23 +92,23 @@ void AttentiveForward::attend(int64_t rank, int64_t step) const {
     std::copy_n(query, item.width, queries_.data_ptr<float>() + row * item.width);
 }
 
-void AttentiveForward::step(int64_t step, const Bundle& bundle, const Crew& crew) const {
+void AttentiveForward::step(int64_t step, const Bundle& bundle, const ThreadTeam& team) const {
   const StepPart part{bundle, bundle.rows(layer_.schedule.active(step))};
   if (part.count <= 0) return;
-  const Crew::Range mine = crew.range(part.count);
-  multiply(step, part, crew);
-  crew.wait();
+  const ThreadTeam::Range mine = team.range(part.count);
+  multiply(step, part, team);
+  team.wait();
   for (int64_t i = mine.begin; i < mine.end; ++i) cell(bundle.rank(i), step);
   if (!packs_.query.empty()) {
-    crew.wait();
+    team.wait();
     const float* bias =
         packs_.query_bias.defined() ? packs_.query_bias.const_data_ptr<float>() : nullptr;
     multiply_step(lines_of(query_operand_, part), packs_.query[0], bias, lines_to(query_, part),
-                  crew);
-    crew.wait();
+                  team);
+    team.wait();
   }
   for (int64_t i = mine.begin; i < mine.end; ++i) attend(bundle.rank(i), step);
-  crew.wait();
+  team.wait();
 }
 
 }  // namespace
@@ -117,9 +117,10 @@ AttentiveResult run_forward(const AttentiveLayer& layer, const AttentivePacks& p
                             const at::Tensor& x, bool keep) {
   AttentiveForward pass(layer, packs, x, keep);
   pass.start();
-  run_steps(
-      layer.schedule, layer.step_weights(), Time::kForward,
-      [&](int64_t step, const Bundle& bundle, const Crew& crew) { pass.step(step, bundle, crew); });
+  run_steps(layer.schedule, layer.step_weights(), Time::kForward,
+            [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
+              pass.step(step, bundle, team);
+            });
   return pass.result();
 }
 

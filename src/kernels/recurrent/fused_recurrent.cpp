@@ -39,17 +39,17 @@ CellForward run_forward(const Layer& layer, const at::Tensor& x, bool keep) {
   const at::Tensor bias = step_bias(problem, layer.compute);
   const bool starts = cells.start();
   run_steps(layer.schedule, layer.steps_weights(), Time::kForward,
-            [&](int64_t step, const Bundle& bundle, const Crew& crew) {
+            [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
               const int64_t count = bundle.rows(layer.schedule.active(step));
               if (count <= 0) return;
-              multiply_hidden(cells, step > 0 || starts, packed, bias, {bundle, count}, crew);
-              crew.wait();
-              const Crew::Range mine = crew.range(count);
+              multiply_hidden(cells, step > 0 || starts, packed, bias, {bundle, count}, team);
+              team.wait();
+              const ThreadTeam::Range mine = team.range(count);
               for (int64_t i = mine.begin; i < mine.end; ++i) {
                 if (i + 1 < mine.end) cells.fetch(bundle.rank(i + 1), step);
                 cells.row(bundle.rank(i), step, nullptr);
               }
-              crew.wait();
+              team.wait();
             });
   return cells;
 }
@@ -62,16 +62,16 @@ void run_backward(const Layer& layer, const CellBackward& cells, const at::Tenso
   const float* outer = dh.defined() ? dh.const_data_ptr<float>() : nullptr;
   const int64_t width = layer.problem.width;
   run_steps(schedule, layer.steps_weights(), Time::kBackward,
-            [&](int64_t step, const Bundle& bundle, const Crew& crew) {
+            [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
               const int64_t count = bundle.rows(schedule.active(step));
               if (count <= 0) return;
               const int64_t later =
                   step + 1 < schedule.steps() ? bundle.rows(schedule.active(step + 1)) : 0;
               if (later > 0)
                 multiply_step(lines_of(cells.operand(), {bundle, later}), packed, nullptr,
-                              lines_to(cells.back(), {bundle, later}), crew);
-              crew.wait();
-              const Crew::Range mine = crew.range(count);
+                              lines_to(cells.back(), {bundle, later}), team);
+              team.wait();
+              const ThreadTeam::Range mine = team.range(count);
               const auto slope = [&](int64_t rank) {
                 return outer == nullptr ? nullptr : outer + schedule.row(rank, step) * width;
               };
@@ -80,14 +80,14 @@ void run_backward(const Layer& layer, const CellBackward& cells, const at::Tenso
                 if (i + 1 < mine.end) cells.fetch(next, step, slope(next));
                 cells.row(rank, step, slope(rank), nullptr);
               }
-              crew.wait();
+              team.wait();
             });
   if (!to_initial || schedule.steps() == 0) return;
   run_steps(Schedule(schedule.active(0)), layer.steps_weights(), Time::kBackward,
-            [&](int64_t, const Bundle& bundle, const Crew& crew) {
+            [&](int64_t, const Bundle& bundle, const ThreadTeam& team) {
               const StepPart part{bundle, bundle.rows(schedule.active(0))};
               multiply_step(lines_of(cells.operand(), part), packed, nullptr,
-                            lines_to(cells.back(), part), crew);
+                            lines_to(cells.back(), part), team);
             });
 }
 

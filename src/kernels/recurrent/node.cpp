@@ -60,11 +60,11 @@ at::Tensor step_bias(const CellProblem& problem, Compute compute) {
 }
 
 void multiply_hidden(const CellForward& cells, bool has_h, const gemm::Packed& packed,
-                     const at::Tensor& bias, const StepPart& part, const Crew& crew) {
+                     const at::Tensor& bias, const StepPart& part, const ThreadTeam& team) {
   const float* shift = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const StepRows<float> to = lines_to(cells.product(), part);
-  if (has_h) return multiply_step(lines_of(cells.operand(), part), packed, shift, to, crew);
-  const Crew::Range mine = crew.range(part.count);
+  if (has_h) return multiply_step(lines_of(cells.operand(), part), packed, shift, to, team);
+  const ThreadTeam::Range mine = team.range(part.count);
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     float* line = to.data + i * to.stride;
     if (shift == nullptr)

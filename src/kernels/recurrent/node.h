@@ -52,6 +52,6 @@ inline StepRows<float> lines_to(const Lines& lines, const StepPart& part) {
 
 /// The recurrent product of a step, or its bias alone where all h are zero.
 void multiply_hidden(const CellForward& cells, bool has_h, const gemm::Packed& packed,
-                     const at::Tensor& bias, const StepPart& part, const Crew& crew);
+                     const at::Tensor& bias, const StepPart& part, const ThreadTeam& team);
 
 }  // namespace stretto::kernels::fused

@@ -7,11 +7,11 @@
 namespace stretto::kernels {
 
 void multiply_step(const StepRows<const float>& a, const gemm::Packed& b, const float* bias,
-                   const StepRows<float>& c, const Crew& crew) {
+                   const StepRows<float>& c, const ThreadTeam& team) {
   const cpu::Table& loops = cpu::table();
   const auto product = b.holds_pairs() ? loops.product_bf16 : loops.product;
   const int64_t panels = (b.columns() + loops.panel - 1) / loops.panel;
-  const Crew::Range range = crew.range(panels);
+  const ThreadTeam::Range range = team.range(panels);
   const int64_t column = range.begin * loops.panel;
   const int64_t width = std::min(range.end * loops.panel, b.columns()) - column;
   if (width <= 0) return;

@@ -13,9 +13,9 @@ struct StepRows {
   int64_t stride, count;
 };
 
-/// c = a b + bias (may be null) for the rows of a bundle; the crew shares the columns. In half
-/// precision c is rounded, and `bias` has to be already. Whoever reads c waits for the crew first.
+/// c = a b + bias (may be null) for the rows of a bundle; the team shares the columns. In half
+/// precision c is rounded, and `bias` has to be already. Whoever reads c waits for the team first.
 void multiply_step(const StepRows<const float>& a, const gemm::Packed& b, const float* bias,
-                   const StepRows<float>& c, const Crew& crew);
+                   const StepRows<float>& c, const ThreadTeam& team);
 
 }  // namespace stretto::kernels

@@ -32,17 +32,17 @@ std::vector<Segment> segments_of(const Schedule& schedule, int64_t threads, int6
   return all;
 }
 
-using Work = std::function<void(int64_t, const Bundle&, const Crew&)>;
+using Work = std::function<void(int64_t, const Bundle&, const ThreadTeam&)>;
 
-void run_bundle(const Segment& segment, Time time, const Bundle& bundle, const Crew& crew,
+void run_bundle(const Segment& segment, Time time, const Bundle& bundle, const ThreadTeam& team,
                 const Work& work) {
   if (time == Time::kForward)
-    for (int64_t step = segment.begin; step < segment.end; ++step) work(step, bundle, crew);
+    for (int64_t step = segment.begin; step < segment.end; ++step) work(step, bundle, team);
   else
-    for (int64_t step = segment.end; step-- > segment.begin;) work(step, bundle, crew);
+    for (int64_t step = segment.end; step-- > segment.begin;) work(step, bundle, team);
 }
 
-/// What one of `size` threads does in a segment: its part in one crew, or several bundles alone
+/// What one of `size` threads does in a segment: its part in one team, or several bundles alone
 /// when the system gave fewer threads than there are bundles.
 void run_member(const Segment& segment, Time time, int64_t member, int64_t size,
                 std::vector<Barrier>& barriers, const Work& work) {
@@ -51,10 +51,10 @@ void run_member(const Segment& segment, Time time, int64_t member, int64_t size,
       run_bundle(segment, time, {i, segment.bundles}, {0, 1, nullptr}, work);
     return;
   }
-  const int64_t crew = size / segment.bundles, bundle = member / crew;
+  const int64_t team = size / segment.bundles, bundle = member / team;
   if (bundle >= segment.bundles) return;  // threads that are left over
   run_bundle(segment, time, {bundle, segment.bundles},
-             {member % crew, crew, &barriers[static_cast<size_t>(bundle)]}, work);
+             {member % team, team, &barriers[static_cast<size_t>(bundle)]}, work);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Schedule {
   int64_t rows_ = 0, direction_ = 1;
 };
 
-/// Threads of one crew wait here for each other; between phases it is a matter of a microsecond, so
+/// Threads of one team wait here for each other; between phases it is a matter of a microsecond, so
 /// that they look often before they let others have the core.
 class Barrier {
  public:
@@ -51,9 +51,9 @@ class Barrier {
 };
 
 /// One of `size` threads that compute the same rows together, in phases.
-class Crew {
+class ThreadTeam {
  public:
-  Crew(int64_t index, int64_t size, Barrier* barrier)
+  ThreadTeam(int64_t index, int64_t size, Barrier* barrier)
       : index_(index), size_(size), barrier_(barrier) {}
 
   struct Range {
@@ -63,7 +63,7 @@ class Crew {
   Range range(int64_t count) const {
     return {count * index_ / size_, count * (index_ + 1) / size_};
   }
-  /// Until all of the crew have come here.
+  /// Until all of the team have come here.
   void wait() const {
     if (size_ > 1) barrier_->wait(size_);
   }
@@ -73,7 +73,7 @@ class Crew {
   Barrier* barrier_;
 };
 
-/// Every `count`-th rank from `index` on: the rows of one crew. Long and short sequences are dealt
+/// Every `count`-th rank from `index` on: the rows of one team. Long and short sequences are dealt
 /// out in turn, so that crews have the same number at every step.
 struct Bundle {
   int64_t index, count;
@@ -88,7 +88,7 @@ enum class Time { kForward, kBackward };
 /// there are follows from the rows that are alive, the threads, and `weights`, the numbers that a
 /// step multiplies each row with (bundles_for); no result may depend on it.
 void run_steps(const Schedule& schedule, int64_t weights, Time time,
-               const std::function<void(int64_t step, const Bundle&, const Crew&)>& work);
+               const std::function<void(int64_t step, const Bundle&, const ThreadTeam&)>& work);
 
 /// Into how many bundles `rows` go on `threads` threads: a divisor of `threads`, or all of them.
 /// `recurrent_bench --sweep` prints the times that the rule weighs.

@@ -76,12 +76,12 @@ struct RecurrentStep::Parts {
     CellForward cells(problem, x, compute, false);
     const bool starts = cells.start();
     run_steps(schedule, weights.hidden.numel(), Time::kForward,
-              [&](int64_t step, const Bundle& bundle, const Crew& crew) {
+              [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
                 const fused::StepPart part{bundle, bundle.rows(schedule.active(step))};
                 if (part.count <= 0) return;
-                fused::multiply_hidden(cells, starts, *packed, bias, part, crew);
-                crew.wait();
-                const Crew::Range mine = crew.range(part.count);
+                fused::multiply_hidden(cells, starts, *packed, bias, part, team);
+                team.wait();
+                const ThreadTeam::Range mine = team.range(part.count);
                 for (int64_t i = mine.begin; i < mine.end; ++i)
                   cells.row(bundle.rank(i), step, nullptr);
               });

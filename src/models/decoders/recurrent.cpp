@@ -168,9 +168,9 @@ kernels::AttentiveOutput RecurrentDecoder::attend(const at::Tensor& embedded, co
   return out;
 }
 
-at::Tensor RecurrentDecoder::climb(const at::Tensor& embedded, const at::Tensor& h,
-                                   const at::Tensor& context, const at::Tensor& given,
-                                   const UpperLayers& upper) const {
+at::Tensor RecurrentDecoder::run_upper_layers(const at::Tensor& embedded, const at::Tensor& h,
+                                              const at::Tensor& context, const at::Tensor& given,
+                                              const UpperLayers& upper) const {
   const auto add = [&](int64_t layer, const at::Tensor& output, const at::Tensor& below) {
     const at::Tensor out = nn::adapted(adapters_[static_cast<size_t>(layer)], output);
     return part_.has_residual(layer) ? out + below : out;
@@ -206,7 +206,7 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                 ->forward(x, initial[at_layer], pass.of(layer, Direction::kForward))
                 .h;
           }};
-  return climb(embedded, first.h, first.context, given, upper);
+  return run_upper_layers(embedded, first.h, first.context, given, upper);
 }
 
 double RecurrentDecoder::operations(double length, double memory_length) const {

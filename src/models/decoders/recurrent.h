@@ -95,8 +95,9 @@ class RecurrentDecoder : public Decoder {
   /// From the first layer's input and h to the rows behind the top one, through all adapters.
   /// `context` is what this step attended to, `given` what upper layers read of it; neither is
   /// dropped from.
-  at::Tensor climb(const at::Tensor& embedded, const at::Tensor& h, const at::Tensor& context,
-                   const at::Tensor& given, const UpperLayers& upper) const;
+  at::Tensor run_upper_layers(const at::Tensor& embedded, const at::Tensor& h,
+                              const at::Tensor& context, const at::Tensor& given,
+                              const UpperLayers& upper) const;
   at::Tensor finish(const at::Tensor& top, const at::Tensor& context) const;
 
   RecurrentPart part_;

@@ -54,7 +54,7 @@ at::Tensor RecurrentStepDecoder::step(const at::Tensor& ids) {
                 upper_[at_layer - 1](decoder_->layers_[at_layer]->gates(x), state(layer));
             return state(layer).h;
           }};
-  return decoder_->climb(embedded, now.h, now.context, given, upper);
+  return decoder_->run_upper_layers(embedded, now.h, now.context, given, upper);
 }
 
 void RecurrentStepDecoder::reorder(const std::vector<int64_t>& parents) {

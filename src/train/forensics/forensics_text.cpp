@@ -119,7 +119,7 @@ std::string advice_on_weights(const AdviceContext& run) {
            "train.forensics.policy = \"rollback\" goes back to a checkpoint where they "
            "were not, with a smaller learning rate";
   }
-  return spoilt + "try " + calmer_values(run) + "; " + place_of_other_values(run) +
+  return spoilt + "try " + stabilising_settings(run) + "; " + place_of_other_values(run) +
          rollback_instead(run);
 }
 
@@ -161,8 +161,8 @@ std::string advice(const NonfiniteReport& report, const UpdateRecord& record,
   }
   if (few_samples(report)) return advice_on_samples(run);
   const std::string calmer =
-      "try " + calmer_values(run) +
-      (run.words.calmer_model.empty() ? "" : ", or " + run.words.calmer_model);
+      "try " + stabilising_settings(run) +
+      (run.words.stabilising_setting.empty() ? "" : ", or " + run.words.stabilising_setting);
   if (scale.empty()) return calmer;
   return calmer + "; loss scale " + shortest(report.loss_scale) + ": " + scale +
          "; outside of fp16 train.loss_scale.name = \"none\" will do";

@@ -84,7 +84,7 @@ std::string NonfinitePolicy::advice(const NumericStop& stop, bool rollback_helps
   AdviceContext run = stop.run;
   run.rolls_back = options_.policy == "rollback";
   std::string advice = stop.scale.empty() ? "" : stop.scale + "; or ";
-  advice += "try " + calmer_values(run) + "; " + place_of_other_values(run);
+  advice += "try " + stabilising_settings(run) + "; " + place_of_other_values(run);
   if (rollback_helps) advice += rollback_instead(run);
   if (!stop.report.empty())
     advice += "; `stretto replay " + stop.report + "` runs the update again";

@@ -25,7 +25,7 @@ bool may_clip(const AdviceContext& run) {
   return run.clip_norm == 0 || run.clip_norm > 1;
 }
 
-std::string calmer_values(const AdviceContext& run) {
+std::string stabilising_settings(const AdviceContext& run) {
   std::vector<std::string> values{"a lower optim.lr"};
   if (may_clip(run)) values.emplace_back("optim.clip_norm = 1.0");
   return join(values, ", ") + " or a longer schedule.warmup_steps";

@@ -26,7 +26,7 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& run_directo
 bool may_clip(const AdviceContext& run);
 
 /// "a lower optim.lr, a longer schedule.warmup_steps or optim.clip_norm = 1.0"
-std::string calmer_values(const AdviceContext& run);
+std::string stabilising_settings(const AdviceContext& run);
 
 /// Where other values can be given, since a run's folder keeps its own: a new run, which begins
 /// with the weights of the checkpoint if there is one.

@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
     distributed::report_end(code, "");
     return distributed::leave(code);
   } catch (const Error& error) {
-    distributed::tell_failure(distributed::failure_of(error));
+    distributed::report_failure(distributed::failure_of(error));
     return distributed::leave(static_cast<int>(error.code()), error.message());
   }
 }

@@ -10,7 +10,7 @@
 #include "experiment/rules.h"
 #include "families/translation/training_text.h"
 #include "families/translation/translation_options.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "tests/base/temp_dir.h"
 #include "tests/text/special_ids.h"
 
@@ -48,7 +48,7 @@ std::string blamed(const Change& change) {
 TEST(TwoSourceRules, TwoEncodersWithTwoSourcesBreakNone) {
   EXPECT_EQ(blamed([](Experiment&) {}), "");
   EXPECT_TRUE(two_source_problems(Experiment{}).empty());
-  EXPECT_TRUE(models::misfits(translation_of(sound_pair()).model).empty());
+  EXPECT_TRUE(models::option_conflicts(translation_of(sound_pair()).model).empty());
 }
 
 TEST(TwoSourceRules, OneEncoderReadsNoSecondSource) {
@@ -98,27 +98,27 @@ TEST(TwoSourceRules, TheEncoderOfOneSourceIsLeftAlone) {
       "model.encoder.name;");
 }
 
-/// The keys that misfits blame.
-std::string misfit(const Change& change) {
+/// The keys that conflicts name.
+std::string conflict(const Change& change) {
   Experiment e = sound_pair();
   change(e);
   std::string keys;
-  for (const auto& problem : models::misfits(translation_of(e).model))
+  for (const auto& problem : models::option_conflicts(translation_of(e).model))
     keys += problem.keys.front() + ";";
   return keys;
 }
 
 TEST(TwoSourceRules, ThereAreTwoEncoders) {
-  EXPECT_EQ(misfit([](Experiment& e) { translation_of(e).model.encoders.pop_back(); }),
+  EXPECT_EQ(conflict([](Experiment& e) { translation_of(e).model.encoders.pop_back(); }),
             "model.encoders;");
-  EXPECT_EQ(misfit([](Experiment& e) {
+  EXPECT_EQ(conflict([](Experiment& e) {
               translation_of(e).model.encoders.push_back(models::StackOptions{});
             }),
             "model.encoders;");
 }
 
 TEST(TwoSourceRules, EachEncoderIsCheckedAtItsPlace) {
-  EXPECT_EQ(misfit([](Experiment& e) {
+  EXPECT_EQ(conflict([](Experiment& e) {
               translation_of(e).model.encoders[0].as<models::StackOptions>().num_heads = 7;
               translation_of(e).model.encoders[1].as<models::StackOptions>().num_heads = 3;
             }),
@@ -130,13 +130,13 @@ TEST(TwoSourceRules, BothGiveRowsOfOneWidth) {
     translation_of(e).model.encoders[1] =
         models::LstmEncoderOptions{.num_layers = 1, .hidden_dim = 100, .bidirectional = false};
   };
-  EXPECT_EQ(misfit(wide), "model.encoders.1.hidden_dim;") << "a transformer reads d_model";
-  EXPECT_EQ(misfit([&](Experiment& e) {
+  EXPECT_EQ(conflict(wide), "model.encoders.1.hidden_dim;") << "a transformer reads d_model";
+  EXPECT_EQ(conflict([&](Experiment& e) {
               wide(e);
               translation_of(e).model.decoder = models::LstmDecoderOptions{};
             }),
             "model.encoders.1.hidden_dim;");
-  EXPECT_EQ(misfit([&](Experiment& e) {
+  EXPECT_EQ(conflict([&](Experiment& e) {
               wide(e);
               translation_of(e).model.encoders[0] = translation_of(e).model.encoders[1];
               translation_of(e).model.decoder = models::LstmDecoderOptions{};

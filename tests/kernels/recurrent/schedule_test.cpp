@@ -35,21 +35,22 @@ TEST(RecurrentSchedule, EveryRowOfEveryStepIsDoneOnceInTheOrderOfTime) {
       std::vector<int> done(13, 0);
       std::vector<int64_t> last(4, -1);
       std::atomic<bool> in_order = true;
-      run_steps(schedule, 100, time, [&](int64_t step, const Bundle& bundle, const Crew& crew) {
-        const int64_t count = bundle.rows(schedule.active(step));
-        const Crew::Range mine = crew.range(count);
-        crew.wait();
-        for (int64_t i = mine.begin; i < mine.end; ++i) {
-          const int64_t rank = bundle.rank(i);
-          ++done[static_cast<size_t>(schedule.row(rank, step))];
-          int64_t& before = last[static_cast<size_t>(rank)];
-          const bool follows =
-              before < 0 || (time == Time::kForward ? step == before + 1 : step == before - 1);
-          if (!follows) in_order = false;
-          before = step;
-        }
-        crew.wait();
-      });
+      run_steps(
+          schedule, 100, time, [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
+            const int64_t count = bundle.rows(schedule.active(step));
+            const ThreadTeam::Range mine = team.range(count);
+            team.wait();
+            for (int64_t i = mine.begin; i < mine.end; ++i) {
+              const int64_t rank = bundle.rank(i);
+              ++done[static_cast<size_t>(schedule.row(rank, step))];
+              int64_t& before = last[static_cast<size_t>(rank)];
+              const bool follows =
+                  before < 0 || (time == Time::kForward ? step == before + 1 : step == before - 1);
+              if (!follows) in_order = false;
+              before = step;
+            }
+            team.wait();
+          });
       EXPECT_EQ(done, std::vector<int>(13, 1)) << threads << " threads, " << bundles;
       EXPECT_TRUE(in_order);
     }

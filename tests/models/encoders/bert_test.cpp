@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "config/load.h"
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "models/registry.h"
 #include "models/text_model.h"
 #include "nn/watch.h"
@@ -449,11 +449,11 @@ TEST(BertOptions, GivenSizesReplaceThoseOfThePreset) {
 }
 
 TEST(BertOptions, DefaultsAndEveryPresetFit) {
-  EXPECT_TRUE(misfits(BertOptions{}).empty());
+  EXPECT_TRUE(option_conflicts(BertOptions{}).empty());
   for (const BertPreset& preset : kBertPresets) {
     BertOptions options;
     options.preset = preset.name;
-    EXPECT_TRUE(misfits(options).empty()) << preset.name;
+    EXPECT_TRUE(option_conflicts(options).empty()) << preset.name;
   }
 }
 
@@ -461,7 +461,7 @@ TEST(BertOptions, WithoutAPresetSizesAreNeeded) {
   BertOptions options;
   options.preset = "none";
   options.d_model = 64;
-  const auto found = misfits(options);
+  const auto found = option_conflicts(options);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].keys.front(), "model.num_layers");
   EXPECT_EQ(found[1].keys.front(), "model.num_heads");
@@ -472,13 +472,13 @@ TEST(BertOptions, WithoutAPresetSizesAreNeeded) {
 TEST(BertOptions, HeadsThatDoNotDivideTheWidthAreRefused) {
   BertOptions options;
   options.num_heads = 7;
-  auto found = misfits(options);
+  auto found = option_conflicts(options);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].keys.front(), "model.num_heads");
   EXPECT_EQ(found[0].what, "7 heads do not divide a width of 768");
   options.num_heads = 0;
   options.d_model = 100;
-  found = misfits(options);
+  found = option_conflicts(options);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].keys.front(), "model.d_model");
 }
@@ -489,10 +489,10 @@ TEST(BertOptions, RotaryAndSinusoidalPositionsNeedEvenWidths) {
   options.num_layers = 1;
   options.d_model = 9;
   options.num_heads = 3;
-  EXPECT_TRUE(misfits(options).empty());
+  EXPECT_TRUE(option_conflicts(options).empty());
   for (const char* positions : {"rotary", "sinusoidal"}) {
     options.positions = positions;
-    EXPECT_EQ(misfits(options).size(), 1u) << positions;
+    EXPECT_EQ(option_conflicts(options).size(), 1u) << positions;
   }
 }
 

@@ -64,7 +64,7 @@ TEST(ForensicsText, TheAdviceDependsOnWhatTheRunHasInForce) {
     std::string advised;
   };
   const std::string warmup = "a longer schedule.warmup_steps", pre = ", or model.norm = \"pre\"";
-  const TaskWords words{.calmer_model = "model.norm = \"pre\""};
+  const TaskWords words{.stabilising_setting = "model.norm = \"pre\""};
   std::vector<Row> rows{
       {kernels::Compute::kFp16,
        {},

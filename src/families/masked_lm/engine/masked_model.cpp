@@ -5,7 +5,7 @@
 #include "distributed/numbers.h"
 #include "families/text/engine/batch_tokens.h"
 #include "families/text/engine/text_task.h"
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 namespace {
@@ -53,7 +53,7 @@ MaskedScore score_masked(models::TextModel& model, const data::MaskedText& text,
   const auto batches = data::make_masked_eval_batches(
       text, batch_tokens(options.max_tokens, model.device()), options.max_samples, options.seed);
   std::vector<double> table(static_cast<size_t>(batches->num_batches()) * kColumns);
-  SideBySide passes(model.device());
+  ParallelJobs passes(model.device());
   passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
     const data::Batch batch = batches->load(0, i);
     const MaskedSums sums = masked_loss(model, batch, {});

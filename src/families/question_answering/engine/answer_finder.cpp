@@ -12,7 +12,7 @@
 #include "distributed/numbers.h"
 #include "families/question_answering/engine/span_pass.h"
 #include "families/text/engine/batch_tokens.h"
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 namespace {
@@ -203,7 +203,7 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   constexpr size_t kColumns = 3;
   std::vector<double> sums(kColumns * stretches.size());
   std::vector<size_t> mine;
-  SideBySide passes(device);
+  ParallelJobs passes(device);
   passes.run_share(finding.group, std::ssize(stretches), [&](int64_t number) {
     const auto i = static_cast<size_t>(number);
     auto answers = answer_stretch(models, windows, stretches[i], finding);

@@ -87,7 +87,7 @@ train::TaskWords QuestionAnsweringTask::words() const {
           .smaller_batches =
               "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
               "batch), or data.max_text_tokens",
-          .calmer_model = options_.model.norm == "pre" ? "" : "model.norm = \"pre\""};
+          .stabilising_setting = options_.model.norm == "pre" ? "" : "model.norm = \"pre\""};
 }
 
 std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(

@@ -5,7 +5,7 @@
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 
 namespace stretto::tasks {
 
@@ -19,7 +19,7 @@ EncoderOfRun load_encoder(const experiment::Experiment& experiment, const runs::
   EncoderOfRun run;
   run.tokenizer = load_tokenizer(experiment, assets);
   const auto opened = runs::open_checkpoint(folder.directory(), checkpoint);
-  const auto described = described_by(opened, folder, experiment);
+  const auto described = checkpoint_experiment(opened, folder, experiment);
   runs::require_same_tokenizer(opened, runs::tokenizer_hashes(run.tokenizer.assets),
                                folder.directory() / "tokenizer");
   auto setup = text_model_setup(described, run.tokenizer.tokenizer->size(), {}, device);

@@ -12,7 +12,7 @@
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "store/manifest.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 #include "text/encoded_text.h"
 
 namespace stretto::tasks {
@@ -95,7 +95,7 @@ LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs
   run.tokenizer = load_tokenizer(experiment, run.assets);
   const auto hashes = runs::tokenizer_hashes(run.assets);
   for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = described_by(checkpoint, folder, experiment);
+    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
     require_head(described);
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),

@@ -40,7 +40,7 @@ void require_segments(const experiment::Experiment& experiment, const text::Toke
 void require_head(const experiment::Experiment& experiment);
 
 /// Models of a run for reading: its tokenizer, its other files, and one network for each
-/// checkpoint, which may be another run's (tasks/described_by.h).
+/// checkpoint, which may be another run's (tasks/checkpoint_experiment.h).
 struct LoadedTextRun {
   RunTokenizer tokenizer;
   Assets assets;  ///< all of them

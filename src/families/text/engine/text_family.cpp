@@ -14,8 +14,8 @@
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
 #include "tasks/exported_run.h"
+#include "tasks/initial_model.h"
 #include "tasks/open_initial_run.h"
-#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -27,7 +27,8 @@ void look_at_unknown_tokens(const experiment::CheckRequest& request,
   const experiment::PreflightOptions how{.limit = std::chrono::milliseconds(300),
                                          .full = request.full};
   const auto& e = request.experiment.options;
-  experiment::text_rules_of(e).look_at_unknown(e, {}, tokenizer, experiment::LookTime(how), found);
+  experiment::text_rules_of(e).look_at_unknown(e, {}, tokenizer, experiment::PreflightTimer(how),
+                                               found);
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
     const auto run =
         open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
-    const TakenModel theirs(run);
+    const InitialModel theirs(run);
     // A model that means something else by the weights may have other shapes, too.
     experiment::note_stop(found, experiment::Stage::kWeights, key,
                           [&] { theirs.require_alike(e); });

@@ -9,9 +9,9 @@
 #include "models/packed.h"
 #include "models/registry.h"
 #include "runs/initial_weights.h"
+#include "tasks/initial_model.h"
 #include "tasks/left_out.h"
 #include "tasks/open_initial_run.h"
-#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -33,7 +33,7 @@ train::TaskWords TextTask::words() const {
               "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
               "batch), or data.max_text_tokens",
           .odd_samples = {},
-          .calmer_model = sections().model->norm == "pre" ? "" : "model.norm = \"pre\""};
+          .stabilising_setting = sections().model->norm == "pre" ? "" : "model.norm = \"pre\""};
 }
 
 std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batch& batch,
@@ -44,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batc
 
 bool TextTask::replaces_all_parts() const {
   if (experiment_.train.init_from.empty()) return false;
-  const TakenModel theirs(open_initial_run(experiment_, runs::Reading::kHeads));
+  const InitialModel theirs(open_initial_run(experiment_, runs::Reading::kHeads));
   return theirs.has_another_head(experiment_);
 }
 

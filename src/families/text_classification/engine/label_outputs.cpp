@@ -13,7 +13,7 @@
 #include "families/text_classification/text_classification_options.h"
 #include "metrics/label_counts.h"
 #include "metrics/value_pairs.h"
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 namespace {
@@ -245,7 +245,7 @@ LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextMo
       data::Shuffle::kNo, /*seed=*/0);
   const int64_t width = outputs.num_outputs();
   std::vector<double> table(static_cast<size_t>(set.size() * (width + kColumnsBehind)));
-  SideBySide passes(device);
+  ParallelJobs passes(device);
   passes.run_share(options.group, batches->num_batches(), [&](int64_t i) {
     const data::Batch batch = batches->load(0, i);
     const auto predicted = predict_batch(models, outputs, batch);

@@ -9,8 +9,8 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "runs/merged_lora.h"
+#include "tasks/initial_model.h"
 #include "tasks/open_initial_run.h"
-#include "tasks/taken_model.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
@@ -44,7 +44,7 @@ void check_translation_weights(const experiment::CheckRequest& request,
         open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
     // A model that means something else by the weights may have other shapes, too.
     experiment::note_stop(found, experiment::Stage::kWeights, key,
-                          [&] { TakenModel(run).require_alike(e); });
+                          [&] { InitialModel(run).require_alike(e); });
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.

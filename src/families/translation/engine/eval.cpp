@@ -22,7 +22,7 @@
 #include "families/translation/heads.h"
 #include "families/translation/translation_options.h"
 #include "store/manifest.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
 

@@ -9,7 +9,7 @@
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 
 namespace stretto::tasks {
 
@@ -25,7 +25,7 @@ LoadedRun load_translation_run(const experiment::Experiment& experiment,
   run.tokenizers = text::load_tokenizers(translation_of(experiment).tokenizer, assets);
   const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
   for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = described_by(checkpoint, folder, experiment);
+    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     auto model =
         make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model;

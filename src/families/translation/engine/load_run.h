@@ -13,7 +13,7 @@
 namespace stretto::tasks {
 
 /// Models of a run for reading: tokenizers from the run folder and one network for each checkpoint,
-/// which may be another run's (tasks/described_by.h).
+/// which may be another run's (tasks/checkpoint_experiment.h).
 struct LoadedRun {
   text::TokenizerPair tokenizers;
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models;

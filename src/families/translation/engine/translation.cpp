@@ -232,7 +232,8 @@ train::TaskWords TranslationTask::words() const {
               "lower data.max_tokens (raise train.update_freq by the same factor to "
               "keep the batch), or data.max_src_tokens and data.max_tgt_tokens",
           .odd_samples = "data.max_ratio and data.max_src_tokens leave out the odd ones",
-          .calmer_model = models::norms_come_first(options_.model) ? "" : "model.norm = \"pre\""};
+          .stabilising_setting =
+              models::norms_come_first(options_.model) ? "" : "model.norm = \"pre\""};
 }
 
 std::vector<std::pair<std::string, std::string>> TranslationTask::show(const data::Batch& batch,

@@ -9,9 +9,9 @@ namespace stretto::tasks {
 namespace {
 
 /// A step model that calls a function before each step.
-class Accompanied : public decoding::StepModel {
+class HookedStepModel : public decoding::StepModel {
  public:
-  Accompanied(decoding::StepModel& inner, const std::function<void()>& before_step)
+  HookedStepModel(decoding::StepModel& inner, const std::function<void()>& before_step)
       : inner_(inner), before_step_(before_step) {}
 
   at::Tensor step(const at::Tensor& tokens) override {
@@ -95,8 +95,8 @@ std::vector<std::vector<decoding::Hypothesis>> Translator::search(
     input.prefixes.push_back(request->prefix);
   }
   const auto model = start_together(models_, src, options_.beam_size);
-  Accompanied accompanied(*model, before_step);
-  return decoding::search(accompanied, input, options_);
+  HookedStepModel hooked_model(*model, before_step);
+  return decoding::search(hooked_model, input, options_);
 }
 
 }  // namespace stretto::tasks

@@ -11,7 +11,7 @@
 #include "decoding/search.h"
 #include "models/seq2seq_model.h"
 #include "tasks/cost_batches.h"
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 namespace stretto::tasks {
 
@@ -43,7 +43,7 @@ class Translator {
       const std::function<void()>& before_step = {});
 
   /// One search for all of some requests: results in their order, from any thread. The caller sees
-  /// to it that no gradient is asked for, and to weights that are laid out (tasks/side_by_side.h).
+  /// to it that no gradient is asked for, and to weights that are laid out (tasks/parallel_jobs.h).
   std::vector<std::vector<decoding::Hypothesis>> search(
       std::span<const TranslationRequest* const> requests,
       const std::function<void()>& before_step) const;
@@ -59,7 +59,7 @@ class Translator {
  private:
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
-  SideBySide searches_;
+  ParallelJobs searches_;
   int64_t num_batches_ = 0, num_sentences_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };

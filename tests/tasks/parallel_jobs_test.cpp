@@ -1,4 +1,4 @@
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -52,10 +52,10 @@ distributed::ProcessGroup played_group(int rank, int size, bool is_alone = false
   return distributed::ProcessGroup(std::make_shared<PlayedTransport>(rank, size, is_alone));
 }
 
-TEST(SideBySide, DoesEachJobOnceWithoutGradients) {
+TEST(ParallelJobs, DoesEachJobOnceWithoutGradients) {
   for (const int count : {1, 3}) {
     const Threads threads(count);
-    SideBySide jobs(at::kCPU);
+    ParallelJobs jobs(at::kCPU);
     for (const int64_t asked : {0, 1, 2, 50}) {
       std::vector<int> done(static_cast<size_t>(asked));
       jobs.run(asked, [&](int64_t i) {
@@ -66,10 +66,10 @@ TEST(SideBySide, DoesEachJobOnceWithoutGradients) {
   }
 }
 
-TEST(SideBySide, ThrowsWhatWasThrownFirst) {
+TEST(ParallelJobs, ThrowsWhatWasThrownFirst) {
   for (const int count : {1, 3}) {
     const Threads threads(count);
-    SideBySide jobs(at::kCPU);
+    ParallelJobs jobs(at::kCPU);
     int entered = 0;
     const auto fail = [&] {
       jobs.run(1000, [&](int64_t) {
@@ -86,11 +86,11 @@ TEST(SideBySide, ThrowsWhatWasThrownFirst) {
   }
 }
 
-TEST(SideBySide, SharesJobsOutAmongProcesses) {
+TEST(ParallelJobs, SharesJobsOutAmongProcesses) {
   for (const int size : {1, 2, 3, 8}) {
     std::vector<int> done(7);
     for (int rank = 0; rank < size; ++rank) {
-      SideBySide jobs(at::kCPU);
+      ParallelJobs jobs(at::kCPU);
       jobs.run_share(played_group(rank, size), 7, [&](int64_t i) {
         EXPECT_EQ(i % size, rank);
         jobs.exclusively([&] { ++done[static_cast<size_t>(i)]; });
@@ -100,8 +100,8 @@ TEST(SideBySide, SharesJobsOutAmongProcesses) {
   }
 }
 
-TEST(SideBySide, EndsWhenAPeerIsLost) {
-  SideBySide jobs(at::kCPU);
+TEST(ParallelJobs, EndsWhenAPeerIsLost) {
+  ParallelJobs jobs(at::kCPU);
   int done = 0;
   EXPECT_THROW(jobs.run_share(played_group(0, 2, /*is_alone=*/true), 4, [&](int64_t) { ++done; }),
                std::runtime_error);

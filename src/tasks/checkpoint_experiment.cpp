@@ -1,4 +1,4 @@
-#include "tasks/described_by.h"
+#include "tasks/checkpoint_experiment.h"
 
 #include <algorithm>
 #include <vector>
@@ -57,8 +57,9 @@ void require_tokenizer_of(const store::LoadedCheckpoint& checkpoint, const fs::p
 
 }  // namespace
 
-experiment::Experiment described_by(const store::LoadedCheckpoint& checkpoint,
-                                    const runs::RunFolder& run, const experiment::Experiment& own) {
+experiment::Experiment checkpoint_experiment(const store::LoadedCheckpoint& checkpoint,
+                                             const runs::RunFolder& run,
+                                             const experiment::Experiment& own) {
   if (lies_in(checkpoint.directory, run)) return own;
   const fs::path place = runs::run_of(checkpoint.directory);
   if (place.empty()) {

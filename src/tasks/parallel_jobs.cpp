@@ -1,4 +1,4 @@
-#include "tasks/side_by_side.h"
+#include "tasks/parallel_jobs.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -10,7 +10,7 @@
 
 namespace stretto::tasks {
 
-void SideBySide::run(int64_t count, const std::function<void(int64_t)>& job) {
+void ParallelJobs::run(int64_t count, const std::function<void(int64_t)>& job) {
   next_ = 0;
   failed_ = false;
   failure_ = nullptr;
@@ -33,8 +33,8 @@ void SideBySide::run(int64_t count, const std::function<void(int64_t)>& job) {
   if (failure_) std::rethrow_exception(failure_);
 }
 
-void SideBySide::run_share(const distributed::ProcessGroup& group, int64_t count,
-                           const std::function<void(int64_t)>& job) {
+void ParallelJobs::run_share(const distributed::ProcessGroup& group, int64_t count,
+                             const std::function<void(int64_t)>& job) {
   const int64_t rank = group.rank(), size = group.size();
   run(rank < count ? (count - rank + size - 1) / size : 0, [&](int64_t i) {
     exclusively([&] { group.check_peers(); });
@@ -42,7 +42,7 @@ void SideBySide::run_share(const distributed::ProcessGroup& group, int64_t count
   });
 }
 
-void SideBySide::work(int64_t count, const std::function<void(int64_t)>& job) {
+void ParallelJobs::work(int64_t count, const std::function<void(int64_t)>& job) {
   try {
     for (int64_t i = next_++; i < count && !failed_; i = next_++) job(i);
   } catch (...) {
@@ -51,9 +51,9 @@ void SideBySide::work(int64_t count, const std::function<void(int64_t)>& job) {
   }
 }
 
-void SideBySide::exclusively(const std::function<void()>& change) {
+void ParallelJobs::exclusively(const std::function<void()>& change) {
   const std::lock_guard lock(mutex_);
-  if (failed_) throw std::runtime_error("[side_by_side] another job has failed");
+  if (failed_) throw std::runtime_error("[parallel_jobs] another job has failed");
   try {
     change();
   } catch (...) {
@@ -62,7 +62,7 @@ void SideBySide::exclusively(const std::function<void()>& change) {
   }
 }
 
-void SideBySide::note_failure() {
+void ParallelJobs::note_failure() {
   if (!failed_.exchange(true)) failure_ = std::current_exception();
 }
 

@@ -12,9 +12,9 @@ namespace stretto::tasks {
 
 /// The model of the run that `train.init_from` names, as that run's configuration describes it:
 /// read once, here. Nobody knows it outside of a run, and where the configuration cannot be read.
-class TakenModel {
+class InitialModel {
  public:
-  explicit TakenModel(const runs::InitialRun& run);
+  explicit InitialModel(const runs::InitialRun& run);
 
   /// Compares its `[model]` with that of the run that begins (TaskRules::hidden_differences):
   /// weights would load, and mean something else. Throws Error(kUsage) with keys and values. With

@@ -1,4 +1,4 @@
-#include "tasks/taken_model.h"
+#include "tasks/initial_model.h"
 
 #include "base/error.h"
 #include "base/log.h"
@@ -20,7 +20,7 @@ std::string difference_text(const experiment::ModelDifference& difference) {
 
 }  // namespace
 
-TakenModel::TakenModel(const runs::InitialRun& run) : folder_(run.folder), place_(run.place()) {
+InitialModel::InitialModel(const runs::InitialRun& run) : folder_(run.folder), place_(run.place()) {
   const auto path = folder_ / "config.toml";
   const bool is_imported = !run.config.empty();
   if (folder_.empty() || (!is_imported && !std::filesystem::exists(path))) return;
@@ -38,7 +38,7 @@ TakenModel::TakenModel(const runs::InitialRun& run) : folder_(run.folder), place
   }
 }
 
-void TakenModel::require_alike(const experiment::Experiment& own) const {
+void InitialModel::require_alike(const experiment::Experiment& own) const {
   const auto* rules = experiment::find_task_rules(own);
   if (!problem_.empty()) {
     log::warn("train.init_from: the [model] of " + folder_.string() +
@@ -58,7 +58,7 @@ void TakenModel::require_alike(const experiment::Experiment& own) const {
               "tensors that it names all the same");
 }
 
-bool TakenModel::has_another_head(const experiment::Experiment& own) const {
+bool InitialModel::has_another_head(const experiment::Experiment& own) const {
   if (!options_ || options_->task.name() == own.task.name()) return false;
   const auto sections = experiment::find_text_sections(*options_);
   return sections && sections->model->head != "none";

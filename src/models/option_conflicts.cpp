@@ -1,4 +1,4 @@
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ std::string odd_heads(int64_t heads, int64_t width) {
 /// Notes what is wrong with one side.
 class Side {
  public:
-  Side(const Seq2SeqOptions& model, std::string section, std::vector<Misfit>& found)
+  Side(const Seq2SeqOptions& model, std::string section, std::vector<OptionConflict>& found)
       : model_(model), section_(std::move(section)), found_(found) {}
 
   std::string key(const std::string& leaf) const { return section_ + "." + leaf; }
@@ -154,7 +154,7 @@ class Side {
  private:
   const Seq2SeqOptions& model_;
   const std::string section_;
-  std::vector<Misfit>& found_;
+  std::vector<OptionConflict>& found_;
 };
 
 int64_t rows_of(const Seq2SeqOptions& model, const EncoderChoice& encoder) {
@@ -163,7 +163,7 @@ int64_t rows_of(const Seq2SeqOptions& model, const EncoderChoice& encoder) {
   return lstm.width(model.d_model, lstm.num_layers - 1);
 }
 
-void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<OptionConflict>& found) {
   if (model.decoder.is<LstmDecoderOptions>()) return;
   each_encoder(model, [&](const EncoderChoice& encoder, const std::string& section) {
     const int64_t rows = rows_of(model, encoder);
@@ -182,7 +182,8 @@ void decoder_reads_the_width(const Seq2SeqOptions& model, std::vector<Misfit>& f
 }
 
 // One softmax goes over the rows of both, and one projection makes keys and values of them.
-void encoders_are_two_of_one_width(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+void encoders_are_two_of_one_width(const Seq2SeqOptions& model,
+                                   std::vector<OptionConflict>& found) {
   if (model.encoders.empty()) return;
   if (!has_two_encoders(model)) {
     const auto count = static_cast<int64_t>(model.encoders.size());
@@ -208,7 +209,7 @@ void encoders_are_two_of_one_width(const Seq2SeqOptions& model, std::vector<Misf
                    "set hidden_dim so that both encoders give rows of one width"});
 }
 
-void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+void last_state_fits(const Seq2SeqOptions& model, std::vector<OptionConflict>& found) {
   if (!model.decoder.is<LstmDecoderOptions>()) return;
   const auto& to = model.decoder.as<LstmDecoderOptions>();
   if (to.initial_state != "last") return;
@@ -244,7 +245,8 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
   }
 }
 
-void one_norm_stands_before_its_parts(const Seq2SeqOptions& model, std::vector<Misfit>& found) {
+void one_norm_stands_before_its_parts(const Seq2SeqOptions& model,
+                                      std::vector<OptionConflict>& found) {
   if (!has_transformer(model) || !model.parallel_residual || model.norm == "pre") return;
   found.push_back({{"model.parallel_residual", "model.norm"},
                    "all parts of a layer read the rows behind one norm, which has to stand before "
@@ -262,28 +264,28 @@ std::string with_section(std::string text, const std::string& section) {
   return text;
 }
 
-bool same_finding(const Misfit& a, const Misfit& b) {
+bool same_finding(const OptionConflict& a, const OptionConflict& b) {
   return a.keys == b.keys && a.what == b.what;
 }
 
 // Each decoder on its own behind the encoder. What concerns no decoder is told once.
-std::vector<Misfit> misfits_of_heads(const Seq2SeqOptions& model) {
-  std::vector<Misfit> found;
+std::vector<OptionConflict> conflicts_of_heads(const Seq2SeqOptions& model) {
+  std::vector<OptionConflict> found;
   for (size_t head = 0; head < model.heads.size(); ++head) {
     const std::string section = decoder_section(model, head);
-    for (Misfit misfit : misfits(model_of_head(model, head))) {
+    for (OptionConflict conflict : option_conflicts(model_of_head(model, head))) {
       bool of_decoder = false;
-      for (std::string& key : misfit.keys) {
+      for (std::string& key : conflict.keys) {
         of_decoder = of_decoder || key.starts_with("model.decoder");
         key = with_section(key, section);
       }
-      misfit.what = with_section(misfit.what, section);
-      misfit.hint = with_section(misfit.hint, section);
-      if (of_decoder) misfit.what = "head `" + model.heads[head].name + "`: " + misfit.what;
-      const bool is_known = std::any_of(found.begin(), found.end(), [&](const Misfit& other) {
-        return same_finding(misfit, other);
-      });
-      if (!is_known) found.push_back(std::move(misfit));
+      conflict.what = with_section(conflict.what, section);
+      conflict.hint = with_section(conflict.hint, section);
+      if (of_decoder) conflict.what = "head `" + model.heads[head].name + "`: " + conflict.what;
+      const bool is_known =
+          std::any_of(found.begin(), found.end(),
+                      [&](const OptionConflict& other) { return same_finding(conflict, other); });
+      if (!is_known) found.push_back(std::move(conflict));
     }
   }
   return found;
@@ -291,9 +293,9 @@ std::vector<Misfit> misfits_of_heads(const Seq2SeqOptions& model) {
 
 }  // namespace
 
-std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
-  if (!model.heads.empty()) return misfits_of_heads(model);
-  std::vector<Misfit> found;
+std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model) {
+  if (!model.heads.empty()) return conflicts_of_heads(model);
+  std::vector<OptionConflict> found;
   Side decoder(model, "model.decoder", found);
   each_encoder(model, [&](const EncoderChoice& choice, const std::string& section) {
     Side encoder(model, section, found);
@@ -309,9 +311,9 @@ std::vector<Misfit> misfits(const Seq2SeqOptions& model) {
   return found;
 }
 
-std::vector<Misfit> misfits(const BertOptions& model) {
+std::vector<OptionConflict> option_conflicts(const BertOptions& model) {
   const BertSizes sizes = sizes_of(model);
-  std::vector<Misfit> found;
+  std::vector<OptionConflict> found;
   const auto needs = [&](const char* key, int64_t size) {
     if (size > 0) return;
     found.push_back({{std::string("model.") + key, "model.preset"},

@@ -9,7 +9,7 @@
 namespace stretto::models {
 
 /// Options that contradict each other.
-struct Misfit {
+struct OptionConflict {
   std::vector<std::string> keys;  ///< what the rule reads; the first one is blamed
   std::string what, hint;
 };
@@ -17,9 +17,9 @@ struct Misfit {
 /// What keeps an encoder and a decoder from being built, or from fitting together: heads that do
 /// not divide the width, rows that are too wide for who attends to them, and so on. Empty for a
 /// sound model.
-std::vector<Misfit> misfits(const Seq2SeqOptions& model);
+std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model);
 
 /// The same of an encoder of text: sizes that are missing, heads that do not divide the width.
-std::vector<Misfit> misfits(const BertOptions& model);
+std::vector<OptionConflict> option_conflicts(const BertOptions& model);
 
 }  // namespace stretto::models

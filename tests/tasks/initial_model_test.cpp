@@ -1,4 +1,4 @@
-#include "tasks/taken_model.h"
+#include "tasks/initial_model.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ class HeadOfAnotherRun : public ::testing::Test {
     dir_.write("config.toml", toml);
     runs::InitialRun run;
     run.folder = dir_.path();
-    return TakenModel(run).has_another_head(own_);
+    return InitialModel(run).has_another_head(own_);
   }
 
   static std::string config(const std::string& task, const std::string& more = "") {
@@ -44,7 +44,7 @@ TEST_F(HeadOfAnotherRun, OfAnEncoderAloneThePoolerIsTaken) {
 
 TEST_F(HeadOfAnotherRun, WhatCannotBeReadIsTakenAsItFits) {
   EXPECT_FALSE(is_another("# nothing"));
-  EXPECT_FALSE(TakenModel(runs::InitialRun{}).has_another_head(own_));
+  EXPECT_FALSE(InitialModel(runs::InitialRun{}).has_another_head(own_));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ namespace stretto::tasks {
 /// On a CPU each thread of libtorch does whole jobs: threads then wait for each other far less
 /// than they do inside each product. Elsewhere one job follows the other. Weights are laid out
 /// for products once, for as long as this lives (kernels/gemm/packed_weights.h).
-class SideBySide {
+class ParallelJobs {
  public:
-  explicit SideBySide(const at::Device& device) : on_cpu_(device.is_cpu()) {}
+  explicit ParallelJobs(const at::Device& device) : on_cpu_(device.is_cpu()) {}
 
   /// Does the jobs 0 … count - 1. When one throws, no other begins, and once all threads are
   /// done, what was thrown first is thrown again.

@@ -3,13 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "models/misfits.h"
+#include "models/option_conflicts.h"
 #include "tests/add_a_model/bag_options.h"
 
 namespace stretto::models {
 
 /// What keeps a bag encoder from being built, said of the section that it stands in.
-inline std::vector<Misfit> misfits(const BagEncoderOptions& bag, const std::string& section) {
+inline std::vector<OptionConflict> option_conflicts(const BagEncoderOptions& bag,
+                                                    const std::string& section) {
   if (bag.window % 2 == 1) return {};
   const std::string odd = std::to_string(bag.window + 1);
   return {{{section + ".window"},

@@ -17,8 +17,9 @@ namespace stretto::tasks {
 ///
 /// Throws Error(kBadData) when it is not so, or the other folder's configuration is not that of its
 /// run (experiment/run_config.h); Error(kUsage) when nothing describes the model.
-experiment::Experiment described_by(const store::LoadedCheckpoint& checkpoint,
-                                    const runs::RunFolder& run, const experiment::Experiment& own);
+experiment::Experiment checkpoint_experiment(const store::LoadedCheckpoint& checkpoint,
+                                             const runs::RunFolder& run,
+                                             const experiment::Experiment& own);
 
 /// Refuses to take the mean of weights whose models differ in more than their weights: throws
 /// Error(kBadData) with the keys of [model] that differ.
