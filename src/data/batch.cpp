@@ -63,7 +63,11 @@ Batch concatenate(const std::vector<Batch>& parts) {
     if (next.stream != whole.stream) {
       throw std::invalid_argument("concatenate: batches of different streams");
     }
+    if (next.lanes.empty() != whole.lanes.empty()) {
+      throw std::invalid_argument("concatenate: batches with lanes and without");
+    }
     whole.sample_ids.insert(whole.sample_ids.end(), next.sample_ids.begin(), next.sample_ids.end());
+    whole.lanes.insert(whole.lanes.end(), next.lanes.begin(), next.lanes.end());
     for (size_t k = 0; k < whole.columns.size(); ++k) append(next.columns[k], whole.columns[k]);
   }
   return whole;
@@ -73,6 +77,9 @@ Batch part(const Batch& batch, int64_t begin, int64_t end) {
   Batch cut_out;
   cut_out.stream = batch.stream;
   cut_out.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
+  if (!batch.lanes.empty()) {
+    cut_out.lanes.assign(batch.lanes.begin() + begin, batch.lanes.begin() + end);
+  }
   for (const Column& column : batch.columns) {
     cut_out.columns.push_back(
         std::visit([&](const auto& one) -> Column { return cut(one, begin, end); }, column));

@@ -63,6 +63,9 @@ using Column = std::variant<PackedTokens, Ragged<float>, Ragged<uint8_t>>;
 struct Batch {
   std::vector<int64_t> sample_ids;  ///< [sequences]; identity of each sample in its data
   std::vector<Column> columns;      ///< of as many sequences each
+  /// [sequences]: the lane of each sample, whose state a model takes from one update to the next
+  /// (parallel/carry.h); empty where samples continue nothing.
+  std::vector<int32_t> lanes = {};
   /// Which of several mixed sources it comes from (data/mixed_batches.h); of a single one 0.
   int64_t stream = 0;
 
@@ -79,7 +82,8 @@ struct Batch {
 };
 
 /// Micro-batches one after the other as one batch; what accumulation must be equal to. Throws
-/// std::invalid_argument where their columns are of different kinds, or they of different streams.
+/// std::invalid_argument where their columns are of different kinds, they of different streams, or
+/// only some of them have lanes.
 Batch concatenate(const std::vector<Batch>& parts);
 
 /// Sequences [begin, end) of a batch.

@@ -7,6 +7,12 @@
 
 namespace stretto::data {
 
+/// Whether the order of micro-batches matters beyond chance.
+enum class Order : uint8_t {
+  kAny,    ///< micro-batches stand for themselves
+  kLanes,  ///< each continues the lanes of an earlier one, as Batch::lanes says
+};
+
 /// The micro-batches of an epoch as a pure function of (seed, epoch, index): any batch can be asked
 /// for at any time and in any order, from several threads at once.
 class BatchSource {
@@ -19,6 +25,14 @@ class BatchSource {
   /// `load(epoch, index).sample_ids`, without the tokens where that is cheaper.
   virtual std::vector<int64_t> sample_ids(int64_t epoch, int64_t index) const {
     return load(epoch, index).sample_ids;
+  }
+  /// With kLanes a lane comes at most once in an update, and always in the same micro-batch of it.
+  /// Lanes in n groups, of which micro-batch i has group i mod n, keep this for each
+  /// train.update_freq that divides n.
+  virtual Order order() const { return Order::kAny; }
+  /// `load(epoch, index).lanes`, without the rest where that is cheaper.
+  virtual std::vector<int32_t> lanes(int64_t epoch, int64_t index) const {
+    return load(epoch, index).lanes;
   }
 };
 

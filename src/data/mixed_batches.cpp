@@ -61,6 +61,9 @@ class MixedBatches final : public BatchSource {
   static int64_t count_of(const MixedSource& source) {
     const int64_t own = source.batches == nullptr ? 0 : source.batches->num_batches();
     if (own < 1) throw std::invalid_argument("mix_batches: a source without micro-batches");
+    if (source.batches->order() == Order::kLanes) {
+      throw std::invalid_argument("mix_batches: a source whose micro-batches continue lanes");
+    }
     if (!(source.repeat > 0)) throw std::invalid_argument("mix_batches: repeat must be above 0");
     const double wanted = std::round(source.repeat * static_cast<double>(own));
     constexpr double kMost = 2147483647;

@@ -26,8 +26,8 @@ struct MixedSource {
 /// number j of epoch e is micro-batch (e * m_k + j) mod n_k of its epoch (e * m_k + j) div n_k.
 /// With a repeat of 0.5 two epochs see each micro-batch once.
 ///
-/// Throws std::invalid_argument without sources, for one without micro-batches, and for a repeat
-/// that is not positive.
+/// Throws std::invalid_argument without sources, for one without micro-batches or with lanes
+/// (Order::kLanes), and for a repeat that is not positive.
 std::unique_ptr<BatchSource> mix_batches(std::vector<MixedSource> sources);
 
 }  // namespace stretto::data

@@ -12,6 +12,7 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/data_files.h"
+#include "parallel/carry.h"
 #include "runs/checkpoint_tensors.h"
 #include "runs/provenance.h"
 #include "runs/run_data.h"
@@ -274,7 +275,7 @@ void print_replay(const std::string& file, const Replayed& replayed) {
 int run_replay(const ReplayRequest& request) {
   const auto& experiment = request.experiment.options;
   const auto folder = runs::RunFolder::open(request.run_directory);
-  const auto saved = train::read_report(request.file);
+  auto saved = train::read_report(request.file);
   if (saved.record.run_id != folder.run_id()) {
     throw Error(ExitCode::kBadData,
                 request.file + " is a report of another run than " + request.run_directory,
@@ -294,6 +295,9 @@ int run_replay(const ReplayRequest& request) {
   optim::Arena arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
   if (saved.record.updates >= 0) arena.train_after(saved.record.updates);
   runs::load_weights(store::SafetensorsFile(saved.weights), saved.weights.string(), arena);
+  parallel::Carry carry(task.carry(), {});
+  train::load_carry(saved, carry);
+  if (!carry.empty()) saved.report.context.carry = &carry;
   const auto& hash = saved.record.weights_hash;
   if (!hash.empty() && hash != hex64(arena.weights_hash())) {
     log::warn("rank " + std::to_string(saved.record.rank) +

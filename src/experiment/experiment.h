@@ -64,7 +64,7 @@ struct Experiment {
 };
 
 /// Whether processes may share a micro-batch (data::RankBatches::cut). Its parts make the same
-/// update but for rounding, and with batch norm another one.
+/// update but for rounding; with batch norm another one, and a state of lanes stays whole.
 bool may_cut_micro_batches(const Experiment& experiment);
 
 }  // namespace stretto::experiment

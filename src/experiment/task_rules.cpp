@@ -61,7 +61,9 @@ ModelWidth model_width(const Experiment& experiment) {
 
 bool may_cut_micro_batches(const Experiment& experiment) {
   const TaskRules* task = find_task_rules(experiment);
-  return !experiment.dist.deterministic && (task == nullptr || !task->has_batch_norm(experiment));
+  const bool tied =
+      task != nullptr && (task->has_batch_norm(experiment) || task->has_carry(experiment));
+  return !experiment.dist.deterministic && !tied;
 }
 
 }  // namespace stretto::experiment

@@ -81,6 +81,9 @@ class TaskRules : public TaskFacts {
   virtual BatchBound micro_batch(const Experiment& experiment) const = 0;
   /// Whether the model normalises over the rows of a micro-batch.
   virtual bool has_batch_norm(const Experiment& /*experiment*/) const { return false; }
+  /// Whether the model takes a state of its lanes from one update to the next
+  /// (train::Task::carry()).
+  virtual bool has_carry(const Experiment& /*experiment*/) const { return false; }
   /// Entries of `model.init` (nn/init_options.h): first weights by name pattern.
   virtual std::vector<std::string> init_rules(const Experiment& /*experiment*/) const { return {}; }
   /// `model.lora`; null where the family's models have none.

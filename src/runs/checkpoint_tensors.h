@@ -14,7 +14,8 @@
 ///     model.safetensors        <parameter>           one for each parameter, in its shape
 ///                              <buffer>              running statistics, in their shape
 ///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor
-///                              <state>               any other tensor of state, as one row
+///                              <state>               any other tensor of state, as one row:
+///                                                    carry/<name> is the state of lanes, in order
 ///
 /// Whoever reads a model of a run that averages its weights (train.ema_decay) wants the average,
 /// but training goes on from its own weights. So the tensor optim::kWeightAverage and the weights

@@ -15,6 +15,13 @@ double Totals::loss() const {
   return sum;
 }
 
+std::vector<at::Tensor> StepContext::carry_of(const data::Batch& batch) const {
+  TORCH_CHECK(carry != nullptr, "[task] there is no state of lanes here");
+  TORCH_CHECK(std::ssize(batch.lanes) == batch.num_sequences(), "[task] a batch of ",
+              batch.num_sequences(), " samples has ", batch.lanes.size(), " lanes");
+  return carry->rows(batch.lanes);
+}
+
 const Score* find_score(const std::vector<Score>& scores, const std::string& name) {
   const auto found = std::ranges::find(scores, name, &Score::name);
   return found == scores.end() ? nullptr : &*found;

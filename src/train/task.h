@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "data/batch_source.h"
 #include "optim/group_options.h"
+#include "parallel/carry.h"
 #include "report/sample.h"
 #include "train/task_words.h"
 
@@ -24,6 +25,9 @@ struct Sums {
   std::vector<at::Tensor> losses;           ///< scalars with a gradient, as Task::losses()
   std::vector<at::Tensor> statistics = {};  ///< scalars without one, as Task::statistics()
   std::vector<int64_t> counts = {};         ///< as Task::counters()
+  /// The next state of the batch's lanes, in the shapes of StepContext::carry_of(); as
+  /// Task::carry(). It is in force once the update is stepped.
+  std::vector<at::Tensor> carry = {};
 };
 
 /// The sums of a whole update, over all micro-batches and ranks.
@@ -64,6 +68,12 @@ struct StepContext {
   /// For the masks of dropout (models::ForwardContext): one of an update, whatever its
   /// micro-batches are.
   uint64_t dropout_key() const { return mix64(seed, static_cast<uint64_t>(update)); }
+
+  /// What the last stepped update left in the lanes of a batch: a tensor [sequences, …] for each of
+  /// Task::carry(), in its order, without a gradient. Throws c10::Error where there is no state.
+  std::vector<at::Tensor> carry_of(const data::Batch& batch) const;
+
+  const parallel::Carry* carry = nullptr;  ///< null: the task has no state
 };
 
 /// What the training loop sees of a task. It names no model, no loss and no score.
@@ -105,6 +115,12 @@ class Task {
                                                                 int64_t index) const {
     return {{"id", std::to_string(batch.sample_ids.at(static_cast<size_t>(index)))}};
   }
+
+  /// The state that the model takes from one update to the next, for all lanes, as it is before the
+  /// first update; see parallel/carry.h. Empty, as of most tasks: it takes none. With a state,
+  /// train_batches() have Order::kLanes, and loss() is a function of its arguments and the weights
+  /// alone: it reads StepContext::carry_of(), and returns Sums::carry.
+  virtual std::vector<parallel::LaneState> carry() const { return {}; }
 
   virtual Sums loss(const data::Batch& batch, const StepContext& context) = 0;
   /// What each loss of a batch is divided by, from the data alone: its tokens, its images.

@@ -39,7 +39,6 @@ RecorderSetup recorder_setup(const TrainerSetup& setup, Task& task,
 UpdateForensicsSetup forensics_setup(const TrainerSetup& setup) {
   return {.run_directory = setup.run_directory,
           .identity = setup.identity,
-          .seed = static_cast<uint64_t>(setup.run.seed),
           .compute = setup.precision.compute,
           .compress = setup.dist.compress,
           .clip_norm = setup.optim.clip_norm,

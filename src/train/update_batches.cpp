@@ -54,11 +54,25 @@ std::vector<data::Position> UpdateBatches::positions() const {
   return places;
 }
 
-uint64_t UpdateBatches::hash() const {
+std::vector<const data::Batch*> UpdateBatches::whole_batches() const {
   std::vector<const data::Batch*> here(static_cast<size_t>(count_));
   for (size_t i = 0; i < slices_.size(); ++i) {
     if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
   }
+  return here;
+}
+
+std::vector<std::vector<int32_t>> UpdateBatches::lanes() const {
+  std::vector<std::vector<int32_t>> lanes;
+  for (const data::Batch* batch : whole_batches()) {
+    const int64_t index = first_.index + std::ssize(lanes);
+    lanes.push_back(batch != nullptr ? batch->lanes : source_.lanes(first_.epoch, index));
+  }
+  return lanes;
+}
+
+uint64_t UpdateBatches::hash() const {
+  const auto here = whole_batches();
   Xxh3Stream hash;
   const auto add = [&](const std::vector<int64_t>& ids) {
     hash.update(ids.data(), ids.size() * sizeof(int64_t));

@@ -43,8 +43,13 @@ class UpdateBatches {
   /// A hash of the ids of all ranks' samples, in the order of micro-batches: the same on every
   /// rank.
   uint64_t hash() const;
+  /// The lanes of each of the update's micro-batches, of all ranks: the same on every rank.
+  std::vector<std::vector<int32_t>> lanes() const;
 
  private:
+  /// For each of the update's micro-batches the batch, where this rank has the whole of it.
+  std::vector<const data::Batch*> whole_batches() const;
+
   const data::BatchSource& source_;
   data::RankBatches share_;
   data::Loading loading_;

@@ -17,7 +17,6 @@
 #include "distributed/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
-#include "nn/batch_norm.h"
 #include "optim/gradient_noise.h"
 #include "parallel/tensor_buffer.h"
 
@@ -28,10 +27,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMostSplits = 8;  // of an update, for each of its micro-batches
 
-// Parts of a micro-batch make the same update but for rounding: not the same bits, and not with
-// batch norms, whose statistics are those of a whole one.
-bool may_cut(const UpdaterSetup& setup, torch::nn::Module& model) {
-  return !setup.dist.deterministic && nn::batch_norms(model).empty();
+// Parts of a micro-batch make the same update but for rounding: not the same bits, and not where
+// its samples are tied.
+bool may_cut(const UpdaterSetup& setup, TiedBy tied) {
+  return !setup.dist.deterministic && tied == TiedBy::kNothing;
 }
 
 }  // namespace
@@ -48,15 +47,17 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
       arena_(arena),
       group_(std::move(group)),
       setup_(std::move(setup)),
+      tied_(samples_tied_by(task_)),
       share_{.update_freq = setup_.train.update_freq,
              .rank = group_.rank(),
              .size = group_.size(),
-             .cut = may_cut(setup_, task_.model())},
+             .cut = may_cut(setup_, tied_)},
       backward_failpoint_(arena_),
       reducer_(arena_, group_, setup_.dist),
       statistics_(
           task_.model(), group_,
           {.synchronised = setup_.dist.batch_norm == "all", .ordered = setup_.dist.deterministic}),
+      carry_(task_.carry(), group_),
       optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
       state_(group_, {.sliced = setup_.dist.strategy == "sharded" && share_.size > 1,
                       .slice_begins = reducer_.slice_begins(),
@@ -75,6 +76,8 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
     weight_noise_ = std::make_unique<optim::WeightNoise>(setup_.optim, arena_);
   }
   reducer_.watch_embeddings(task_.model());
+  TORCH_CHECK(carry_.empty() || task_.train_batches().order() == data::Order::kLanes,
+              "[task] a state of lanes needs batches of data::Order::kLanes");
   seek({});
 }
 
@@ -83,6 +86,9 @@ Updater::~Updater() = default;
 std::vector<optim::StateTensor> Updater::state() const {
   auto tensors = optimizer_->state();
   if (average_) tensors.push_back({optim::kWeightAverage, average_->values()});
+  for (const auto& state : carry_.states()) {
+    tensors.push_back({.name = "carry/" + state.name, .values = state.values, .flat = false});
+  }
   return tensors;
 }
 
@@ -99,13 +105,25 @@ void Updater::train_after(int64_t updates) {
   if (arena_.train_after(updates)) reducer_.learn_order_anew();
 }
 
+StepContext Updater::context_of(int64_t update) const {
+  return {.seed = static_cast<uint64_t>(setup_.run.seed),
+          .update = update,
+          .carry = carry_.empty() ? nullptr : &carry_};
+}
+
+const parallel::Carry& Updater::gather_carry() {
+  carry_.gather();
+  return carry_;
+}
+
 // Forward and backward.
 void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   const auto at = static_cast<size_t>(part);
   const data::Batch& batch = batches()[at];
   failpoint("micro_batch");
   const kernels::ComputeScope scope(setup_.precision.compute);
-  const Sums sums = task_.loss(batch, {static_cast<uint64_t>(setup_.run.seed), update});
+  const Sums sums = task_.loss(batch, context_of(update));
+  if (!carry_.empty()) carry_.propose(batch.lanes, sums.carry);
   const at::Tensor minimised = objective(sums.losses, divisors_);
   const double scale = scaler_->scale();
   if (sums.losses.size() > 1 && !minimised.requires_grad()) {
@@ -207,10 +225,9 @@ void Updater::finish(Attempt& made) {
 }
 
 Error Updater::no_memory(int64_t update, int64_t split) const {
-  const bool batch_norms = !statistics_.empty();
-  const std::string how = batch_norms ? ", which is not split, since batch norm would make another "
-                                        "update of it"
-                                      : ", split " + counted(split, "time");
+  const std::string how = tied_ != TiedBy::kNothing
+                              ? std::string(", which is not split, since ") + reason_of(tied_)
+                              : ", split " + counted(split, "time");
   return {ExitCode::kOutOfMemory,
           "update " + std::to_string(update + 1) + ": there is no memory for a micro-batch" + how,
           task_.words().smaller_batches};
@@ -234,7 +251,7 @@ parallel::RankResults Updater::attempts(int64_t update, const std::function<int(
     result.stop = std::max(result.stop, all.stop());
     if (!all.any_failed()) return all;
     if (all.is_hopeless() || result.split >= kMostSplits * result.micro_batches ||
-        !statistics_.empty()) {
+        tied_ != TiedBy::kNothing) {
       throw no_memory(update, result.split);
     }
     if (made.rank_result.failed_part >= 0) update_batches_.split(made.rank_result.failed_part);
@@ -284,6 +301,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
   result.loss_scale = scaler_->scale();
   result.micro_batches = update_batches_.load();
   result.data_wait_seconds = seconds_since(start);
+  if (!carry_.empty()) carry_.begin(update_batches_.lanes());  // never done again: see TiedBy
   divide_by_totals();
   result.batch_hash = update_batches_.hash();
   task_.model().train();
@@ -298,6 +316,7 @@ UpdateResult Updater::gradients(int64_t update, const std::function<int()>& stop
 
 void Updater::step(const UpdateResult& result, double lr, double clip, int64_t number) {
   statistics_.move();
+  carry_.commit();
   // Slices are stepped by all ranks, empty ones too: layer-wise optimizers sum over ranks.
   optim::SumOverRanks sum_over_ranks;
   if (setup_.dist.strategy == "sharded" && share_.size > 1) {
@@ -350,6 +369,7 @@ std::vector<optim::StateTensor> Updater::empty_state() {
 }
 
 std::vector<optim::StateTensor> Updater::gather_state() {
+  carry_.gather();
   return state_.gather(state());
 }
 

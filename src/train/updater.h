@@ -16,6 +16,7 @@
 #include "optim/precision.h"
 #include "optim/weight_average.h"
 #include "optim/weight_noise.h"
+#include "parallel/carry.h"
 #include "parallel/gradient_reducer.h"
 #include "parallel/out_of_memory.h"
 #include "parallel/rank_results.h"
@@ -24,6 +25,7 @@
 #include "runs/train_state.h"
 #include "train/run_options.h"
 #include "train/task.h"
+#include "train/tied_samples.h"
 #include "train/train_options.h"
 #include "train/update_batches.h"
 #include "train/update_result.h"
@@ -48,8 +50,10 @@ struct UpdaterSetup {
 /// data::RankBatches says which micro-batches, or parts of them, a rank has. Whatever ranks decide
 /// (skip, redo, stop) is decided from numbers that all of them have. When a rank runs out of memory
 /// it still joins the collectives; then all drop their gradients and do the update again with that
-/// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same.
-/// With batch norms that would be another update, so such a model stops instead.
+/// micro-batch split in two. Masks of dropout depend on samples, so that the update is the same. A
+/// micro-batch of tied samples (train/tied_samples.h) is not split: the run stops instead.
+///
+/// The state of a task's lanes (Task::carry()) is part of the update: it moves in step() alone.
 class Updater {
  public:
   Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup group, UpdaterSetup setup);
@@ -67,13 +71,15 @@ class Updater {
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
   /// With optim.weight_noise they are those of noisy_weights(update).
   /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
-  /// of a model with batch norms; on this rank alone when batch norms are synchronised.
+  /// of tied samples; on this rank alone when batch norms are synchronised. Throws Error(kUsage) on
+  /// all ranks where a lane comes in the wrong place (parallel::Carry::begin()).
   ///
   /// @param stop  asked once, after backward: this rank's reason to stop, 0 = none
   UpdateResult gradients(int64_t update, const std::function<int()>& stop);
 
   /// Steps with the gradients of the last `gradients()`, which must have been finite, and moves the
-  /// running statistics of batch norms and the average of the weights (train.ema_decay).
+  /// running statistics of batch norms, the state of lanes and the average of the weights
+  /// (train.ema_decay).
   void step(const UpdateResult& result, double lr, double clip, int64_t number);
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
@@ -92,13 +98,14 @@ class Updater {
   [[nodiscard]] std::unique_ptr<optim::KeptWeights> use_average();
 
   /// The optimizer's state with flat tensors of the whole arena's size, on rank 0; elsewhere empty.
-  /// The average of the weights is one of them, optim::kWeightAverage.
+  /// The average of the weights is one of them, optim::kWeightAverage; the state of lanes follows,
+  /// "carry/…", in the order of lanes.
   /// Collective; no other rank needs more room than UpdaterSetup::state_chunk elements.
   std::vector<optim::StateTensor> gather_state();
   /// The other way round: cuts what rank 0 has. Collective, with the same room. `tensors` only
   /// matter on rank 0.
   void scatter_state(const std::vector<optim::StateTensor>& tensors);
-  /// Bytes of the optimizer's state on this rank: with `sharded`, of its slice alone.
+  /// Bytes of the state on this rank: with `sharded`, of the optimizer's slice alone.
   int64_t state_bytes() const;
   /// Shapes of gather_state() for reading a checkpoint into; every rank may call it.
   std::vector<optim::StateTensor> empty_state();
@@ -107,6 +114,11 @@ class Updater {
 
   /// Where in the arena the sum over ranks stands after gradients(); see GradientReducer.
   optim::Slice owned() const { return reducer_.owned(); }
+  /// The state of all lanes as the last update read it, on every rank. Collective; after a step it
+  /// is what the next update reads.
+  const parallel::Carry& gather_carry();
+  /// The context of a micro-batch of this update, for Task::loss().
+  StepContext context_of(int64_t update) const;
   optim::LossScaler& scaler() { return *scaler_; }
   optim::NoiseScale& noise_scale() { return noise_; }
   /// The last update's micro-batches of this rank, for a closer look at what went wrong.
@@ -139,10 +151,12 @@ class Updater {
   optim::Arena& arena_;
   distributed::ProcessGroup group_;
   UpdaterSetup setup_;
+  TiedBy tied_;
   data::RankBatches share_;
   parallel::BackwardFailpoint backward_failpoint_;
   parallel::GradientReducer reducer_;
   parallel::RunningStatistics statistics_;
+  parallel::Carry carry_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::WeightAverage> average_;     // null: train.ema_decay = 0
   std::unique_ptr<optim::WeightNoise> weight_noise_;  // null: optim.weight_noise = 0

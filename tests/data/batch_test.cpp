@@ -33,6 +33,19 @@ TEST(Batch, PartsAreOfTheStreamOfTheWhole) {
                std::invalid_argument);
 }
 
+TEST(Batch, LanesStayWithTheirSamples) {
+  Batch whole = pair_batch({7, 3, 5}, {{1, 2, 3}, {0, 1, 2, 3}}, {{9, 8, 7}, {0, 1, 2, 3}});
+  EXPECT_TRUE(part(whole, 0, 1).lanes.empty());
+  whole.lanes = {2, 0, 1};
+  EXPECT_EQ(part(whole, 1, 3).lanes, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(even_part(whole, 0, 3).lanes, std::vector<int32_t>{2});
+  EXPECT_EQ(concatenate({part(whole, 0, 1), part(whole, 1, 3)}).lanes, whole.lanes);
+  Batch without = part(whole, 0, 1);
+  without.lanes.clear();
+  EXPECT_THROW(concatenate({whole, without}), std::invalid_argument);
+  EXPECT_THROW(concatenate({without, whole}), std::invalid_argument);
+}
+
 TEST(Batch, OfNothingIsEmpty) {
   const Batch whole = concatenate({});
   EXPECT_EQ(whole.num_sequences(), 0);

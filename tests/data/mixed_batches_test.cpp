@@ -128,5 +128,25 @@ TEST(MixedBatches, RefuseWhatCannotBeMixed) {
   EXPECT_THROW(mix_batches({told(3)})->load(0, 3), std::out_of_range);
 }
 
+/// Each micro-batch goes on where the one before ended.
+class Continued final : public BatchSource {
+ public:
+  int64_t num_batches() const override { return 3; }
+  Order order() const override { return Order::kLanes; }
+  Batch load(int64_t /*epoch*/, int64_t index) const override {
+    Batch batch;
+    batch.sample_ids = {index};
+    batch.lanes = {4};
+    return batch;
+  }
+};
+
+TEST(MixedBatches, RefuseMicroBatchesThatContinueLanes) {
+  EXPECT_EQ(told(3).batches->order(), Order::kAny);
+  EXPECT_EQ(Continued().lanes(0, 2), std::vector<int32_t>{4});
+  EXPECT_THROW(mix_batches({told(3), {std::make_shared<Continued>(), 1, 0}}),
+               std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace stretto::data

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/train/recurrent_task.h"
 #include "tests/train/toy_task.h"
 
 namespace stretto::train {
@@ -85,6 +86,19 @@ TEST_F(UpdateBatchesTest, ASplitKeepsSamplesAndPlaces) {
   EXPECT_EQ(tried.positions(), (Positions{{0, 0}, {0, 1}, {0, 1}}));
   tried.advance();
   EXPECT_EQ(tried.position(), (data::Position{.epoch = 0, .index = 2}));
+}
+
+TEST(UpdateBatchesOfLanes, AllRanksKnowTheLanesOfAllMicroBatches) {
+  const test::LaneSource source(/*groups=*/4);
+  const std::vector<std::vector<int32_t>> expected{{0, 4, 8}, {1, 5, 9}, {2, 6, 10}, {3, 7, 11}};
+  for (const int64_t size : {1, 2, 3}) {
+    for (int64_t rank = 0; rank < size; ++rank) {
+      UpdateBatches tried(source, {.update_freq = 4, .rank = rank, .size = size}, /*prefetch=*/2);
+      tried.seek({.epoch = 1, .index = 4});
+      tried.load();
+      EXPECT_EQ(tried.lanes(), expected) << rank << " of " << size;
+    }
+  }
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <span>
 
 #include "base/text.h"
-#include "nn/batch_norm.h"
 #include "nn/embedding.h"
 #include "nn/watch.h"
+#include "train/tied_samples.h"
 
 namespace stretto::train {
 namespace {
@@ -117,11 +117,6 @@ class KeptBuffers {
   std::vector<torch::Tensor> buffers_, copies_;
 };
 
-// A sample alone would be normalised by statistics of its own: another computation.
-bool has_batch_norm(torch::nn::Module& model) {
-  return !nn::batch_norms(model).empty();
-}
-
 class Examiner {
  public:
   Examiner(Task& task, optim::Arena& arena, NonfiniteReport& report)
@@ -142,7 +137,9 @@ class Examiner {
     look_at_weights();
     for (size_t i = 0; i < micro_batches.size(); ++i) one_by_one(micro_batches[i]);
     if (report_.found()) {
-      const bool may_be_samples = report_.weights.empty() && !has_batch_norm(task_.model());
+      // A tied sample alone would be another computation.
+      const bool may_be_samples =
+          report_.weights.empty() && samples_tied_by(task_) == TiedBy::kNothing;
       if (may_be_samples) find_samples(micro_batches[static_cast<size_t>(report_.micro_batch)]);
     } else {
       add_up(micro_batches);
@@ -182,6 +179,11 @@ class Examiner {
     for (const auto& buffer : arena_.buffers()) {
       const int64_t count = buffer.is_parameter ? count_nonfinite(buffer.values) : 0;
       if (count > 0) report_.weights.push_back({buffer.name, count});
+    }
+    if (report_.context.carry == nullptr) return;
+    for (const auto& state : report_.context.carry->states()) {
+      const int64_t count = count_nonfinite(state.values);
+      if (count > 0) report_.weights.push_back({"carry/" + state.name, count});
     }
   }
 

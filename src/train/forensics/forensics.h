@@ -34,7 +34,7 @@ struct FirstNonfinite {
 };
 
 struct NonfiniteWeight {
-  std::string name;
+  std::string name;   ///< of the tensor; "carry/h" is the state "h" of the lanes
   int64_t count = 0;  ///< elements that are not finite
 
   bool operator==(const NonfiniteWeight&) const = default;
@@ -74,7 +74,8 @@ struct NonfiniteReport {
   std::vector<MicroBatchFinding> micro_batches;
   int64_t micro_batch = -1;  ///< the first that is not finite alone; -1 = none
   /// The samples of that micro-batch that are not finite as a batch of one. Empty when none is,
-  /// when a weight is at fault, since then no sample is, or where BatchNorm ties samples together.
+  /// when a weight is at fault, since then no sample is, or where samples are tied together
+  /// (train/tied_samples.h).
   std::vector<int64_t> samples;
 
   bool found() const { return first.kind != TensorKind::kNone; }
@@ -93,7 +94,7 @@ std::string layer_of(const std::string& parameter);
 /// number of processes. Weights, optimizer and the model's
 /// buffers are as before afterwards; arena.grads() is zero.
 ///
-/// @param context     of the update, so that dropout masks are the same
+/// @param context     of the update, so that dropout masks and the state of lanes are the same
 /// @param loss_scale  the loss is multiplied by it before backward
 /// @param divisors    what the update divided its losses by (Updater::divisors()); empty = its
 ///                    micro-batches are these

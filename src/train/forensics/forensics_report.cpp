@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "runs/checkpoint_tensors.h"
+#include "runs/stored_targets.h"
 #include "store/safetensors.h"
 
 namespace stretto::train {
@@ -185,22 +186,39 @@ std::string free_stem(const fs::path& folder, int64_t step) {
   }
 }
 
-void write_weights(const fs::path& path, const optim::Arena& arena) {
-  runs::Snapshot snapshot;
-  snapshot.take(arena, {}, runs::Snapshot::Bytes::kBorrowed);
+void write_tensors(const fs::path& path, const std::vector<store::TensorView>& tensors) {
   const fs::path unfinished = path.parent_path() / (".tmp-" + path.filename().string());
   std::error_code failure;
   fs::remove(unfinished, failure);
   try {
-    for (const auto& [stem, tensors] : snapshot.files()) {
-      if (stem == "model") store::write_safetensors(unfinished, tensors, {{"format", "pt"}});
-    }
+    store::write_safetensors(unfinished, tensors, {{"format", "pt"}});
     rename_path(unfinished, path);
   } catch (const Error&) {
     fs::remove(unfinished, failure);
     throw;
   }
   fsync_directory(path.parent_path());
+}
+
+void write_weights(const fs::path& path, const optim::Arena& arena) {
+  runs::Snapshot snapshot;
+  snapshot.take(arena, {}, runs::Snapshot::Bytes::kBorrowed);
+  for (const auto& [stem, tensors] : snapshot.files()) {
+    if (stem == "model") write_tensors(path, tensors);
+  }
+}
+
+void write_carry(const fs::path& path, const std::vector<parallel::LaneState>& carry) {
+  std::vector<at::Tensor> hosts;
+  std::vector<store::TensorView> tensors;
+  for (const auto& state : carry) {
+    const at::Tensor& host = hosts.emplace_back(state.values.cpu().contiguous());
+    tensors.push_back({state.name,
+                       store::DType::kF32,
+                       host.sizes().vec(),
+                       {static_cast<const char*>(host.const_data_ptr()), host.nbytes()}});
+  }
+  write_tensors(path, tensors);
 }
 
 }  // namespace
@@ -257,18 +275,22 @@ std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& re
 
 std::vector<fs::path> write_reports(const fs::path& run_directory, int64_t step,
                                     const std::vector<ReportText>& reports,
-                                    const optim::Arena& arena) {
+                                    const optim::Arena& arena,
+                                    const std::vector<parallel::LaneState>& carry) {
   const fs::path folder = run_directory / "forensics";
   make_directories(folder);
   const std::string stem = free_stem(folder, step);
   const std::string weights = stem + ".safetensors";
   write_weights(folder / weights, arena);
+  const std::string state = carry.empty() ? "" : stem + ".carry.safetensors";
+  if (!carry.empty()) write_carry(folder / state, carry);
   std::vector<fs::path> files;
   for (const auto& report : reports) {
     const std::string rank = report.rank > 0 ? ".rank" + std::to_string(report.rank) : "";
     files.push_back(folder / (stem + rank + ".json"));
     Json json = Json::parse(report.json);
     json["weights"] = weights;
+    if (!carry.empty()) json["carry"] = state;
     write_file_atomic(files.back(), json.dump(2) + "\n");
   }
   return files;
@@ -297,13 +319,30 @@ SavedReport read_report(const fs::path& file) {
                   "use that version");
     }
     const auto weights = fs::path(json.at("weights").get<std::string>()).filename();
+    const auto carry = fs::path(json.value("carry", "")).filename();
     return {.report = parse_findings(json, where),
             .record = parse_record(json),
-            .weights = file.parent_path() / weights};
+            .weights = file.parent_path() / weights,
+            .carry = carry.empty() ? fs::path() : file.parent_path() / carry};
   } catch (const nlohmann::json::exception& error) {
     throw Error(ExitCode::kBadData, where + ": a damaged report: " + error.what(),
                 "take another one of the run's forensics folder");
   }
+}
+
+void load_carry(const SavedReport& saved, parallel::Carry& carry) {
+  if (carry.empty()) return;
+  if (saved.carry.empty()) {
+    throw Error(ExitCode::kBadData, "the report has no state of lanes, which the model reads",
+                "take another one of the run's forensics folder");
+  }
+  const store::SafetensorsFile file(saved.carry);
+  std::vector<runs::StoredTarget> targets;
+  for (const auto& state : carry.states()) {
+    targets.push_back({.stored_name = state.name, .name = state.name, .values = state.values});
+  }
+  runs::require_all_fit(file, saved.carry.string(), "", targets);
+  runs::copy_all(file, targets);
 }
 
 }  // namespace stretto::train

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "data/rank_batches.h"
+#include "parallel/carry.h"
 #include "train/forensics/forensics.h"
 #include "train/forensics/remedies.h"
 
 /// What `examine` found as a file, RUN/forensics/step_00000123.json, with the weights of that
-/// moment beside it (step_00000123.safetensors). `stretto replay` runs the update again from these
-/// two, the run's config.toml and the training text.
+/// moment beside it (step_00000123.safetensors), and the state of lanes that the update read, if
+/// the task has one (step_00000123.carry.safetensors). `stretto replay` runs the update again from
+/// these, the run's config.toml and the training text.
 namespace stretto::train {
 
 /// The loss scaler at the end of an update that failed.
@@ -48,7 +50,8 @@ struct UpdateRecord {
 struct SavedReport {
   NonfiniteReport report;
   UpdateRecord record;
-  std::filesystem::path weights;  ///< the safetensors file beside it
+  std::filesystem::path weights;     ///< the safetensors file beside it
+  std::filesystem::path carry = {};  ///< the same of the state of lanes; empty = there is none
 };
 
 /// One rank's report as text.
@@ -57,25 +60,30 @@ struct ReportText {
   std::string json;
 };
 
-/// Writes the reports of one step and, once, the weights that they share (weights_name()); each
-/// JSON is written after the weights, so that where it exists, everything does. That of another
-/// rank than 0 is called step_00000123.rank2.json. What another try at this step left, as before a
-/// rollback, stays: then these are called step_00000123-2.json, step_00000123-2.rank2.json and so
-/// on.
+/// Writes the reports of one step and, once, the weights (weights_name()) and the state of lanes
+/// that they share; each JSON is written after these, so that where it exists, everything does.
+/// That of another rank than 0 is called step_00000123.rank2.json. What another try at this step
+/// left, as before a rollback, stays: then these are called step_00000123-2.json,
+/// step_00000123-2.rank2.json and so on.
 ///
 /// @param arena  its parameters must be those that the update computed with
+/// @param carry  the state that the update read, of all lanes; empty = the task has none
 /// @return paths of the JSON files, in the order of `reports`
 /// Throws Error(kIo); training need not end for that.
-std::vector<std::filesystem::path> write_reports(const std::filesystem::path& run_directory,
-                                                 int64_t step,
-                                                 const std::vector<ReportText>& reports,
-                                                 const optim::Arena& arena);
+std::vector<std::filesystem::path> write_reports(
+    const std::filesystem::path& run_directory, int64_t step,
+    const std::vector<ReportText>& reports, const optim::Arena& arena,
+    const std::vector<parallel::LaneState>& carry = {});
 
 /// The reports of one update, of all ranks that wrote one, sorted by name; `file` is one of them.
 std::vector<std::filesystem::path> reports_beside(const std::filesystem::path& file);
 
 /// Throws Error(kUsage) when there is no such file, Error(kBadData) when it is no report.
 SavedReport read_report(const std::filesystem::path& file);
+
+/// Sets the state of all lanes to the one that the update of a report read. Throws Error(kBadData)
+/// where the report has none, or that of another model.
+void load_carry(const SavedReport& saved, parallel::Carry& carry);
 
 /// The report as JSON text; `weights` is the name of the safetensors file.
 std::string report_to_json(const NonfiniteReport& report, const UpdateRecord& record,

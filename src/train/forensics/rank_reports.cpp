@@ -77,10 +77,10 @@ void warn_of_other_weights(const std::vector<Word>& words) {
 }
 
 // Never throws: the other ranks wait for the path.
-std::string write_or_warn(const fs::path& run_directory, int64_t step,
+std::string write_or_warn(const fs::path& run_directory, const RankFindings& mine,
                           const std::vector<ReportText>& reports, const optim::Arena& arena) {
   try {
-    const auto paths = write_reports(run_directory, step, reports, arena);
+    const auto paths = write_reports(run_directory, mine.record.step, reports, arena, mine.carry);
     for (const auto& path : paths) {
       log::warn("report: " + path.string() + "; `stretto replay " + path.string() +
                 "` runs this update again");
@@ -134,7 +134,7 @@ std::string gather_reports(const distributed::ProcessGroup& group, const fs::pat
       if (words[rank].found) reports.push_back({static_cast<int64_t>(rank), words[rank].report});
     }
     warn_of_other_weights(words);
-    if (!reports.empty()) path = write_or_warn(run_directory, mine.record.step, reports, arena);
+    if (!reports.empty()) path = write_or_warn(run_directory, mine, reports, arena);
   }
   if (is_root_alone && mine.found->found()) {
     log::warn("step " + with_thousands(mine.record.step) + ": on each process alone all was " +

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "distributed/process_group.h"
 #include "optim/arena.h"
@@ -21,6 +22,7 @@ struct RankFindings {
   AdviceContext run = {};      ///< for the advice
   bool loss_finite = true;     ///< of the whole update
   bool half_sums = false;      ///< dist.compress = "fp16"
+  std::vector<parallel::LaneState> carry = {};  ///< of all lanes; see write_reports()
 };
 
 /// Calls `examination`. Memory is scarce when numbers explode, and the other ranks wait with their
@@ -28,10 +30,10 @@ struct RankFindings {
 /// goes on, since all ranks have that one.
 std::optional<NonfiniteReport> examine_or_warn(const std::function<NonfiniteReport()>& examination);
 
-/// Rank 0 writes a report of each rank that found something, with its own weights beside them,
-/// which are those of all ranks. When no rank does, and all could look, rank 0 reports that: the
-/// sum over processes is to blame (`overflowed_sum`), or something that did not come again. What is
-/// found and written is logged; a write that fails is a warning.
+/// Rank 0 writes a report of each rank that found something, with its own weights and the state of
+/// lanes beside them, which are those of all ranks. When no rank does, and all could look, rank 0
+/// reports that: the sum over processes is to blame (`overflowed_sum`), or something that did not
+/// come again. What is found and written is logged; a write that fails is a warning.
 ///
 /// Collective: each rank of `group` calls it.
 /// @return path of the lowest rank's report, the same on all ranks; "" when none was written

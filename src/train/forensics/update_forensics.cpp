@@ -37,13 +37,13 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
                     .overflowed_sum = {},
                     .run = advice_context(failed.good_step),
                     .loss_finite = std::isfinite(failed.update.totals.loss()),
-                    .half_sums = setup_.compress == "fp16"};
+                    .half_sums = setup_.compress == "fp16",
+                    .carry = updater_.gather_carry().states()};
   mine.found = examine_or_warn([&] {
     mine.overflowed_sum = overflowed_sum();  // now, since the examination clears the gradients
     mine.record.weights_hash = hex64(arena_.weights_hash());
-    const StepContext context{.seed = setup_.seed, .update = failed.step - 1};
-    return train::examine(task_, arena_, updater_.batches(), context, failed.update.loss_scale,
-                          setup_.compute, updater_.divisors());
+    return train::examine(task_, arena_, updater_.batches(), updater_.context_of(failed.step - 1),
+                          failed.update.loss_scale, setup_.compute, updater_.divisors());
   });
   return gather_reports(group_, setup_.run_directory, std::move(mine), arena_);
 }

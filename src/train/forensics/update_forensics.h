@@ -19,7 +19,6 @@ namespace stretto::train {
 struct UpdateForensicsSetup {
   std::filesystem::path run_directory;
   runs::RunIdentity identity;
-  uint64_t seed = 0;
   kernels::Compute compute = kernels::Compute::kFp32;
   std::string compress;     ///< dist.compress
   double clip_norm = 0;     ///< optim.clip_norm
