@@ -15,9 +15,21 @@ namespace {
 constexpr size_t kMostBytesOfFault = 44, kMostBytesLeftOut = 160;
 constexpr size_t kMostStoredBytes = 1000;
 
+/// A place in JSON, "data[0].paragraphs[60].qas[0]", is left out: it would leave no room for the
+/// name of the sample and its fault, which stand behind it.
+std::string_view without_path(std::string_view fault) {
+  const size_t end = fault.find(": ");
+  if (end == std::string_view::npos) return fault;
+  const std::string_view place = fault.substr(0, end);
+  const bool is_path = place.find('[') != std::string_view::npos && place.ends_with(']') &&
+                       place.find(' ') == std::string_view::npos;
+  return is_path ? fault.substr(end + 2) : fault;
+}
+
 /// ":17: an empty text" as "17: an empty text", cut: ten of them fit into a cell of the report.
 std::string brief(std::string_view fault) {
   fault.remove_prefix(std::min(fault.find_first_not_of(": "), fault.size()));
+  fault = without_path(fault);
   return printable(fault, kMostBytesOfFault);
 }
 

@@ -71,6 +71,7 @@ bool LineReader::next(std::string_view& line) {
     throw_too_long();
   }
   if (const size_t nul = line.find('\0'); nul != std::string_view::npos) {
+    refused_quotes_ = std::count(line.begin(), line.end(), '"');
     throw SampleError(
         name_,
         ":" + std::to_string(line_number_) + ":" + std::to_string(nul + 1) +
@@ -81,8 +82,8 @@ bool LineReader::next(std::string_view& line) {
   return true;
 }
 
-/// One '\r' may be text; several without any '\n' are the line ends of an old Macintosh, which some
-/// spreadsheets still write.
+/// One '\r' may be text; several without any '\n' are the line ends of an old Macintosh,
+/// which some spreadsheets still write.
 /// @param text  from the begin of the file on
 void LineReader::require_line_ends(std::string_view text) const {
   if (text.find('\n') != std::string_view::npos) return;
@@ -96,15 +97,21 @@ void LineReader::require_line_ends(std::string_view text) const {
 void LineReader::throw_too_long() {
   if (line_number_ == 0) require_line_ends({buffer_.data() + begin_, end_ - begin_});
   int64_t length = 0;
+  refused_quotes_ = 0;
+  const auto count_quotes = [&](size_t end) {
+    refused_quotes_ += std::count(buffer_.data() + begin_, buffer_.data() + end, '"');
+  };
   while (true) {
     const void* found = std::memchr(buffer_.data() + begin_, '\n', end_ - begin_);
     if (found != nullptr) {
       const auto rest = static_cast<const char*>(found) - (buffer_.data() + begin_);
       length += rest;
+      count_quotes(begin_ + static_cast<size_t>(rest));
       begin_ += static_cast<size_t>(rest) + 1;
       break;
     }
     length += static_cast<int64_t>(end_ - begin_);
+    count_quotes(end_);
     begin_ = end_;
     if (!fill()) break;
   }

@@ -33,6 +33,9 @@ class LineReader {
 
   int64_t line_number() const { return line_number_; }  ///< of the last line, from 1
   const std::string& name() const { return name_; }
+  /// Double quotes in the line that the last call refused: they tell whether a quoted field goes on
+  /// behind it.
+  int64_t refused_quotes() const { return refused_quotes_; }
 
  private:
   bool fill();
@@ -45,7 +48,7 @@ class LineReader {
   std::string buffer_;
   size_t begin_ = 0, end_ = 0;
   bool at_end_ = false;
-  int64_t line_number_ = 0;
+  int64_t line_number_ = 0, refused_quotes_ = 0;
 };
 
 /// Column `column` (from 1) of a line of columns, or false when there are fewer. Nothing is quoted.

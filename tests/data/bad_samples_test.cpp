@@ -30,6 +30,25 @@ TEST(BadSamples, StopAtTheEndOfTheFileWithAllOfItsFaults) {
   EXPECT_FALSE(bad.is_stopping());
 }
 
+// The whole paths of ten would leave no room for what is wrong.
+TEST(BadSamples, APlaceInJsonIsNamedForTheFirstAlone) {
+  BadSamples bad({.skips = true});
+  const auto fault_at = [](const std::string& number, const std::string& what) {
+    return SampleError("a.json", ": data[0].paragraphs[" + number + "].qas[0]" + what, "mend it");
+  };
+  bad.add(fault_at("7", ": question z: its text is empty"));
+  bad.add(fault_at("8", ".id: is no id"));
+  EXPECT_EQ(bad.left_out().text(),
+            "2 bad samples: a.json: question z: its text is empty; "
+            "data[0].paragraphs[8].qas[0].id: is no id");
+  BadSamples stop;
+  stop.add(fault_at("7", ": question z: its text is empty"));
+  stop.add(fault_at("9", ": question y: another question has this id"));
+  EXPECT_STREQ(testing::failure(ExitCode::kBadData, [&] { stop.end_file(); }).what(),
+               "a.json: data[0].paragraphs[7].qas[0]: question z: its text is empty; 1 more: "
+               "question y: another question has this id");
+}
+
 TEST(BadSamples, StopAtTheTenth) {
   BadSamples bad;
   for (int64_t line = 1; line < 10; ++line) bad.add(fault(line));

@@ -40,19 +40,15 @@ std::string slip_of(std::string_view name, std::span<const std::string> names) {
   return is_one(near) ? "" : near;
 }
 
-/// Lower case, white space as one space each; not UTF-8: as it stands.
+/// Lower case without white space; not UTF-8: as it stands.
 std::string folded(std::string_view name) {
   if (!is_valid_utf8(name)) return std::string(name);
   std::string out;
   for (size_t at = 0; at < name.size();) {
     const char32_t c = text::next_code_point(name, at);
-    if (!text::is_white_space(c)) {
-      text::append_utf8(out, text::lower(c));
-    } else if (!out.empty() && out.back() != ' ') {
-      out += ' ';
-    }
+    if (!text::is_white_space(c)) text::append_utf8(out, text::lower(c));
   }
-  return trim(out);
+  return out;
 }
 
 /// The number that a label is as a whole; nothing for other text.

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/bad_samples.h"
 #include "data/lines.h"
 
 namespace stretto::data {
@@ -30,9 +32,10 @@ class SeparatedRecords {
                                         : ',') {}
 
   /// @return false at the end of the input
-  /// Throws as LineReader does, a SampleError for a quoted field that is followed by text, and
-  /// Error(kBadData) with file and line for one that does not end, or that has more than
-  /// kMaxLineBytes: it is not known where the next record begins.
+  /// Throws as LineReader does, and a SampleError for a quoted field that is followed by text; then
+  /// the next call reads the next record. Throws Error(kBadData) with file and line where that does
+  /// not begin at a known place: a quoted field does not end, has more than kMaxLineBytes, or may
+  /// begin in the part of a record that cannot be read.
   bool next(std::vector<std::string>& fields);
 
   int64_t line_number() const { return line_number_; }  ///< where the last record begins, from 1
@@ -41,11 +44,13 @@ class SeparatedRecords {
   bool has_quotes() const { return kind_ == Kind::kCsv; }
 
  private:
+  bool next_line(std::string_view& line, bool within_quotes);
   void take_csv(std::string_view line, std::vector<std::string>& fields);
   std::string take_quoted(std::string_view& line, std::string& more);
   [[noreturn]] void refuse(int64_t line, const std::string& what, const std::string& advice) const;
 
   LineReader lines_;
+  std::optional<SampleError> fault_;  ///< of a line within the record that is being read
   Kind kind_;
   char separator_;
   int64_t line_number_ = 0;

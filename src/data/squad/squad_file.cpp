@@ -44,9 +44,12 @@ SquadJson parse_file(std::string_view bytes, const std::string& where) {
   try {
     return parse_json(bytes, where, kMaxSquadBytes);
   } catch (const Error& error) {
+    const bool is_repeated = std::string_view(error.what()).find("twice") != std::string_view::npos;
     throw Error(
         error.code(), error.what(),
-        std::string("the file is not JSON in SQuAD's format, or is damaged. ") + kSquadShape);
+        is_repeated
+            ? "each key stands once in an object: remove or rename one of the two"
+            : std::string("the file is not JSON in SQuAD's format, or is damaged. ") + kSquadShape);
   }
 }
 

@@ -247,6 +247,31 @@ TEST(LabelledFile, RefusesWrongQuotesOfCsvWithTheLineOfTheQuote) {
             "a.csv:2: a quoted field has more than 999,999 bytes");
 }
 
+// What is left of a record that cannot be read is no record of its own.
+TEST(LabelledFile, ABadLineWithinQuotesLosesItsRecordAndNoMore) {
+  const LabelledColumns skip{.bad_samples = {.skips = true}};
+  const auto texts = [&](const std::string& rows) {
+    std::string all;
+    for (const auto& row : rows_of("a.csv", "text,label\n" + rows, skip)) all += row.text + "|";
+    return all;
+  };
+  const std::string nul("\0", 1), longest(1'100'000, 'x');
+  for (const std::string& bad : {nul, longest}) {
+    EXPECT_EQ(texts("aa,n\n\"first\nbad" + bad + "\nthird line\",z\ngood,s\n"), "aa|good|");
+    EXPECT_EQ(texts("aa,n\n\"first\nbad" + bad + "\",z\ngood,s\n"), "aa|good|");
+    EXPECT_EQ(texts("aa,n\n\"whole" + bad + "\",z\ngood,s\n"), "aa|good|");
+    const std::string begins = "text,label\naa,n\n\"begins" + bad + "\nthird line\",z\ngood,s\n";
+    EXPECT_NE(std::string(refusal(ExitCode::kBadData, "a.csv", begins, skip).what())
+                  .find("a quoted field may go on behind it"),
+              std::string::npos);
+  }
+  EXPECT_EQ(texts("\"a\" b,n\ngood,s\n"), "good|");
+  EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.csv",
+                                "text,label\n\"a\" b,\"line1\nline2\",q\ngood,s\n", skip)
+                            .what()),
+            "a.csv:2: text follows a closing quote, and more quotes behind it");
+}
+
 TEST(LabelledFile, RefusesFilesWithoutRows) {
   for (const char* text : {"", "text\tlabel\n", "text\tlabel\n\n\n"}) {
     EXPECT_EQ(std::string(refusal(ExitCode::kBadData, "a.tsv", text).what()),

@@ -50,6 +50,8 @@ TEST(Labels, ListAFewWhereThereAreMany) {
 TEST(Labels, ThatMayBeMeantAsOneAreNamed) {
   EXPECT_EQ(labels_alike(Names{"01", "1", "1.0", "2", "no", "yes"}),
             (Names{"`01`, `1` and `1.0` are one number"}));
+  EXPECT_EQ(labels_alike(Names{"hot dog", "hotdog", "dog"}),
+            (Names{"`hot dog` and `hotdog` differ in case or white space alone"}));
   EXPECT_EQ(labels_alike(Names{"Very  good", "very good", "bad", "É", "é"}),
             (Names{"`Very  good` and `very good` differ in case or white space alone",
                    "`É` and `é` differ in case or white space alone"}));

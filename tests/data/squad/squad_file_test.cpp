@@ -324,6 +324,8 @@ TEST(SquadFile, RefusesWhatIsNoJsonWithLineAndColumn) {
   EXPECT_NE(refused(one_paragraph("\\ud800", "")).find("surrogate"), std::string::npos);
   EXPECT_NE(refused(one_paragraph("x", R"({"id": "1", "id": "2"})")).find("\"id\" stands twice"),
             std::string::npos);
+  EXPECT_EQ(refusal(one_paragraph("x", R"({"id": "1", "id": "2"})")).advice(),
+            "each key stands once in an object: remove or rename one of the two");
 }
 
 TEST(SquadFile, RefusesDeepNestingWithoutRecursion) {
