@@ -97,8 +97,8 @@ void Carry::commit() {
   proposals_.clear();
 }
 
-// Whole micro-batches fall to ranks in turn. Of a lane that has not come yet all ranks have the
-// same state.
+// Whole micro-batches fall to ranks in turn. All ranks have the same state of a lane that has not
+// come yet.
 std::pair<at::Tensor, std::vector<int64_t>> Carry::lanes_by_rank() const {
   Lanes lanes;
   std::vector<int64_t> begins{0};

@@ -16,7 +16,7 @@ std::string mismatch_text(const std::string& name, const std::string& what) {
   return "`" + name + "` " + what;
 }
 
-/// Mismatches that are told together.
+/// Mismatches that are listed together.
 struct MismatchEntry {
   std::vector<std::string> name;  ///< its parts; "*" where the tensors have different numbers
   std::string what;               ///< of all of them
