@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/descriptor.h"
@@ -163,6 +165,31 @@ void open_once(const fs::path& named) {
   if (!file) throw_io_error("cannot write", named, errno);
 }
 
+// Lets the reader of a pipe see its end where nothing was written: it may wait for a writer. Does
+// nothing for anything else, and where there is no reader.
+void end_pipe(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  const Descriptor end(
+      retried([&] { return ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); }));
+}
+
+/// The pipes that a command was told to write, for end_named_pipes().
+struct AskedPipes {
+  std::mutex mutex;
+  std::vector<fs::path> paths;
+};
+
+AskedPipes& asked_pipes() {
+  static AskedPipes asked;
+  return asked;
+}
+
+void remember_pipe(const fs::path& path) {
+  const std::lock_guard lock(asked_pipes().mutex);
+  asked_pipes().paths.push_back(path);
+}
+
 }  // namespace
 
 class NamedOutput::Target {
@@ -215,6 +242,12 @@ class NamedOutput::Target::Held final : public Target {
   Held(Place place, fs::path named)
       : place_(std::move(place)), named_(std::move(named)), held_(nameless_file()) {}
 
+  ~Held() override {
+    if (!is_opened_ && place_.own_descriptor < 0) end_pipe(named_);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
   void write(std::string_view bytes) override { put_all(held_.get(), bytes, named_); }
   void write_at(uint64_t offset, std::string_view bytes) override {
     put_all_at(held_.get(), offset, bytes, named_);
@@ -229,6 +262,7 @@ class NamedOutput::Target::Held final : public Target {
     const Descriptor file(retried(
         [&] { return ::open(named_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | truncates); }));
     if (!file) throw_io_error("cannot write", named_, errno);
+    is_opened_ = true;
     copy_to(file.get());
     if (place_.is_regular() && retried([&] { return ::fsync(file.get()); }) != 0) {
       throw_io_error("cannot fsync", named_, errno);
@@ -251,6 +285,7 @@ class NamedOutput::Target::Held final : public Target {
   Place place_;
   fs::path named_;
   Descriptor held_;
+  bool is_opened_ = false;  ///< a reader of the pipe sees its end when publish() closes it
 };
 
 std::unique_ptr<NamedOutput::Target> NamedOutput::Target::open(const fs::path& named) {
@@ -309,6 +344,7 @@ void require_output_place(const fs::path& path, const std::string& option) {
   if (path.empty()) return;
   const Place place = place_of(path);
   if (place.own_descriptor >= 0) return;
+  if (place.status && S_ISFIFO(place.status->st_mode)) remember_pipe(path);
   if (place.status && S_ISDIR(place.status->st_mode)) throw_folder(path);
   const fs::path folder = folder_of(place);
   std::error_code ignored;
@@ -322,6 +358,11 @@ void require_output_place(const fs::path& path, const std::string& option) {
   if (!(place.status ? replaced || may_write(place.path) : may_make_files_in(folder))) {
     throw_io_error("cannot write", path, errno);
   }
+}
+
+void end_named_pipes() {
+  const std::lock_guard lock(asked_pipes().mutex);
+  for (const fs::path& path : asked_pipes().paths) end_pipe(path);
 }
 
 }  // namespace stretto

@@ -25,7 +25,8 @@ namespace stretto {
 ///     output.publish();
 ///
 /// Members throw Error(kIo) with the system's reason. A pipe is opened by publish(), which waits
-/// for its reader; until then its bytes are in a nameless file of the temporary folder.
+/// for its reader; until then its bytes are in a nameless file of the temporary folder. Where it is
+/// not published, its reader sees the end of an empty pipe.
 class NamedOutput {
  public:
   explicit NamedOutput(std::filesystem::path path);
@@ -55,5 +56,10 @@ bool is_file_output(const std::filesystem::path& path);
 /// missing, or neither of the two may be written. An empty path is no output.
 /// @param option  for the advice, "--predictions"
 void require_output_place(const std::filesystem::path& path, const std::string& option);
+
+/// For a command that fails: the readers of the pipes that require_output_place() was asked about
+/// see an end. Without it they would wait for ever where the command never began to write. Waits
+/// for nobody, and throws nothing.
+void end_named_pipes();
 
 }  // namespace stretto

@@ -1,6 +1,7 @@
 #include "cli/family_options.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -92,10 +93,20 @@ void FamilyOptions::declare(CLI::App& app) {
 }
 
 void FamilyOptions::check_values() const {
+  // All are asked before the first is refused: a pipe that waits to be written is known by then
+  // (end_named_pipes).
+  std::optional<Error> first;
   for (const auto& one : options_) {
     if (!one->option.check) continue;
-    for (const auto& text : one->texts()) one->option.check(text);
+    for (const auto& text : one->texts()) {
+      try {
+        one->option.check(text);
+      } catch (const Error& error) {
+        if (!first) first = error;
+      }
+    }
   }
+  if (first) throw *first;
 }
 
 bool FamilyOptions::name_data() const {

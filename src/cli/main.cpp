@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "base/error.h"
+#include "base/named_output.h"
 #include "base/stdout.h"
 #include "base/version.h"
 #include "cli/command.h"
@@ -167,6 +168,7 @@ constexpr const char* kOutOfMemory =
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.
 int fail(const distributed::Failure& failure) {
+  end_named_pipes();
   distributed::report_failure(failure);
   return distributed::leave(failure.exit_code, failure.message);
 }
@@ -190,6 +192,7 @@ int main(int argc, char** argv) {
     // First of all: the launcher of a job must know of this process before anything can end it.
     distributed::report_start();
     const int code = dispatch({argv + 1, argv + argc});
+    if (code != 0) end_named_pipes();
     flush_stdout();
     distributed::report_end(code, "");
     return distributed::leave(code);

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <future>
 #include <string>
 
@@ -144,6 +146,40 @@ TEST(NamedOutput, WritesIntoAPipeForItsReader) {
   output.publish();
   EXPECT_EQ(reader.get(), "2 rows, then rows");
   EXPECT_TRUE(S_ISFIFO(mode_of_file(dir / "pipe")));
+}
+
+/// Whether one that waits for the pipe's writer sees an end, and not a byte, by what `end` does.
+bool reader_sees_end(const fs::path& pipe, const std::function<void()>& end) {
+  auto reader = std::async(std::launch::async, [&] {
+    const Descriptor file(::open(pipe.c_str(), O_RDONLY | O_CLOEXEC));
+    char byte = 0;
+    return ::read(file.get(), &byte, 1) == 0;
+  });
+  for (int i = 0; i < 500; ++i) {  // nothing tells when the reader has begun to wait
+    end();
+    if (reader.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready) {
+      return reader.get();
+    }
+  }
+  const Descriptor rescue(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  return false;
+}
+
+TEST(NamedOutput, EndsAPipeThatItDoesNotPublish) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(reader_sees_end(dir / "pipe", [&] { NamedOutput(dir / "pipe").write("a part"); }));
+  EXPECT_TRUE(S_ISFIFO(mode_of_file(dir / "pipe")));
+  NamedOutput(dir / "pipe").write("without a reader it waits for none");
+}
+
+TEST(EndNamedPipes, EndsThoseThatACommandWasToWrite) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  require_output_place(dir / "pipe", "--output");
+  require_output_place(dir / "file", "--output");
+  EXPECT_TRUE(reader_sees_end(dir / "pipe", end_named_pipes));
+  EXPECT_FALSE(fs::exists(dir / "file"));
 }
 
 TEST(NamedOutput, WritesToAnOpenDescriptorWhereItStands) {

@@ -133,6 +133,21 @@ def devices_and_pipes_are_written_through(stretto):
     check(both.read_text().startswith("first\n" + lines + "{"), both.read_text())
 
 
+def a_command_that_fails_ends_its_pipe(stretto):
+    lab = lab_of(stretto)
+    pipe, broken = lab.root / "ended", lab.root / "broken.tsv"
+    os.mkfifo(pipe)
+    broken.write_text("text\tlabel\na row without a label\n")
+    for data in (broken, lab.root / "no_such.tsv"):
+        got = []
+        reader = threading.Thread(target=lambda got=got: got.append(pipe.read_text()), daemon=True)
+        reader.start()
+        result = call(lab, "eval", lab.root / "labels", "--data", data, "--predictions", pipe)
+        check(result.returncode != 0, result.stdout)
+        reader.join(timeout=60)
+        check(got == [""], f"the reader of the pipe got {got}: {result.stderr}")
+
+
 def links_are_followed_and_files_keep_their_rights(stretto):
     lab = lab_of(stretto)
     (lab.root / "kept").mkdir()
@@ -288,7 +303,7 @@ def a_file_that_a_manifest_lists_must_be_there(stretto):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (devices_and_pipes_are_written_through, links_are_followed_and_files_keep_their_rights,
+    main({f.__name__: f for f in (devices_and_pipes_are_written_through, a_command_that_fails_ends_its_pipe, links_are_followed_and_files_keep_their_rights,
                                   a_folder_beside_an_import_or_export_stays, a_strangers_configuration_names_no_files,
                                   an_empty_line_gets_a_problem_and_no_label, nobodys_data_drive_a_terminal,
                                   answers_that_overflow_are_refused, a_file_that_a_manifest_lists_must_be_there)})
