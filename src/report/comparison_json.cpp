@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "report/comparison_charts.h"
 #include "report/comparison_page.h"
@@ -93,6 +98,19 @@ std::string comparison_json(const Comparison& comparison) {
                         {"charts", std::move(charts)}}
              .dump(-1, ' ', false, ComparisonJson::error_handler_t::replace) +
          "\n";
+}
+
+bool is_comparison_json(const std::filesystem::path& path) {
+  constexpr std::string_view kBegin = "{\"format\":", kBehindFormat = ",\"runs\":[{\"name\":";
+  std::array<char, 64> begin{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  std::string_view text(begin.data(), static_cast<size_t>(file.gcount()));
+  if (!text.starts_with(kBegin)) return false;
+  text.remove_prefix(kBegin.size());
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  const auto digits = std::find_if_not(text.begin(), text.end(), is_digit) - text.begin();
+  return digits > 0 && text.substr(static_cast<size_t>(digits)).starts_with(kBehindFormat);
 }
 
 }  // namespace stretto::report

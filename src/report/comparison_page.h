@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "report/comparison.h"
@@ -22,5 +23,8 @@ std::string render_comparison(const Comparison& comparison);
 ///
 /// Numbers that are not known are null. An entry of `rate` is the median of the logged updates.
 std::string comparison_json(const Comparison& comparison);
+
+/// Whether a file begins as comparison_json() does. False where it cannot be read.
+bool is_comparison_json(const std::filesystem::path& path);
 
 }  // namespace stretto::report

@@ -161,9 +161,27 @@ ReadRuns read_runs(const Request& request) {
 
 // ---- the command --------------------------------------------------------------------------------
 
+fs::path data_beside(const fs::path& page) {
+  return fs::path(page).replace_extension(".json");
+}
+
+// Only the page was named: a file of somebody else must not be lost to its data.
+void require_place_of_data(const fs::path& page) {
+  const fs::path data = data_beside(page);
+  std::error_code ignored;
+  if (fs::exists(data, ignored) &&
+      (!fs::is_regular_file(data, ignored) || !report::is_comparison_json(data))) {
+    throw Error(ExitCode::kUsage,
+                "the numbers of " + page.string() + " would replace " + data.string() +
+                    ", which is no earlier comparison",
+                "give another name to --output, or move that file away");
+  }
+  require_output_place(data, "--output");
+}
+
 void write_page(const fs::path& page, const std::string& html, const std::string& data) {
   write_named_output(page, html);
-  if (is_file_output(page)) write_named_output(fs::path(page).replace_extension(".json"), data);
+  if (is_file_output(page)) write_named_output(data_beside(page), data);
 }
 
 int compare(const Request& request) {
@@ -179,6 +197,7 @@ int compare(const Request& request) {
     throw Error(ExitCode::kUsage, "--output: " + page.string() + " lies in the folder of a run",
                 "name a place outside: the data beside the page could replace a file of the run");
   }
+  if (is_file_output(page)) require_place_of_data(page);
   const ReadRuns read = read_runs(request);
   if (read.comparison.runs.empty()) throw *read.first_error;
   const std::string data = report::comparison_json(read.comparison);

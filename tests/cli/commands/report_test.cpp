@@ -107,6 +107,28 @@ TEST_F(ComparedRuns, MayGoElsewhereAndToStdoutAsJson) {
   EXPECT_TRUE(streamed.out.starts_with("<!DOCTYPE html>") && streamed.out.ends_with("</html>\n"));
 }
 
+TEST_F(ComparedRuns, ReplaceNoNumbersButTheirOwn) {
+  make("one", {}, 2.5);
+  make("two", {}, 1.5);
+  const std::vector<std::string> words{"report", "one", "two", "--output", "cmp.html"};
+  EXPECT_EQ(run(words).code, 0);
+  EXPECT_EQ(run(words).code, 0) << "the second time over its own";
+  for (const char* text : {"{\"mine\": 1}\n", "", "{\"format\":1,\"runs\":7}\n"}) {
+    fs::remove(at("cmp.html"));
+    folder().write("cmp.json", text);
+    const auto outcome = run(words);
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "would replace cmp.json")) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "give another name to --output")) << outcome.err;
+    EXPECT_EQ(text_of(at("cmp.json")), text);
+    EXPECT_FALSE(fs::exists(at("cmp.html")));
+  }
+  fs::remove(at("cmp.json"));
+  fs::create_directory(at("cmp.json"));
+  EXPECT_EQ(run(words).code, 2);
+  EXPECT_FALSE(fs::exists(at("cmp.html")));
+}
+
 TEST_F(ComparedRuns, OneRunHasItsPageElsewhereAndItsNumbersToo) {
   make("one", {}, 2.5);
   const auto outcome = run({"report", "one/", "--output", "page.html", "--json"});
