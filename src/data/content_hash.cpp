@@ -38,6 +38,10 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 
+uint64_t ns_of(const timespec& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
 /// What is remembered of one file: stamp, hash, path, and a checksum of these three lines.
 std::string memory_text(const std::string& stamp, const std::string& hash,
                         const std::string& path) {
@@ -95,7 +99,8 @@ uint64_t content_hash(const std::filesystem::path& path, const std::filesystem::
 
 std::string stamp_text(const FileStamp& stamp) {
   std::ostringstream text;
-  text << "2 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.inode << ' ' << stamp.device;
+  text << "3 " << stamp.size << ' ' << stamp.mtime_ns << ' ' << stamp.ctime_ns << ' ' << stamp.inode
+       << ' ' << stamp.device;
   return text.str();
 }
 
@@ -121,8 +126,8 @@ FileStamp file_stamp(const std::filesystem::path& path) {
     throw_io_error("cannot look at", path, errno);
   }
   return {.size = static_cast<uint64_t>(info.st_size),
-          .mtime_ns = static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000u +
-                      static_cast<uint64_t>(info.st_mtim.tv_nsec),
+          .mtime_ns = ns_of(info.st_mtim),
+          .ctime_ns = ns_of(info.st_ctim),
           .inode = info.st_ino,
           .device = info.st_dev};
 }

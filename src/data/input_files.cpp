@@ -24,9 +24,18 @@ uint64_t InputFiles::hash_of(const std::string& path) const {
   return hashes_[static_cast<size_t>(found - files_.begin())];
 }
 
+// Its status changed, as by a link or by other rights, and its content is what was hashed.
+bool InputFiles::was_merely_linked(size_t file) const {
+  FileStamp now = file_stamp(files_[file]);
+  now.ctime_ns = stamps_[file].ctime_ns;
+  if (now != stamps_[file] || hashes_.empty()) return false;
+  return content_hashes({files_[file]}, {}, 1).front() == hashes_[file];
+}
+
 void InputFiles::check_unchanged() const {
   for (size_t i = 0; i < files_.size(); ++i) {
     if (file_stamp(files_[i]) == stamps_[i]) continue;
+    if (was_merely_linked(i)) continue;
     throw Error(ExitCode::kBadData, files_[i].string() + ": changed while it was being read",
                 "start again when nothing writes to it any more");
   }

@@ -20,6 +20,8 @@ class InputFiles {
   void check_unchanged() const;
 
  private:
+  bool was_merely_linked(size_t file) const;
+
   std::vector<std::filesystem::path> files_;
   std::vector<FileStamp> stamps_;
   std::vector<uint64_t> hashes_;

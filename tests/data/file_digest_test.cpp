@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -147,6 +151,17 @@ class DigestOfFile : public ::testing::Test {
   void let_settle(const std::string& path) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
+  /// Changes what a file of the memory says, and gives it the checksum of that.
+  void remember_instead(const fs::path& memory, const std::string& from, const std::string& to) {
+    constexpr size_t kChecksumLine = 17;
+    std::string text = read_file(memory);
+    text.resize(text.size() - kChecksumLine);
+    ASSERT_NE(text.find(from), std::string::npos) << text;
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+      text.replace(at, from.size(), to);
+    }
+    write_file_atomic(memory, text + hex64(xxh3_64(text)) + "\n");
+  }
 
   testing::TempDir folder_;
 };
@@ -181,21 +196,41 @@ TEST_F(DigestOfFile, IsRememberedOnceTheFileHasSettled) {
   let_settle(path);
   EXPECT_EQ(digest_of(path, setting), digest);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 2);
-  // What says so is the memory: the content is another one under the same stamp.
-  const auto stamp = fs::last_write_time(path);
-  std::fstream(path, std::ios::in | std::ios::out) << "LINE";
-  fs::last_write_time(path, stamp);
-  EXPECT_EQ(digest_of(path, setting), digest);
-  EXPECT_TRUE(holds(digest, path, path, setting));
-  EXPECT_EQ(content_hashes({path}, folder_ / "hashes", 1).front(), digest.hash);
-  EXPECT_NE(digest_of(path), digest);
-  // A damaged memory is none.
-  for (const auto& entry : fs::directory_iterator(folder_ / "hashes")) {
-    auto text = read_file(entry.path());
-    text[text.size() / 2] ^= 1;
-    write_file_atomic(entry.path(), text);
+  // What says so is the memory: it is given another hash than the content has.
+  FileDigest other = digest;
+  other.hash = other.stored_hash = digest.hash + 1;
+  const std::vector<fs::path> memories{fs::directory_iterator(folder_ / "hashes"),
+                                       fs::directory_iterator()};
+  for (const auto& memory : memories) {
+    remember_instead(memory, hex64(digest.hash), hex64(other.hash));
   }
+  EXPECT_EQ(digest_of(path, setting), other);
+  EXPECT_TRUE(holds(other, path, path, setting));
+  EXPECT_EQ(content_hashes({path}, folder_ / "hashes", 1).front(), other.hash);
+  EXPECT_EQ(digest_of(path), digest);
+  // A damaged memory is none.
+  for (const auto& memory : memories) {
+    auto text = read_file(memory);
+    text[text.size() / 2] ^= 1;
+    write_file_atomic(memory, text);
+  }
+  EXPECT_EQ(digest_of(path, setting), digest);
+}
+
+TEST_F(DigestOfFile, IsMadeAnewOfAnEditWhoseTimeWasPutBack) {
+  const auto path = folder_.write("long.txt", lines_from(1, 200'000));
+  let_settle(path);
+  const DigestSetting setting{.memory_dir = folder_ / "hashes"};
+  const auto digest = digest_of(path, setting);
+  ASSERT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 2);
+  const auto time = fs::last_write_time(path);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // longer than a tick of the clock
+  std::fstream(path, std::ios::in | std::ios::out) << "LINE";
+  fs::last_write_time(path, time);
+  EXPECT_FALSE(holds(digest, path, path, setting));
+  EXPECT_NE(content_hashes({path}, folder_ / "hashes", 1).front(), digest.hash);
   EXPECT_NE(digest_of(path, setting), digest);
+  EXPECT_EQ(digest_of(path, setting), digest_of(path));
 }
 
 TEST_F(DigestOfFile, LeavesNothingOfSmallFiles) {
