@@ -94,6 +94,7 @@ void SearchRunner::open_journal() {
     const std::string kept = state_->plan().toml;
     state_->make_values_absolute(setup_.plan.folder);
     require_may_go_on(setup_.directory.string(), state_->plan(), setup_.plan);
+    require_same_data();
     const bool has_changed =
         kept != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe;
     // Files that the configuration names may be there by now; earlier releases kept no such number.
@@ -173,7 +174,7 @@ TrialRun SearchRunner::run_of(const Job& job, const Host& host) {
           .accept_data = setup_.accept_data};
 }
 
-// Before anything else, so that a search whose data have changed does nothing.
+// Before the journal notes anything, so that a search whose data have changed does nothing.
 void SearchRunner::require_same_data() {
   for (const auto& trial : state_->trials()) data_.require(setup_.plan, trial.point);
 }
@@ -368,7 +369,6 @@ ExitCode SearchRunner::finish() {
 ExitCode SearchRunner::run() {
   const StopSignals signals;
   ignore_broken_pipes();  // to other hosts
-  require_same_data();
   try {
     go_on_with_running();
     for (;;) {

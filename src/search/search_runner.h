@@ -55,13 +55,14 @@ class SearchRunner {
  public:
   /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
   /// the lock or DIR holds another search (search/changes.h), Error(kBadData) for a damaged
-  /// journal, and for trials without one.
+  /// journal, for trials without one, and when data have changed since the search began: the
+  /// journal then stays as it is.
   explicit SearchRunner(RunnerSetup setup);
   ~SearchRunner();
 
   /// @return kOk at the end, kInterrupted after a signal: the same command goes on
-  /// Throws Error when no trial has a result, and Error(kBadData) when data have changed since the
-  /// search began: no trial counts as failed by that.
+  /// Throws Error when no trial has a result, and Error(kBadData) when data change meanwhile: no
+  /// trial counts as failed by that.
   ExitCode run();
 
   const SearchState& state() const { return *state_; }

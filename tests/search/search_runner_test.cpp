@@ -142,6 +142,7 @@ TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
   const auto path = file("max_trials = 4\nslots = 1\n");
   EXPECT_EQ(run(path, "dir"), ExitCode::kOk);
   const auto trials = lines_of("dir/trials.jsonl");
+  const std::string journal = read_file(journal_path(bench_.folder / "dir"));
   const auto longer = file("max_trials = 6\nslots = 1\n");
   bench_.folder.write("valid.tgt", "b\n");
   const auto error = testing::failure(ExitCode::kBadData, [&] { run(longer, "dir"); });
@@ -150,6 +151,8 @@ TEST_F(SearchRunnerTest, ComparesNoTrialsOfDifferentData) {
       "data.valid_tgt: " + (bench_.folder / "valid.tgt").string() + ": first differs in line 1",
       error.message());
   EXPECT_EQ(lines_of("dir/trials.jsonl"), trials);
+  EXPECT_EQ(read_file(journal_path(bench_.folder / "dir")), journal);
+  EXPECT_FALSE(log_has("dir", "goes on with a changed file"));
   for (const auto& trial : replayed("dir").trials()) EXPECT_EQ(trial.failures, 0);
   EXPECT_EQ(replayed("dir").trials().size(), 4u) << "no trial began, and none failed";
   auto accepting = setup(longer, "dir");
