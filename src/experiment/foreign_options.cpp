@@ -205,9 +205,7 @@ const std::vector<OptionGroup>& answers() {
        "",
        "the same command goes on with a run exactly; train.init_from begins a new run with the "
        "weights alone"},
-      {{"model.model_name_or_path"},
-       "train.init_from",
-       "a run; stretto import makes one of a folder of transformers"},
+      {{"model.model_name_or_path"}, "train.init_from", "a run, or a model folder of transformers"},
       {{"update_vocab"}, "train.init_vocabulary", "= \"match\""},
       {{"freeze_word_vecs_enc", "freeze_word_vecs_dec", "embedding_fix_src", "embedding_fix_trg",
         "encoder_freeze_embed", "decoder_freeze_embed"},

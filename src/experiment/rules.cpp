@@ -300,7 +300,7 @@ void note_all(RuleCheck& c, const std::vector<PatternProblem>& problems) {
 }
 
 // The file beside it that was meant, when one is near.
-std::string file_hint(const fs::path& missing) {
+std::string file_hint(const std::string& key, const fs::path& missing) {
   constexpr size_t kMost = 1000;  // a folder of many files would cost time
   std::vector<std::string> names;
   std::error_code failed;
@@ -310,7 +310,10 @@ std::string file_hint(const fs::path& missing) {
   }
   const std::string near = closest(missing.filename().string(), names);
   return (near.empty() ? "" : "did you mean " + printable(near) + "? ") +
-         "relative paths are relative to the file that states them";
+         "relative paths are relative to the file that states them" +
+         (key == "train.init_from"
+              ? "; it is a run folder, a checkpoint or a model folder of transformers"
+              : "");
 }
 
 std::vector<std::string> paths_of(const config::Key& key) {
@@ -384,7 +387,7 @@ std::vector<config::Problem> missing_files(const config::Schema& schema,
       std::error_code ignored;
       if (fs::exists(file, ignored)) continue;
       missing.push_back({origins.of(key.path), "no file " + printable(file.string(), 4096),
-                         file_hint(file), key.path, origins.order_of(key.path)});
+                         file_hint(key.path, file), key.path, origins.order_of(key.path)});
     }
   }
   return missing;

@@ -63,8 +63,9 @@ store::LoadedCheckpoint open_newest_heads(const fs::path& run) {
   const std::string import = store::import_advice(path);
   throw Error(ExitCode::kUsage, "train.init_from: " + printable(path.string(), 4096) + " " + found,
               !import.empty() ? import
-                              : "give a run folder that has a checkpoint, or the folder of one "
-                                "checkpoint (RUN/checkpoints/step_00000100)");
+                              : "give a run folder that has a checkpoint, the folder of one "
+                                "checkpoint (RUN/checkpoints/step_00000100), or a model folder of "
+                                "transformers");
 }
 
 // Damage is another matter: the reader reports it.

@@ -20,10 +20,10 @@ std::string difference_text(const experiment::ModelDifference& difference) {
 
 }  // namespace
 
-InitialModel::InitialModel(const runs::InitialRun& run) : folder_(run.folder), place_(run.place()) {
+InitialModel::InitialModel(const runs::InitialRun& run)
+    : folder_(run.folder), place_(run.place()), is_imported_(!run.config.empty()) {
   const auto path = folder_ / "config.toml";
-  const bool is_imported = !run.config.empty();
-  if (folder_.empty() || (!is_imported && !std::filesystem::exists(path))) return;
+  if (folder_.empty() || (!is_imported_ && !std::filesystem::exists(path))) return;
   for (const auto& [stem, file] : run.checkpoint.files) {
     if (stem != "model") continue;
     for (const auto& tensor : file.tensors()) tensors_.push_back(tensor.name);
@@ -31,7 +31,7 @@ InitialModel::InitialModel(const runs::InitialRun& run) : folder_(run.folder), p
   try {
     options_ =
         experiment::load_stored_experiment(
-            is_imported ? run.config : experiment::read_run_config(folder_), path.string(), {})
+            is_imported_ ? run.config : experiment::read_run_config(folder_), path.string(), {})
             .options;
   } catch (const Error& error) {
     problem_ = error.what();
@@ -53,9 +53,11 @@ void InitialModel::require_alike(const experiment::Experiment& own) const {
   const std::string what = "train.init_from: the weights of " + place_.string() +
                            " belong to another model: " + join(lines, "; ");
   if (!own.train.init_only.empty()) return log::warn(what);
+  const std::string advice = is_imported_
+                                 ? "leave these keys out: they then have the values of that folder"
+                                 : "give [model] the values of that run (its config.toml)";
   throw Error(ExitCode::kUsage, what,
-              "give [model] the values of that run (its config.toml); train.init_only takes the "
-              "tensors that it names all the same");
+              advice + "; train.init_only takes the tensors that it names all the same");
 }
 
 bool InitialModel::has_another_head(const experiment::Experiment& own) const {

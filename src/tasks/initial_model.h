@@ -32,6 +32,7 @@ class InitialModel {
 
  private:
   std::filesystem::path folder_, place_;  ///< as runs::InitialRun has them
+  bool is_imported_;                      ///< of a model folder, which has no config.toml
   std::vector<std::string> tensors_;      ///< names of the checkpoint's
   std::optional<experiment::Experiment> options_;
   std::string problem_;  ///< why the configuration cannot be read

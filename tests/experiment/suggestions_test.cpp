@@ -413,6 +413,7 @@ TEST(Suggestions, APublishedModelIsItsFolder) {
                            "preset = \"bert-base-uncased\"", "preset = \"bert-large-cased\""}) {
     const auto hint = hint_of_all(task + line + "\n", {});
     EXPECT_NE(hint.find("train.init_from"), std::string::npos) << line << ": " << hint;
+    EXPECT_EQ(hint.find("stretto import"), std::string::npos) << line << ": " << hint;
   }
 }
 

@@ -353,7 +353,7 @@ def a_checkpoint_of_another_architecture_is_refused(stretto):
             check(left and len(listed) == int(left[1]) + 3, f"{result.stderr}{told}")
             check("  `decoder.layers.0.ffn.up.weight` is [64, 32], the model wants [64, 64]" in listed, told)
         checked(lab, 0, overrides=(f"train.init_from={lab.root}/small",))
-        checked(lab, 2, "no file", overrides=(f"train.init_from={lab.root}/smal",))
+        checked(lab, 2, "no file", "a model folder of transformers", overrides=(f"train.init_from={lab.root}/smal",))
 
 
 def weights_of_what_is_neither_a_run_nor_a_checkpoint_are_refused_with_what_was_found(stretto):

@@ -199,6 +199,7 @@ TEST_F(InitialWeights, APathThatIsNeitherARunNorACheckpointIsNamedWithWhatItIs) 
       const std::string what = error.what();
       EXPECT_TRUE(what.starts_with("train.init_from: " + path.string() + found)) << what;
       EXPECT_NE(error.advice().find("a run folder that has a checkpoint"), std::string::npos);
+      EXPECT_NE(error.advice().find("a model folder of transformers"), std::string::npos);
     }
   }
   overwrite(dir_ / "empty/config.json", "{\"model_type\": \"bert\"}");
