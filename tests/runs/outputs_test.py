@@ -303,7 +303,8 @@ def a_file_that_a_manifest_lists_must_be_there(stretto):
 
 
 if __name__ == "__main__":
-    main({f.__name__: f for f in (devices_and_pipes_are_written_through, a_command_that_fails_ends_its_pipe, links_are_followed_and_files_keep_their_rights,
+    main({f.__name__: f for f in (devices_and_pipes_are_written_through, a_command_that_fails_ends_its_pipe,
+                                  links_are_followed_and_files_keep_their_rights,
                                   a_folder_beside_an_import_or_export_stays, a_strangers_configuration_names_no_files,
                                   an_empty_line_gets_a_problem_and_no_label, nobodys_data_drive_a_terminal,
                                   answers_that_overflow_are_refused, a_file_that_a_manifest_lists_must_be_there)})
