@@ -10,12 +10,13 @@ import unittest
 import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/runs")]
 
 from scripts_test import InTemporaryFolder  # noqa: E402
 
 import changed  # noqa: E402
 import ci  # noqa: E402
+import smoke_test  # noqa: E402
 import stages  # noqa: E402
 
 
@@ -267,6 +268,36 @@ exit $(cat status.txt)
         self.write("state.json", '{"tree": "1"')
         _, called = self.pass_over("1", "1/1 Test #1: a ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
         self.assertEqual(called, ["first", "-j 2"])
+
+
+class ShortRuns(InTemporaryFolder):
+    """tests/runs/smoke_test.py with a program that prints what is stored."""
+
+    PROGRAM = """#!{python}
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--run") + 1])
+folder.mkdir()
+for name in ("report.html", "config.toml", "log.txt"):
+    (folder / name).touch()
+events = []
+for line in pathlib.Path("{curve}").read_text().splitlines()[:{updates}]:
+    step, loss, batch_hash = line.split()
+    events.append(dict(event="train", step=int(step), loss=float(loss), batch_hash=batch_hash))
+events[4].update({more})
+(folder / "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" for event in events))
+"""
+
+    def follows(self, more):
+        program = self.write("stretto", self.PROGRAM.format(python=sys.executable, updates=smoke_test.IN_CI, more=more,
+                                                            curve=smoke_test.CURVES / "translation.txt"))
+        program.chmod(0o755)
+        with unittest.mock.patch.object(smoke_test, "FULL", False):
+            smoke_test.follows_its_stored_curve(str(program), "translation")
+
+    def test_a_warning_of_training_is_seen_in_ci_too(self):
+        self.follows({})
+        with self.assertRaisesRegex(Exception, "training warned: step 5: loss spike"):
+            self.follows({"note": "loss spike"})
 
 
 class Parts(WithStages):
