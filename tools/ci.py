@@ -96,8 +96,7 @@ def fuzz_command(run, name, reader, inputs):
     own = run.logs / "corpus" / corpus
     own.mkdir(parents=True, exist_ok=True)
     seeds = [f"tests/fuzz/corpus/{corpus}"] if (run.root / "tests/fuzz/corpus" / corpus).is_dir() else []
-    if name == "config_fuzz":
-        seeds.append("configs")  # the recipes, in which it makes mistakes
+    seeds += [changed.MORE_SEEDS[name]] if name in changed.MORE_SEEDS else []
     return [f"build/asan/{name}", f"-runs={inputs}", "-seed=1", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=20",
             "-verbosity=0", f"-artifact_prefix={run.logs}/{corpus.replace('/', '-')}-", str(own), *seeds]
 

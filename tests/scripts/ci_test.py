@@ -134,6 +134,21 @@ class Change(InTemporaryFolder):
         change = changed.Change(self.folder)
         self.assertTrue(change.reaches("other.cpp"))
         self.assertIn("since cmake/a.cmake differs", change.words())
+        for path in ("tests/CMakeLists.txt", "benchmarks/CMakeLists.txt", "src/kernels/CMakeLists.txt", "CMakeLists.txt"):
+            self.assertTrue(changed.BUILD_FILES.fullmatch(path), path)
+        self.assertFalse(changed.BUILD_FILES.fullmatch("docs/CMakeLists.txt"))
+
+    def test_seeds_reach_their_fuzzer_and_recipes_that_of_configurations(self):
+        fuzzers = ["tests/fuzz/fuzz_a.cpp", "tests/fuzz/fuzz_config.cpp"]
+        for fuzzer in fuzzers:
+            last = self.commit(fuzzer, "")
+        self.write("cache/ci-green", last + "\n")
+        for path, reached in (("tests/fuzz/corpus/a_fuzz/csv/new", fuzzers[:1]), ("tests/fuzz/corpus/config_fuzz/new", fuzzers[1:]),
+                              ("configs/parts/new.toml", fuzzers[1:]), ("tests/fuzz/corpus/a_fuzz_2/new", [])):
+            file = self.write(path, "")
+            change = changed.Change(self.folder)
+            self.assertEqual([fuzzer for fuzzer in fuzzers if change.reaches(fuzzer)], reached, path)
+            file.unlink()
 
 
 class Stages(WithStages):
