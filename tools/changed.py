@@ -6,10 +6,10 @@
 
 A file reaches what it includes, the source beside each header (`a/b.h` and `a/b.cpp`), and what that includes in turn. A source
 without a header of its name is reached with every header of its folder, since one of them declares it. Rooms that a program is not
-linked with are headers alone. A changed build file reaches everything.
+linked with are headers alone. A changed build file reaches everything. A fuzzer is reached by its seeds, too.
 
-The base is STRETTO_CI_BASE, or the last commit that passed CI here (a file in the cache of ./dev), or where this branch left
-origin/main. Without any of them, everything counts as changed.
+The base is STRETTO_CI_BASE, or the last commit that passed the whole of CI here (a file in the cache of ./dev), or where this branch
+left origin/main. Without any of them, everything counts as changed.
 """
 
 import os
@@ -22,7 +22,9 @@ from check_layers import room_of
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 SOURCES = (".cpp", ".cu", ".cc")
-BUILD_FILES = re.compile(r"(cmake/.*|CMakeLists\.txt|CMakePresets\.json|src/(kernels/)?CMakeLists\.txt|dev)")
+BUILD_FILES = re.compile(r"(cmake/.*|((src|src/kernels|tests|benchmarks)/)?CMakeLists\.txt|CMakePresets\.json|dev)")
+FUZZER = re.compile(r"tests/fuzz/fuzz_(\w+)\.cpp")
+MORE_SEEDS = {"config_fuzz": "configs"}  # the recipes, in which it makes mistakes
 
 
 def git(root, *arguments):
@@ -71,6 +73,15 @@ def newest_files(root, days):
 
 # Functions that a header declares for others to define: a room does not include those above it.
 DEFINED_ABOVE = {"src/experiment/family_spec.h": "src/families/registry.cpp", "src/tasks/registry.h": "src/families/engine_registry.cpp"}
+
+
+def seed_folders(source):
+    """The folders of files with which a fuzzer begins; none for another program."""
+    match = FUZZER.fullmatch(str(source))
+    if not match:
+        return []
+    name = match[1] + "_fuzz"
+    return [f"tests/fuzz/corpus/{name}", *([MORE_SEEDS[name]] if name in MORE_SEEDS else [])]
 
 
 class Includes:
@@ -139,7 +150,11 @@ class Change:
         return f"{self.build_file} differs" if self.build_file else ""
 
     def reaches(self, *starts, unlinked=frozenset()):
-        return bool(self.why_everything()) or not self.includes.reached(*starts, unlinked=unlinked).isdisjoint(self.files)
+        if self.why_everything():
+            return True
+        folders = tuple(folder + "/" for start in starts for folder in seed_folders(start))
+        return (any(file.startswith(folders) for file in self.files) or
+                not self.includes.reached(*starts, unlinked=unlinked).isdisjoint(self.files))
 
     def words(self):
         if not self.base:

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """What must hold before a change is merged, stage by stage, cheapest first: .ci/run, and ./dev test --full.
 
-    ci.py             what CI runs; after STRETTO_CI_MINUTES (75) it stops by itself and names what did not run
+    ci.py             what CI runs; after STRETTO_CI_MINUTES (75) it stops by itself and names what did not run. --spent SECONDS of
+                      them went before it, on the set-up
     ci.py --full      all of everything: each test in release and under sanitizers, whole kill tests and curves, the whole
                       matrix of families, each fuzzer with 10,000 inputs, CUDA, the commands that take minutes. It notes what
                       passed in build/full, and goes on there if it was stopped, as long as no file differs.
 
-Ends with "N passed, N failed"; non-zero if any failed, or if the tests of the release build did not run whole. Tests that skip
-themselves, since the machine lacks what they need, are in neither number. Set STRETTO_SHARED, or have ../shared, for the
-tests on real data. STRETTO_CHECK_PYTHON names a Python with the packages that tests compare us with.
+Ends with "N passed, N failed"; non-zero if any failed, or if the tests of the release build did not run whole. A commit of
+which everything ran and passed is the one that later runs compare with (tools/changed.py). Tests that skip themselves, since
+the machine lacks what they need, are in neither number. Set STRETTO_SHARED, or have ../shared, for the tests on real data.
+STRETTO_CHECK_PYTHON names a Python with the packages that tests compare us with.
 """
 
 import argparse
@@ -96,8 +98,7 @@ def fuzz_command(run, name, reader, inputs):
     own = run.logs / "corpus" / corpus
     own.mkdir(parents=True, exist_ok=True)
     seeds = [f"tests/fuzz/corpus/{corpus}"] if (run.root / "tests/fuzz/corpus" / corpus).is_dir() else []
-    if name == "config_fuzz":
-        seeds.append("configs")  # the recipes, in which it makes mistakes
+    seeds += [changed.MORE_SEEDS[name]] if name in changed.MORE_SEEDS else []
     return [f"build/asan/{name}", f"-runs={inputs}", "-seed=1", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=20",
             "-verbosity=0", f"-artifact_prefix={run.logs}/{corpus.replace('/', '-')}-", str(own), *seeds]
 
@@ -117,7 +118,11 @@ def fuzz(run, change, full):
             run.keep_inputs(f"{name}-{reader}" if reader else name, before)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda pair: one(*pair), fuzzers(run.root)))
+        try:
+            list(pool.map(lambda pair: one(*pair), fuzzers(run.root)))
+        except BaseException:
+            run.stop()  # the pool waits for its threads
+            raise
     if few:
         run.say(f"== fuzzers with 1,000 inputs instead of 10,000, since nothing they read with has changed: {'; '.join(sorted(few))}")
 
@@ -237,26 +242,38 @@ def all_stages(run, change, full):
     cuda(run, change, full)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all of everything; goes on where it was stopped")
-    options = parser.parse_args()
-    os.chdir(ROOT)
-    change = changed.Change(ROOT)
-    minutes = None if options.full else float(os.environ.get("STRETTO_CI_MINUTES", 75))
-    kept = stages.Kept(ROOT / "build/full/state.json", stages.tree_hash(ROOT)) if options.full else None
-    run = stages.Run(ROOT, ROOT / ("build/full" if options.full else "build/ci"), minutes, kept)
-    run.say(f"== {change.words()}" if not options.full else f"== everything, {'begun' if kept.is_new else 'continued'}")
+def note_green(root, run, status):
+    """Notes the commit that later runs compare with, if everything ran and passed, and the files are those of the commit."""
+    if status != 0 or run.not_run or changed.git(root, "status", "--porcelain"):
+        return
+    file = changed.green_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(changed.git(root, "rev-parse", "HEAD") + "\n", encoding="utf-8")
+
+
+def whole_run(root, full, spent):
+    """All stages; the exit status."""
+    change = changed.Change(root)
+    minutes = None if full else float(os.environ.get("STRETTO_CI_MINUTES", 75))
+    kept = stages.Kept(root / "build/full/state.json", stages.tree_hash(root)) if full else None
+    run = stages.Run(root, root / ("build/full" if full else "build/ci"), minutes, kept, sys.stdout, spent)
+    run.say(f"== {change.words()}" if not full else f"== everything, {'begun' if kept.is_new else 'continued'}")
     python = check_python(run)
     if python:
         os.environ["STRETTO_CHECK_PYTHON"] = python
-    all_stages(run, change, options.full)
+    all_stages(run, change, full)
     status = run.conclude()
-    if status == 0 and not changed.git(ROOT, "status", "--porcelain"):
-        file = changed.green_file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(changed.git(ROOT, "rev-parse", "HEAD") + "\n", encoding="utf-8")
+    note_green(root, run, status)
     return status
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all of everything; goes on where it was stopped")
+    parser.add_argument("--spent", type=float, default=0, metavar="SECONDS", help="what the set-up took of the minutes")
+    options = parser.parse_args(arguments)
+    os.chdir(ROOT)
+    return stages.interruptible(lambda: whole_run(ROOT, options.full, options.spent))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 A stage is a check (one command, one point) or a suite (a run of ctest, a point for each test). Output goes to the terminal and
 to a file in the folder of logs. A Run with `minutes` ends the stage at which they are over, and names what did not run. A
-Run with a Kept notes what passed, and leaves that out when it goes on.
+Run with a Kept notes each check and each test as it passes, and leaves that out when it goes on. An interruption ends what
+runs.
 """
 
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -22,6 +24,7 @@ TOTALS = re.compile(r"(\d+) tests? failed out of (\d+)")  # "100% tests passed, 
 RESULT = re.compile(r"^ *\d+/\d+ Test +#(\d+): (\S+) \.*( *\**)(Passed|Failed|Timeout|Not Run|Skipped|Exception|Subprocess)")
 SKIPPED = re.compile(r"^\s+\d+ - .* \(Skipped\)$", re.M)
 SECONDS = re.compile(r"^== (.*): (\d+) s \(total \d+ s\)$", re.M)  # a stage of ./dev
+PATIENCE = 5  # seconds that processes have to end by themselves
 PLACE = re.compile(r"^ *(Start +\d+:|\d+/\d+ Test +#|\d+% tests passed)")
 
 
@@ -48,8 +51,44 @@ def failed_tests(text):
     return "\n".join(found)
 
 
+def interrupt(number, _):
+    raise KeyboardInterrupt(number)
+
+
+def interruptible(work):
+    """Calls work, which SIGTERM and SIGHUP interrupt as Ctrl-C does. Returns what it returns, or 128 and the signal's number."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, interrupt)
+    try:
+        return work()
+    except KeyboardInterrupt as stop:
+        number = stop.args[0] if stop.args else signal.SIGINT
+        with contextlib.suppress(OSError):  # the terminal may be closed
+            print(f"== stopped by {signal.Signals(number).name}", file=sys.stderr)
+        return 128 + number
+
+
+def end_group(process):
+    """Ends the group that a process leads: SIGTERM, and SIGKILL for what is there after PATIENCE, or where this is interrupted."""
+    is_gone = False
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            process.poll()
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
+    except ProcessLookupError:
+        is_gone = True
+    finally:
+        if not is_gone:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 class Kept:
-    """What passed of one state of the files, in a JSON file that is written after each stage."""
+    """What passed of one state of the files, in a JSON file that is written after each check and each test."""
 
     def __init__(self, path, tree):
         self.path = path
@@ -66,24 +105,29 @@ class Kept:
     def write(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_suffix(".tmp")
-        beside.write_text(json.dumps({"tree": self.tree, "stages": self.stages}, indent=1), encoding="utf-8")
+        with beside.open("w", encoding="utf-8") as file:
+            json.dump({"tree": self.tree, "stages": self.stages}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())  # else a loss of power may leave an empty file
         os.replace(beside, self.path)
 
 
 class Run:
-    """One pass over the stages."""
+    """One pass over the stages. Of its `minutes`, `spent` seconds went before it."""
 
-    def __init__(self, root, logs, minutes=None, kept=None, output=sys.stdout):
+    def __init__(self, root, logs, minutes=None, kept=None, output=sys.stdout, spent=0):
         self.root = pathlib.Path(root)
         self.logs = pathlib.Path(logs)
         self.logs.mkdir(parents=True, exist_ok=True)
-        self.begin = time.monotonic()
+        self.begin = time.monotonic() - spent
         self.deadline = None if minutes is None else self.begin + 60 * minutes
         self.kept = kept
         self.output = output
         self.lock = threading.Lock()
+        self.running = set()
+        self.stopped = False
         self.passed = self.failed = self.skipped = 0
-        self.seconds = []  # (stage, seconds)
+        self.seconds = [("set-up", spent)] if spent else []  # (stage, seconds)
         self.failures = []
         self.not_run = []
 
@@ -97,42 +141,50 @@ class Run:
     def is_over(self):
         return self.deadline is not None and self.left() <= 0
 
-    def execute(self, name, command, env=None, input_text=None, quiet=False, minutes=None):
-        """(exit status, or None if its time was over; output). A command leads a group of processes, all of which end."""
+    def stop(self):
+        """Ends the commands of all threads, and whatever they still begin."""
+        self.stopped = True
+        for process in list(self.running):
+            end_group(process)
+
+    def execute(self, name, command, env=None, input_text=None, quiet=False, minutes=None, on_line=None):
+        """(exit status, or None if its time was over; output). A command leads a group of processes, all of which end when its
+        time is over or this thread is interrupted. `on_line` is called with each line when it is there."""
         log = self.logs / (re.sub(r"[^A-Za-z0-9]", "_", name) + ".log")
         limits = [limit for limit in (self.left(), minutes and 60 * minutes) if limit is not None]
         with subprocess.Popen(command, cwd=self.root, env={**os.environ, **(env or {})}, start_new_session=True, text=True,
                               errors="replace", stdin=subprocess.DEVNULL if input_text is None else subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-            over = threading.Event()
-
-            def end():
-                over.set()
-                for number in (signal.SIGTERM, signal.SIGKILL):
-                    try:
-                        os.killpg(process.pid, number)
-                    except ProcessLookupError:
-                        return
-                    time.sleep(5)
-
-            timer = threading.Timer(max(0, min(limits)), end) if limits else None
-            if timer:
-                timer.daemon = True
-                timer.start()
-            if input_text is not None:
-                threading.Thread(target=self.feed, args=(process.stdin, input_text), daemon=True).start()
-            lines = []
-            with log.open("w", encoding="utf-8") as file:
-                for line in process.stdout:
-                    lines.append(line)
-                    file.write(line)
-                    if not quiet:
-                        with self.lock:
-                            self.output.write(line)
-                            self.output.flush()
-            status = process.wait()
-            if timer:
-                timer.cancel()
+            over, timer = threading.Event(), None
+            try:
+                self.running.add(process)
+                if self.stopped:
+                    end_group(process)
+                if limits:
+                    timer = threading.Timer(max(0, min(limits)), lambda: (over.set(), end_group(process)))
+                    timer.daemon = True
+                    timer.start()
+                if input_text is not None:
+                    threading.Thread(target=self.feed, args=(process.stdin, input_text), daemon=True).start()
+                lines = []
+                with log.open("w", encoding="utf-8") as file:
+                    for line in process.stdout:
+                        lines.append(line)
+                        file.write(line)
+                        if on_line:
+                            on_line(line)
+                        if not quiet:
+                            with self.lock:
+                                self.output.write(line)
+                                self.output.flush()
+                status = process.wait()
+            except BaseException:
+                end_group(process)
+                raise
+            finally:
+                self.running.discard(process)
+                if timer:
+                    timer.cancel()
         return (None if over.is_set() else status), "".join(lines)
 
     @staticmethod
@@ -166,6 +218,8 @@ class Run:
             status, output = self.execute(name, command, env, input_text, keep_output, minutes)
         except OSError as error:
             status, output = 127, f"{command[0]}: {error.strerror}\n"
+        if self.stopped:
+            return False
         if status is None:
             self.cut_off(name, at)
             return False
@@ -218,12 +272,14 @@ class Run:
             return
         at = time.monotonic()
         self.say(f"== {name}")
-        try:
-            status, output = self.execute(name, command, env)
-        except KeyboardInterrupt:
-            self.keep_tests(name, tests, before, at, (self.logs / (re.sub(r"[^A-Za-z0-9]", "_", name) + ".log")).read_text("utf-8"))
-            raise
-        self.keep_tests(name, tests, before, at, output)
+
+        def keep(line):
+            match = self.kept and RESULT.match(line)
+            if match and match[4] in ("Passed", "Skipped"):
+                tests[match[2]] = match[4]
+                self.note(name, {"seconds": before.get("seconds", 0) + time.monotonic() - at, "tests": tests})
+
+        status, output = self.execute(name, command, env, on_line=keep)
         if status is None:
             results = [match[4] for match in map(RESULT.match, output.splitlines()) if match]
             self.passed += results.count("Passed")
@@ -237,13 +293,6 @@ class Run:
     def lack(self, name):
         self.failed += 1
         self.failures.append(f"== {name}: not run whole, and without it there is no verdict")
-
-    def keep_tests(self, name, tests, before, at, output):
-        """Notes the tests that passed; called also where the run was stopped."""
-        for match in map(RESULT.match, output.splitlines()):
-            if match and match[4] in ("Passed", "Skipped"):
-                tests[match[2]] = match[4]
-        self.note(name, {"seconds": before.get("seconds", 0) + time.monotonic() - at, "tests": tests})
 
     def count(self, name, status, output, seconds):
         totals = TOTALS.findall(output)

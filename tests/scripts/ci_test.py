@@ -1,8 +1,12 @@
 """Tests of tools/ci.py, tools/stages.py and tools/changed.py, without a build: python3 ci_test.py"""
 
+import contextlib
 import io
+import json
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -10,13 +14,26 @@ import unittest
 import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/runs")]
 
 from scripts_test import InTemporaryFolder  # noqa: E402
 
 import changed  # noqa: E402
 import ci  # noqa: E402
+import smoke_test  # noqa: E402
 import stages  # noqa: E402
+
+
+def has_ended(pid):
+    """Whether a process is gone within 20 seconds, or waits for its parent to notice."""
+    for _ in range(200):
+        try:
+            if " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
+                return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
 
 
 class WithStages(InTemporaryFolder):
@@ -133,6 +150,21 @@ class Change(InTemporaryFolder):
         change = changed.Change(self.folder)
         self.assertTrue(change.reaches("other.cpp"))
         self.assertIn("since cmake/a.cmake differs", change.words())
+        for path in ("tests/CMakeLists.txt", "benchmarks/CMakeLists.txt", "src/kernels/CMakeLists.txt", "CMakeLists.txt"):
+            self.assertTrue(changed.BUILD_FILES.fullmatch(path), path)
+        self.assertFalse(changed.BUILD_FILES.fullmatch("docs/CMakeLists.txt"))
+
+    def test_seeds_reach_their_fuzzer_and_recipes_that_of_configurations(self):
+        fuzzers = ["tests/fuzz/fuzz_a.cpp", "tests/fuzz/fuzz_config.cpp"]
+        for fuzzer in fuzzers:
+            last = self.commit(fuzzer, "")
+        self.write("cache/ci-green", last + "\n")
+        for path, reached in (("tests/fuzz/corpus/a_fuzz/csv/new", fuzzers[:1]), ("tests/fuzz/corpus/config_fuzz/new", fuzzers[1:]),
+                              ("configs/parts/new.toml", fuzzers[1:]), ("tests/fuzz/corpus/a_fuzz_2/new", [])):
+            file = self.write(path, "")
+            change = changed.Change(self.folder)
+            self.assertEqual([fuzzer for fuzzer in fuzzers if change.reaches(fuzzer)], reached, path)
+            file.unlink()
 
 
 class Stages(WithStages):
@@ -177,16 +209,23 @@ class Stages(WithStages):
         self.assertLess(time.monotonic() - at, 20)
         self.assertEqual(run.conclude(), 0)
         self.assertIn("== not run whole, since the time was over: long (cut off); after; tests", self.output.getvalue())
-        child = pathlib.Path("/proc", next(line for line in self.output.getvalue().splitlines() if line.isdigit()))
-        for _ in range(200):  # it may still be about to end
-            try:
-                if " Z " in (child / "stat").read_text(encoding="utf-8"):
-                    break
-            except OSError:
-                break
-            time.sleep(0.1)
-        else:
-            self.fail(f"{child} still runs")
+        child = next(line for line in self.output.getvalue().splitlines() if line.isdigit())
+        self.assertTrue(has_ended(child))
+
+    def test_a_process_that_ignores_sigterm_is_killed(self):
+        run = self.run_of()
+        at = time.monotonic()
+        with unittest.mock.patch.object(stages, "PATIENCE", 0.3):
+            self.assertFalse(run.check("stubborn", ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"], minutes=0.005))
+        self.assertLess(time.monotonic() - at, 20)
+        self.assertIn("stubborn: cut off", self.output.getvalue())
+
+    def test_what_went_before_the_run_counts_among_its_minutes(self):
+        run = stages.Run(self.folder, self.folder / "logs", minutes=1, output=io.StringIO(), spent=61)
+        self.assertFalse(run.check("late", ["true"]))
+        run.conclude()
+        self.assertEqual(run.not_run, ["late"])
+        self.assertRegex(run.output.getvalue(), r" 61  set-up\n")
 
     def test_a_check_with_minutes_of_its_own_is_cut_off_and_the_others_go_on(self):
         run = self.run_of()
@@ -267,6 +306,177 @@ exit $(cat status.txt)
         self.write("state.json", '{"tree": "1"')
         _, called = self.pass_over("1", "1/1 Test #1: a ....   Passed    1.00 sec\n100% tests passed, 0 tests failed out of 1\n", 0)
         self.assertEqual(called, ["first", "-j 2"])
+
+
+    def test_the_note_is_on_disk_before_it_takes_the_place_of_the_last_one(self):
+        calls = []
+        with unittest.mock.patch.object(os, "fsync", lambda _: calls.append("fsync")), \
+                unittest.mock.patch.object(os, "replace", lambda *_: calls.append("replace")):
+            stages.Kept(self.folder / "state.json", "1").write()
+        self.assertEqual(calls, ["fsync", "replace"])
+
+
+class Interrupted(InTemporaryFolder):
+    """A process with stages gets a signal while a test hangs."""
+
+    SUITE = """
+import pathlib, signal, sys
+sys.path.insert(0, sys.argv[1])
+import ci, stages
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
+folder = pathlib.Path(sys.argv[2])
+run = stages.Run(folder, folder / "logs", kept=stages.Kept(folder / "state.json", "1"))
+def work():
+    run.suite("tests", ["ctest", "--test-dir", "tests"])
+    run.check("after", ["true"])
+    return run.conclude()
+"""
+    FUZZERS = SUITE.replace('run.suite("tests", ["ctest", "--test-dir", "tests"])', "ci.fuzz(run, None, True)")
+    HANGS = "#!/bin/sh\ncd {folder}\n[ -f go ] && exit 0\nsleep 600 &\necho $! >child.tmp\nmv child.tmp child\nwait\n"
+
+    def start(self, script):
+        process = subprocess.Popen([sys.executable, "-c", script + "sys.exit(stages.interruptible(work))", ROOT / "tools", self.folder],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for(self, condition):
+        for _ in range(200):
+            if condition():
+                return
+            time.sleep(0.1)
+        self.fail("waited in vain")
+
+    def noted(self):
+        file = self.folder / "state.json"
+        return json.loads(file.read_text(encoding="utf-8"))["stages"]["tests"]["tests"] if file.exists() else {}
+
+    def end_child(self):
+        with contextlib.suppress(OSError):
+            child = (self.folder / "child").read_text(encoding="utf-8").strip()
+            if pathlib.Path(f"/proc/{child}/cmdline").read_bytes().startswith(b"sleep"):
+                os.killpg(os.getpgid(int(child)), signal.SIGKILL)
+
+    def interrupted(self, script, number):
+        """The exit status of a run that got the signal, and the child of what hung in it."""
+        hangs = self.write("hangs", self.HANGS.format(folder=self.folder))
+        hangs.chmod(0o755)
+        self.write("tests/CTestTestfile.cmake", f"add_test(a true)\nadd_test(b true)\nadd_test(c {hangs})\nadd_test(d true)\n")
+        process = self.start(script)
+        self.wait_for((self.folder / "child").exists)
+        self.addCleanup(self.end_child)
+        if script == self.SUITE:
+            self.wait_for(lambda: self.noted() == {"a": "Passed", "b": "Passed"})
+        process.send_signal(number)
+        process.wait(20)
+        return process.returncode, (self.folder / "child").read_text(encoding="utf-8").strip()
+
+    def goes_on(self):
+        self.write("go", "")
+        output, _ = self.start(self.SUITE).communicate(timeout=60)
+        self.assertIn("== tests: 2 tests passed before", output)
+        self.assertEqual(output.splitlines()[-1], "5 passed, 0 failed")
+
+    @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
+    def test_a_suite_that_gets_a_signal_ends_with_its_processes_and_goes_on_behind_what_passed(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number.name):
+                code, child = self.interrupted(self.SUITE, number)
+                self.assertEqual(code, 128 + number)
+                self.assertTrue(has_ended(child))
+                self.goes_on()
+            for path in ("go", "child", "state.json"):
+                (self.folder / path).unlink(missing_ok=True)
+
+    @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
+    def test_a_suite_that_is_killed_goes_on_behind_what_passed(self):
+        self.assertEqual(self.interrupted(self.SUITE, signal.SIGKILL)[0], -signal.SIGKILL)
+        self.end_child()
+        self.goes_on()
+
+    def test_commands_of_other_threads_end_too_and_no_more_begin(self):
+        for name in "abcdefghijklmnopqrstuvwxyz"[:os.cpu_count() + 2]:
+            self.write(f"tests/fuzz/fuzz_{name}.cpp", "")
+            self.write(f"build/asan/{name}_fuzz", f'#!/bin/sh\necho >>{self.folder}/begun\nexec {self.folder}/hangs\n').chmod(0o755)
+        code, child = self.interrupted(self.FUZZERS, signal.SIGTERM)
+        self.assertEqual(code, 128 + signal.SIGTERM)
+        self.assertTrue(has_ended(child))
+        self.assertLessEqual(len((self.folder / "begun").read_text(encoding="utf-8").splitlines()), os.cpu_count())
+
+
+class WholeRuns(InTemporaryFolder):
+    """tools/ci.py from its options to the note of a commit that passed."""
+
+    def setUp(self):
+        super().setUp()
+        self.write(".gitignore", "cache\nbuild\n")
+        for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
+            subprocess.run(["git", "-C", str(self.folder), *command], check=True)
+
+    def green_after(self, stage, spent=0):
+        """(exit status, the commit that is noted) of a run with this stage alone."""
+        with unittest.mock.patch.dict(os.environ, {"STRETTO_CACHE": str(self.folder / "cache"), "STRETTO_CI_MINUTES": "75"}), \
+                unittest.mock.patch.object(ci, "check_python", lambda _: None), \
+                unittest.mock.patch.object(ci, "all_stages", lambda run, *_: stage(run)), \
+                contextlib.redirect_stdout(io.StringIO()):
+            status = ci.whole_run(self.folder, full=False, spent=spent)
+            file = changed.green_file()
+        return status, file.read_text(encoding="utf-8").strip() if file.exists() else None
+
+    def test_a_commit_is_noted_if_everything_ran_and_passed(self):
+        self.assertEqual(self.green_after(lambda run: run.check("bad", ["false"])), (1, None))
+        head = changed.git(self.folder, "rev-parse", "HEAD")
+        self.assertEqual(self.green_after(lambda run: run.check("good", ["true"])), (0, head))
+
+    def test_a_run_that_is_cut_off_notes_no_commit(self):
+        self.assertEqual(self.green_after(lambda run: run.check("fuzz", ["true"]), spent=75 * 60), (0, None))
+        self.assertEqual(self.green_after(lambda run: run.check("clang-tidy", ["sleep", "60"], minutes=0.005)), (0, None))
+
+    def test_changed_files_note_no_commit(self):
+        self.write("new", "")
+        self.assertEqual(self.green_after(lambda run: run.check("good", ["true"])), (0, None))
+
+    def test_the_minutes_begin_before_the_set_up(self):
+        shutil.copytree(ROOT / ".ci", self.folder / ".ci")
+        self.write("dev", "#!/bin/sh\nsleep 1.1\n").chmod(0o755)
+        self.write("tools/ci.py", "import sys\nprint(*sys.argv[1:])\n")
+        answer = subprocess.run([self.folder / ".ci/run", "--full"], capture_output=True, text=True, check=True)
+        self.assertRegex(answer.stdout, r"^--spent [1-9]\d* --full\n$")
+        with unittest.mock.patch.object(ci, "whole_run", return_value=0) as whole, unittest.mock.patch.object(os, "chdir"), \
+                unittest.mock.patch.object(stages, "interruptible", lambda work: work()):
+            ci.main(["--spent", "90"])
+        whole.assert_called_once_with(ROOT, False, 90)
+
+
+class ShortRuns(InTemporaryFolder):
+    """tests/runs/smoke_test.py with a program that prints what is stored."""
+
+    PROGRAM = """#!{python}
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[sys.argv.index("--run") + 1])
+folder.mkdir()
+for name in ("report.html", "config.toml", "log.txt"):
+    (folder / name).touch()
+events = []
+for line in pathlib.Path("{curve}").read_text().splitlines()[:{updates}]:
+    step, loss, batch_hash = line.split()
+    events.append(dict(event="train", step=int(step), loss=float(loss), batch_hash=batch_hash))
+events[4].update({more})
+(folder / "metrics.jsonl").write_text("".join(json.dumps(event) + "\\n" for event in events))
+"""
+
+    def follows(self, more):
+        program = self.write("stretto", self.PROGRAM.format(python=sys.executable, updates=smoke_test.IN_CI, more=more,
+                                                            curve=smoke_test.CURVES / "translation.txt"))
+        program.chmod(0o755)
+        with unittest.mock.patch.object(smoke_test, "FULL", False):
+            smoke_test.follows_its_stored_curve(str(program), "translation")
+
+    def test_a_warning_of_training_is_seen_in_ci_too(self):
+        self.follows({})
+        with self.assertRaisesRegex(Exception, "training warned: step 5: loss spike"):
+            self.follows({"note": "loss spike"})
 
 
 class Parts(WithStages):

@@ -255,6 +255,25 @@ class Docs(InTemporaryFolder):
                 self.assertEqual(docs.misquoted(ROOT, tag, text), "", f"{path}:{line}")
 
 
+class Changelog(unittest.TestCase):
+    """CHANGELOG.md has the structure of Keep a Changelog."""
+
+    def test_every_entry_of_a_version_stands_below_a_kind_of_change_that_occurs_once(self):
+        text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        for version in re.split(r"^## ", text, flags=re.M)[1:]:
+            before, *kinds = re.findall(r"^(?:### (.+)|- .*)$", version, re.M)
+            named = [before, *filter(None, kinds)]
+            self.assertEqual(len(named), len(set(named)), named)
+            self.assertLessEqual(set(named), {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"})
+
+    def test_groups_of_entries_have_headings_between_empty_lines(self):
+        lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+        for before, line, after in zip(lines, lines[1:], lines[2:]):
+            self.assertNotRegex(line, r"^\*\*.*\*\*$")
+            if line.startswith("#"):
+                self.assertEqual([before, after], ["", ""], line)
+
+
 class RangeHandler(http.server.BaseHTTPRequestHandler):
     """A package index of one file that can be read from the middle."""
 
