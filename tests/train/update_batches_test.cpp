@@ -93,7 +93,7 @@ TEST(UpdateBatchesOfLanes, AllRanksKnowTheLanesOfAllMicroBatches) {
   const std::vector<std::vector<int32_t>> expected{{0, 4, 8}, {1, 5, 9}, {2, 6, 10}, {3, 7, 11}};
   for (const int64_t size : {1, 2, 3}) {
     for (int64_t rank = 0; rank < size; ++rank) {
-      UpdateBatches tried(source, {.update_freq = 4, .rank = rank, .size = size}, /*prefetch=*/2);
+      UpdateBatches tried(source, {.update_freq = 4, .rank = rank, .size = size}, {.depth = 2});
       tried.seek({.epoch = 1, .index = 4});
       tried.load();
       EXPECT_EQ(tried.lanes(), expected) << rank << " of " << size;
