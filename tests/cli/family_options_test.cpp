@@ -85,7 +85,7 @@ TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   EXPECT_EQ(std::string(error.what()),
             "--src is an option for runs of translation, and this run's task.name is "
             "\"masked_lm\"");
-  EXPECT_EQ(error.advice(), "its own options are --data, --nbest, --scores");
+  EXPECT_EQ(error.advice(), "its own options are --nbest, --data, --scores");
   const Error none = testing::failure(ExitCode::kUsage, [] {
     Called({"--nbest", "2"}).options.require_own(of_task("question_answering"));
   });

@@ -553,7 +553,7 @@ TEST(Rules, ASeparatorOfColumnsIsOneCharacter) {
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.separator = ";;"; }),
             "`data.separator` (default): `;;` does not stand between fields");
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.separator = "\n"; }),
-            "`data.separator` (default): `\\n` does not stand between fields");
+            "`data.separator` (default): `\\x0a` does not stand between fields");
 }
 
 TEST(Rules, ASentenceFitsIntoABatch) {

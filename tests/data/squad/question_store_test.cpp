@@ -82,7 +82,8 @@ TEST_F(QuestionStoreTest, QuestionsOfTheCacheAreThoseOfTheFiles) {
 TEST_F(QuestionStoreTest, WhatWasLeftOutIsKnownFromTheCacheToo) {
   paths_.push_back(folder_.write("b.json", R"({"data": [{"paragraphs": [{"context": "oslo", "qas": [
       {"id": "x", "question": "", "answers": [{"text": "oslo", "answer_start": 0}]},
-      {"id": "y", "question": "who?", "answers": [{"text": "anna", "answer_start": 0}]}]}]}]})"));
+      {"id": "y", "question": "who?", "answers": [{"text": "anna", "answer_start": 0}]},
+      {"id": "z", "question": "in?", "answers": [{"text": "oslo", "answer_start": 0}]}]}]}]})"));
   const SquadReading reading{.bad_answers = BadAnswers::kSkip,
                              .require_answers = true,
                              .bad_samples = {.skips = true, .most = 5}};
