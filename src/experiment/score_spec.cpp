@@ -9,8 +9,8 @@ std::vector<ScoreSpec> ranking_scores(const std::vector<ScoreSpec>& scores) {
   for (const auto& score : scores) {
     if (score.ranks) ranking.push_back(score);
   }
-  std::ranges::stable_partition(ranking,
-                                [](const ScoreSpec& score) { return score.name() != "loss"; });
+  std::stable_partition(ranking.begin(), ranking.end(),
+                        [](const ScoreSpec& score) { return score.name() != "loss"; });
   return ranking;
 }
 
