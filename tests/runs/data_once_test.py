@@ -75,8 +75,8 @@ def articles(count):
 
 
 @contextlib.contextmanager
-def lab_with_questions(stretto):
-    with Lab(stretto, QUESTIONS) as lab:
+def lab_with_questions(stretto, config=QUESTIONS):
+    with Lab(stretto, config) as lab:
         (lab.root / "train.json").write_text(articles(40))
         (lab.root / "valid.json").write_text(articles(8))
         yield lab

@@ -94,16 +94,20 @@ data::StoredQuestions open_questions(const Experiment& experiment,
   return found;
 }
 
-// A reader that asks nothing of answers has the same texts, unless something was left out.
 data::SquadData read_training_text(const Experiment& experiment) {
   const auto& options = questions_of(experiment).data;
+  return data::read_squad(options.train, {.bad_answers = data::BadAnswers::kIgnore,
+                                          .bad_samples = data::bad_sample_rule(options)});
+}
+
+// A reader that asks nothing of answers has the same texts, unless something was left out.
+data::SquadData open_training_text(const Experiment& experiment) {
   try {
-    auto questions = open_questions(experiment, options.train).data;
+    auto questions = open_questions(experiment, questions_of(experiment).data.train).data;
     if (questions.skipped_questions == 0 && questions.bad.count == 0) return questions;
   } catch (const Error&) {  // training tells it when it looks at answers
   }
-  return data::read_squad(options.train, {.bad_answers = data::BadAnswers::kIgnore,
-                                          .bad_samples = data::bad_sample_rule(options)});
+  return read_training_text(experiment);
 }
 
 data::QuestionWindows open_windows(const Experiment& experiment,

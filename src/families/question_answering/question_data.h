@@ -34,8 +34,10 @@ data::SquadData read_questions(const Experiment& experiment, const std::vector<s
 /// The same from the cache, where they are kept for the next start.
 data::StoredQuestions open_questions(const Experiment& experiment,
                                      const std::vector<std::string>& files);
-/// The questions for training, those with bad answers too.
+/// The questions for training, those with bad answers too; the second one from the cache, where
+/// they are kept for the next start.
 data::SquadData read_training_text(const Experiment& experiment);
+data::SquadData open_training_text(const Experiment& experiment);
 /// Windows of open_questions(); tokens are from the cache where they are in it.
 data::QuestionWindows open_windows(const Experiment& experiment,
                                    const std::vector<std::string>& files,

@@ -17,7 +17,7 @@ bool learns_no_answer(const experiment::Experiment& experiment) {
   // counts all the same.
   return experiment::has_impossible(options.bad_samples == "skip"
                                         ? experiment::open_questions(experiment, options.train).data
-                                        : experiment::read_training_text(experiment));
+                                        : experiment::open_training_text(experiment));
 }
 
 class QuestionAnsweringFamily final : public TextFamily {
@@ -42,6 +42,11 @@ class QuestionAnsweringFamily final : public TextFamily {
   }
 
  protected:
+  std::unique_ptr<text::LineSource> training_text(
+      const experiment::Experiment& experiment) const override {
+    return std::make_unique<experiment::QuestionText>(
+        [experiment] { return experiment::open_training_text(experiment); });
+  }
   TextHead head(const experiment::Experiment& /*experiment*/,
                 const Assets* /*assets*/) const override {
     return span_head();
