@@ -59,7 +59,10 @@ void read_pairs(std::string_view bytes, int packing, const data::PairRules& rule
     require(line.find('\n') == std::string_view::npos && line.size() <= data::kMaxLineBytes);
     require(reader.line_number() == lines + refused + 1);
     std::string_view src, tgt;
-    if (!data::tsv_column(line, 1, src) || !data::tsv_column(line, 2, tgt)) tgt = src;
+    const auto cut = [&](int64_t column, std::string_view& part) {
+      return data::column_of(line, column, '\t', part);
+    };
+    if (!cut(1, src) || !cut(2, tgt)) tgt = src;
     const data::PairPlace place{.src_name = "fuzz", .tgt_name = "fuzz", .line = lines + 1};
     if (!data::encode_pair(rules, tokenizers, src, tgt, place, pair, counts)) continue;
     require(is_valid_utf8(pair.src_text) && is_valid_utf8(pair.tgt_text));
