@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Time from the start of a text classifier to the end of its first update, with two builds in turn, and memory.
+"""Time from the start of training on texts to the end of its first update, with two builds in turn, and memory.
 
-    benchmarks/data_once.py OLD NEW FOLDER [--sst2 glue_train.tsv] [--lines 1000000] [--rounds 3]
+    benchmarks/data_once.py OLD NEW FOLDER [--sst2 glue_train.tsv] [--questions squad.json] [--lines 1000000] [--rounds 3]
 
 FOLDER gets a labelled file of so many lines, a tokenizer and runs. Each round starts OLD, NEW without a cache, and NEW with the
 cache of the start before, first with a tokenizer that is trained, then with one that is named. With `--sst2 FILE` the same is done
-for that file (`label TAB sentence` below a header). Seconds are those of the clock and of the processor (user and system).
+for that file (`label TAB sentence` below a header), with `--questions FILE` for a file in the form of SQuAD; `--lines 0` leaves
+the labelled file out. Seconds are those of the clock and of the processor (user and system).
 """
 import argparse
 import os
@@ -43,6 +44,11 @@ save_every = 1
 [report]
 html = false
 """
+
+
+QUESTIONS = (CONFIG.replace("text_classification", "question_answering").replace('text = "{text}"\nlabel = "{label}"\n', "")
+             .replace("max_text_tokens = 64", "max_text_tokens = 128\nmax_question_tokens = 24\nstride = 64")
+             .replace("max_positions = 64", "max_positions = 128"))
 
 
 def write_lines(path, count):
@@ -91,22 +97,27 @@ def main():
     parser.add_argument("new")
     parser.add_argument("folder", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--sst2")
+    parser.add_argument("--questions")
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     lines = options.folder / "lines.tsv"
-    if not lines.exists():
+    if options.lines and not lines.exists():
         write_lines(lines, options.lines)
         time.sleep(3)  # a younger file is hashed by each start
     print("| data | start | seconds | seconds of the processor | MiB |\n|---|---|---|---|---|")
-    sets = {"lines": (lines, "text", "label")}
+    sets = {"lines": (lines, "text", "label")} if options.lines else {}
     if options.sst2:
         sets["SST-2"] = (pathlib.Path(options.sst2).resolve(), "2", "1")
     for name, (train, text, label) in sets.items():
         config = options.folder / f"{name}.toml"
         config.write_text(CONFIG.format(train=train, text=text, label=label))
         measure(options, name, config)
+    if options.questions:
+        config = options.folder / "questions.toml"
+        config.write_text(QUESTIONS.format(train=pathlib.Path(options.questions).resolve()))
+        measure(options, "questions", config)
 
 
 if __name__ == "__main__":
