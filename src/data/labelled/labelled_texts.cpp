@@ -9,10 +9,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "data/byte_stream.h"
 #include "data/cache_folder.h"
-#include "data/file_digest.h"
-#include "data/input_files.h"
+#include "data/cached_inputs.h"
 
 namespace stretto::data {
 namespace {
@@ -37,10 +35,6 @@ enum TextsPart : size_t {
 /// Thrown out of a build whose budget ended; nobody else sees it.
 struct BudgetEnded {};
 
-std::string sized(const std::string& text) {
-  return std::to_string(text.size()) + ":" + text;
-}
-
 /// How rows are read, as text.
 std::string reading_text(const LabelledInput& input) {
   const LabelledColumns& c = input.columns;
@@ -57,13 +51,11 @@ std::string reading_text(const LabelledInput& input) {
 }
 
 /// A key of what the files hold and of how they are read, but for labels.
-uint64_t key_without_labels(const LabelledInput& input, const DigestSetting& setting) {
+uint64_t key_without_labels(const LabelledInput& input, const CachedInputs& cached) {
   std::string text = "labelled texts " + std::to_string(kTextsVersion);
-  for (const auto& path : input.paths) {
-    const InputPath parsed = parse_input_path(path);
-    text += "\n" + hex64(stored_hash_of(path, setting)) + sized(parsed.member) +
-            parsed.file.extension().string() + " " +
-            std::to_string(static_cast<int>(format_of(path, input.columns)));
+  for (size_t i = 0; i < input.paths.size(); ++i) {
+    text += "\n" + cached.contents[i] + " " +
+            std::to_string(static_cast<int>(format_of(input.paths[i], input.columns)));
   }
   return xxh3_64(text + "\n" + reading_text(input));
 }
@@ -201,22 +193,13 @@ class LabelledTextsBuild {
   std::shared_ptr<const LabelledTexts> in_cache() {
     std::shared_ptr<const LabelledTexts> texts;
     refusal_ = refusal_of([&] {
-      fs::path root;
-      std::optional<InputFiles> files;
-      uint64_t key = 0;
       const auto begin = std::chrono::steady_clock::now();
-      try {
-        root = open_cache(cache_.dir);
-        files.emplace(input_.paths);
-        key = key_without_labels(input_, {.memory_dir = root / "hashes", .threads = 1});
-      } catch (const Error& error) {
-        if (!root.empty()) return;
-        throw Error(ExitCode::kIo, error.what(), error.advice());
-      }
+      const auto inputs = open_cached_inputs(cache_.dir, input_.paths);
+      if (!inputs) return;
       if (budget_.end != std::chrono::steady_clock::time_point::max()) {
         budget_.end += std::chrono::steady_clock::now() - begin;
       }
-      texts = find_or_read(root, key, *files);
+      texts = find_or_read(inputs->root, key_without_labels(input_, *inputs), inputs->files);
     });
     if (!texts) facts_ = {};  // of a build that was refused
     return texts;

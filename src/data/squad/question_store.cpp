@@ -1,23 +1,17 @@
 #include "data/squad/question_store.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "base/error.h"
 #include "base/hash.h"
-#include "data/byte_stream.h"
 #include "data/cache_folder.h"
-#include "data/file_digest.h"
-#include "data/input_files.h"
+#include "data/cached_inputs.h"
 #include "data/sample_store.h"
 
 namespace stretto::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Part of the keys: a change of the rules of reading, or of the parts, makes new stores.
 constexpr uint64_t kQuestionsVersion = 1, kTokensVersion = 1;
@@ -42,18 +36,9 @@ enum TokensPart : size_t {
   kNumTokensParts,
 };
 
-std::string sized(const std::string& text) {
-  return std::to_string(text.size()) + ":" + text;
-}
-
-uint64_t questions_key(std::span<const std::string> paths, const SquadReading& reading,
-                       const DigestSetting& setting) {
+uint64_t questions_key(const CachedInputs& inputs, const SquadReading& reading) {
   std::string text = "questions " + std::to_string(kQuestionsVersion);
-  for (const auto& path : paths) {
-    const InputPath parsed = parse_input_path(path);
-    text += "\n" + hex64(stored_hash_of(path, setting)) + sized(parsed.member) +
-            parsed.file.extension().string();
-  }
+  for (const auto& content : inputs.contents) text += "\n" + content;
   text += "\n" + std::to_string(static_cast<int>(reading.bad_answers));
   text += reading.require_answers ? " answered" : "";
   text += reading.bad_samples.skips ? " skip" : "";
@@ -162,23 +147,19 @@ std::optional<StoredQuestions> questions_in_cache(const std::vector<std::string>
                                                   std::string& refusal) {
   std::optional<StoredQuestions> found;
   refusal = refusal_of([&] {
-    const fs::path root = open_cache(cache.dir);
-    std::optional<InputFiles> files;
-    uint64_t key = 0;
-    try {
-      files.emplace(paths);
-      key = questions_key(paths, reading, {.memory_dir = root / "hashes", .threads = 1});
-    } catch (const Error&) {
-      return;
-    }
+    const auto inputs = open_cached_inputs(cache.dir, paths);
+    if (!inputs) return;
+    const uint64_t key = questions_key(*inputs, reading);
     std::optional<SquadData> data;
-    const auto store = open_samples(
-        {.root = root, .key = key, .num_parts = kNumQuestionsParts, .threads = cache.threads},
-        [&](SampleStoreWriter& writer) {
-          data = read_squad(paths, reading);
-          files->check_unchanged();
-          return write_questions(*data, paths, writer);
-        });
+    const auto store = open_samples({.root = inputs->root,
+                                     .key = key,
+                                     .num_parts = kNumQuestionsParts,
+                                     .threads = cache.threads},
+                                    [&](SampleStoreWriter& writer) {
+                                      data = read_squad(paths, reading);
+                                      inputs->files.check_unchanged();
+                                      return write_questions(*data, paths, writer);
+                                    });
     if (!data) data = questions_of(store, paths);
     if (data) {
       found = {.data = std::move(*data), .key = key, .from_cache = store.from_cache()};

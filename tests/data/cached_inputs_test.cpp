@@ -1,0 +1,31 @@
+#include "data/cached_inputs.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+
+namespace stretto::data {
+namespace {
+
+TEST(CachedInputs, AreToldApartByContentWhereverTheyLie) {
+  const testing::TempDir dir;
+  const std::string cache = (dir / "cache").string();
+  const auto inputs = open_cached_inputs(cache, {dir.write("a.json", "{}")});
+  ASSERT_TRUE(inputs);
+  EXPECT_EQ(inputs->root, dir / "cache");
+  EXPECT_EQ(open_cached_inputs(cache, {dir.write("b.json", "{}")})->contents, inputs->contents);
+  EXPECT_NE(open_cached_inputs(cache, {dir.write("b.json", "[]")})->contents, inputs->contents);
+  EXPECT_NE(open_cached_inputs(cache, {dir.write("b.tsv", "{}")})->contents, inputs->contents)
+      << "the ending tells how it is read";
+}
+
+TEST(CachedInputs, AMissingFileIsLeftToItsReaderAndAMissingCacheIsAnErrorOfTheSystem) {
+  const testing::TempDir dir;
+  EXPECT_FALSE(open_cached_inputs((dir / "cache").string(), {"/nowhere/a.json"}));
+  const std::string no_folder = dir.write("file", "") + "/cache";
+  testing::failure(ExitCode::kIo, [&] { open_cached_inputs(no_folder, {"/nowhere/a.json"}); });
+}
+
+}  // namespace
+}  // namespace stretto::data
