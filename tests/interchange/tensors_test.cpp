@@ -75,6 +75,8 @@ TEST(Tensors, PartsMustFitTogether) {
   EXPECT_NE(what({{"q", &q}}, {{"q", "k"}, "qk"}).find("`k` is not"), std::string::npos);
   EXPECT_NE(what({{"q", &q}, {"k", &k}}, {{"q", "k"}, "qk"}).find("[1, 1]"), std::string::npos);
   EXPECT_NE(what({{"q", &q}}, {{"q"}, "p", true}).find("more than 2 rows"), std::string::npos);
+  const TensorView empty{"r", DType::kF32, {2, 1}, two};  // without the rows that are left out
+  EXPECT_NE(what({{"r", &empty}}, {{"r"}, "p", true}).find("more than 2 rows"), std::string::npos);
 }
 
 }  // namespace

@@ -82,6 +82,14 @@ TEST_F(PairFilter, CountsPiecesAWordAsBeforeTheCut) {
   EXPECT_DOUBLE_EQ(tgt.pieces_per_word(), 1);
 }
 
+TEST_F(PairFilter, CountsUnknownPiecesWhereverTheyStand) {
+  TextCounts src, tgt;
+  ASSERT_TRUE(keep(rules_, "w0 w1 never", "never w1 never"));
+  count_pair(tokenizers_, pair_, src, tgt);
+  EXPECT_EQ(src.unknown, 1);
+  EXPECT_EQ(tgt.unknown, 2);
+}
+
 TEST_F(PairFilter, LeavesOutPairsOfUnequalLength) {
   rules_.max_ratio = 1.5;  // end-of-sentence counts: 3 against 2 is 1.5, 4 against 2 is more
   EXPECT_TRUE(keep(rules_, "w0 w1", "w0"));
