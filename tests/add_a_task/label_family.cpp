@@ -376,6 +376,7 @@ class LabelFamily : public Family {
       const experiment::Experiment& experiment) const override {
     return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
   }
+  // The operations of a line: the family's throughput counts lines.
   models::ModelCost model_cost(const CostRequest& request) const override {
     constexpr double kForwardAndBackward = 3, kMultiplyAndAdd = 2;
     const auto d = static_cast<double>(labelling_of(request.experiment).model.d_model);
