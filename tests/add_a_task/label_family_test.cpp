@@ -20,6 +20,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/train/toy_task.h"
 
 namespace stretto::tasks {
@@ -151,14 +152,11 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
   expect_problem("eval.best_metric=bleu", "must be one of accuracy, loss");
 }
 
-TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
-  const auto scores = make_task()->validate().scores;
-  const auto* rules = experiment::find_task_rules(experiment_.options);
-  for (const auto& spec : rules->scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, spec.name());
-    ASSERT_NE(score, nullptr) << spec.name();
-    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
-  }
+TEST_F(LabelFamilyTest, ItsNumbersAreThoseOfItsList) {
+  const auto task = make_task();
+  expect_listed(task->validate(), experiment_.options);
+  expect_listed(task->measures({.losses = {3}, .weights = {4}, .statistics = {2}, .counts = {4}}),
+                experiment_.options);
 }
 
 // Data.

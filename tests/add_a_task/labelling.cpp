@@ -14,7 +14,7 @@ namespace {
 /// The numbers of labelling: keys, which way is better, and how they are printed and drawn.
 std::vector<ScoreSpec> label_scores() {
   return {{.style = report::loss_style()},
-          {.style = {.name = "accuracy",
+          {.style = {.name = kLabelAccuracy,
                      .decimals = 3,
                      .progress = "accuracy",
                      .chart = "Accuracy",

@@ -16,11 +16,13 @@
 #include "distributed/numbers.h"
 #include "experiment/num_threads.h"
 #include "experiment/scaled_rate.h"
+#include "families/text/engine/score_values.h"
 #include "families/translation/engine/corpus_fact.h"
 #include "families/translation/engine/ensemble_loss.h"
 #include "families/translation/engine/head_scores.h"
 #include "families/translation/engine/initial_run.h"
 #include "families/translation/known_pairs.h"
+#include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
 #include "losses/registry.h"
 #include "metrics/scorers.h"
@@ -218,7 +220,7 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::show(const dat
 
 std::vector<std::string> TranslationTask::losses() const {
   std::vector<std::string> names;
-  for (const Part& part : parts_) names.push_back(part.head.score("loss"));
+  for (const Part& part : parts_) names.push_back(part.head.score(score_key::kLoss));
   return names;
 }
 
@@ -244,8 +246,8 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
 
 std::vector<std::string> TranslationTask::statistics() const {
   std::vector<std::string> names;
-  for (const Part& part : parts_) names.push_back(part.head.score("nll"));
-  if (options_.loss.has_r_drop()) names.emplace_back("kl");
+  for (const Part& part : parts_) names.push_back(part.head.score(score_key::kNll));
+  if (options_.loss.has_r_drop()) names.emplace_back(score_key::kKl);
   return names;
 }
 
@@ -272,17 +274,15 @@ std::vector<train::Score> TranslationTask::measures(const train::Totals& totals)
     sum += totals.statistics.at(i);
     tokens += totals.weights.at(i);
   }
-  const double nll = sum / tokens;
-  std::vector<train::Score> scores{{.name = "nll", .value = nll},
-                                   {.name = "ppl", .value = std::exp(nll)}};
+  std::vector<train::Score> scores;
+  add_nll_scores(sum / tokens, scores);
   if (options_.loss.has_r_drop()) {
-    scores.push_back({.name = "kl", .value = totals.statistics.at(parts_.size()) / tokens});
+    scores.push_back(
+        {.name = score_key::kKl, .value = totals.statistics.at(parts_.size()) / tokens});
   }
   for (size_t i = 0; has_heads() && i < parts_.size(); ++i) {
     if (totals.weights[i] == 0) continue;  // the update has no batch of it
-    const double own = totals.statistics[i] / totals.weights[i];
-    scores.push_back({.name = parts_[i].head.score("nll"), .value = own});
-    scores.push_back({.name = parts_[i].head.score("ppl"), .value = std::exp(own)});
+    add_nll_scores(totals.statistics[i] / totals.weights[i], scores, parts_[i].head.score(""));
   }
   return scores;
 }
