@@ -13,7 +13,6 @@
 #include "data/mixed_batches.h"
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
-#include "distributed/numbers.h"
 #include "experiment/num_threads.h"
 #include "experiment/scaled_rate.h"
 #include "families/text/engine/score_values.h"
@@ -53,21 +52,22 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
                         const std::shared_ptr<const data::Corpus>& corpus,
                         const CorpusScoreOptions& options) {
   const auto batches = data::make_eval_batches(corpus, options.max_tokens, options.max_samples);
-  CorpusScore score;
-  score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
+  train::ScoreTable pairs(options.per_pair ? corpus->num_pairs() : 0, /*num_columns=*/1);
   const auto sums = train::evaluate_sums(
       *batches, /*num_sums=*/3, {.group = options.group, .threads = train::BatchThreads::kAll},
       [&](const data::Batch& batch) -> std::vector<double> {
         const BatchLoss loss = batch_loss(models, batch, options.loss);
-        for (size_t k = 0; k < loss.pair_nll.size(); ++k) {
-          score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = loss.pair_nll[k];
+        for (size_t k = 0; options.per_pair && k < loss.pair_nll.size(); ++k) {
+          pairs.row(batch.sample_ids[k])[0] = loss.pair_nll[k];
         }
         return {static_cast<double>(data::target(batch).num_rows()), loss.loss_sum, loss.nll_sum};
       });
-  if (options.per_pair) distributed::sum_numbers(options.group, score.pair_nll);
-  score.target_tokens = static_cast<int64_t>(sums[0]);
-  score.loss = sums[1] / sums[0];
-  score.nll = sums[2] / sums[0];
+  CorpusScore score{.loss = sums[1] / sums[0],
+                    .nll = sums[2] / sums[0],
+                    .target_tokens = static_cast<int64_t>(sums[0])};
+  if (!options.per_pair) return score;
+  pairs.merge(options.group);
+  for (int64_t i = 0; i < corpus->num_pairs(); ++i) score.pair_nll.push_back(pairs.row(i)[0]);
   return score;
 }
 
@@ -131,13 +131,7 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
-  Translator translator(models, decode);
-  const auto found = translator.translate(requests, options.group);
-  score.outputs.resize(found.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
-  }
-  train::merge_answers(options.group, score.outputs);
+  score.outputs = Translator(models, decode).translate(requests, options.group);
   for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
