@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "base/atomic_file.h"
 #include "base/descriptor.h"
@@ -174,20 +174,27 @@ void end_pipe(const fs::path& path) {
       retried([&] { return ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); }));
 }
 
-/// The pipes that a command was told to write, for end_named_pipes().
-struct AskedPipes {
+/// The pipes that a command is to write and has not opened, for end_named_pipes().
+struct UnopenedPipes {
   std::mutex mutex;
-  std::vector<fs::path> paths;
+  std::set<fs::path> paths;
 };
 
-AskedPipes& asked_pipes() {
-  static AskedPipes asked;
-  return asked;
+UnopenedPipes& unopened_pipes() {
+  static UnopenedPipes pipes;
+  return pipes;
 }
 
-void remember_pipe(const fs::path& path) {
-  const std::lock_guard lock(asked_pipes().mutex);
-  asked_pipes().paths.push_back(path);
+void remember_pipe(const Place& place, const fs::path& named) {
+  if (!place.status || !S_ISFIFO(place.status->st_mode)) return;
+  const std::lock_guard lock(unopened_pipes().mutex);
+  unopened_pipes().paths.insert(named);
+}
+
+// Its reader sees its end when it is closed.
+void forget_pipe(const fs::path& named) {
+  const std::lock_guard lock(unopened_pipes().mutex);
+  unopened_pipes().paths.erase(named);
 }
 
 }  // namespace
@@ -240,13 +247,9 @@ class NamedOutput::Target::Device final : public Target {
 class NamedOutput::Target::Held final : public Target {
  public:
   Held(Place place, fs::path named)
-      : place_(std::move(place)), named_(std::move(named)), held_(nameless_file()) {}
-
-  ~Held() override {
-    if (!is_opened_ && place_.own_descriptor < 0) end_pipe(named_);
+      : place_(std::move(place)), named_(std::move(named)), held_(nameless_file()) {
+    if (place_.own_descriptor < 0) remember_pipe(place_, named_);
   }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
 
   void write(std::string_view bytes) override { put_all(held_.get(), bytes, named_); }
   void write_at(uint64_t offset, std::string_view bytes) override {
@@ -262,7 +265,7 @@ class NamedOutput::Target::Held final : public Target {
     const Descriptor file(retried(
         [&] { return ::open(named_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | truncates); }));
     if (!file) throw_io_error("cannot write", named_, errno);
-    is_opened_ = true;
+    forget_pipe(named_);
     copy_to(file.get());
     if (place_.is_regular() && retried([&] { return ::fsync(file.get()); }) != 0) {
       throw_io_error("cannot fsync", named_, errno);
@@ -285,7 +288,6 @@ class NamedOutput::Target::Held final : public Target {
   Place place_;
   fs::path named_;
   Descriptor held_;
-  bool is_opened_ = false;  ///< a reader of the pipe sees its end when publish() closes it
 };
 
 std::unique_ptr<NamedOutput::Target> NamedOutput::Target::open(const fs::path& named) {
@@ -344,7 +346,7 @@ void require_output_place(const fs::path& path, const std::string& option) {
   if (path.empty()) return;
   const Place place = place_of(path);
   if (place.own_descriptor >= 0) return;
-  if (place.status && S_ISFIFO(place.status->st_mode)) remember_pipe(path);
+  remember_pipe(place, path);
   if (place.status && S_ISDIR(place.status->st_mode)) throw_folder(path);
   const fs::path folder = folder_of(place);
   std::error_code ignored;
@@ -361,8 +363,8 @@ void require_output_place(const fs::path& path, const std::string& option) {
 }
 
 void end_named_pipes() {
-  const std::lock_guard lock(asked_pipes().mutex);
-  for (const fs::path& path : asked_pipes().paths) end_pipe(path);
+  const std::lock_guard lock(unopened_pipes().mutex);
+  for (const fs::path& path : unopened_pipes().paths) end_pipe(path);
 }
 
 }  // namespace stretto

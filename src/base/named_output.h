@@ -26,7 +26,7 @@ namespace stretto {
 ///
 /// Members throw Error(kIo) with the system's reason. A pipe is opened by publish(), which waits
 /// for its reader; until then its bytes are in a nameless file of the temporary folder. Where it is
-/// not published, its reader sees the end of an empty pipe.
+/// not published, end_named_pipes() ends it.
 class NamedOutput {
  public:
   explicit NamedOutput(std::filesystem::path path);
@@ -57,9 +57,10 @@ bool is_file_output(const std::filesystem::path& path);
 /// @param option  for the advice, "--predictions"
 void require_output_place(const std::filesystem::path& path, const std::string& option);
 
-/// For a command that fails: the readers of the pipes that require_output_place() was asked about
-/// see an end. Without it they would wait for ever where the command never began to write. Waits
-/// for nobody, and throws nothing.
+/// For a command that fails: the readers of pipes that it was to write, and did not publish, see
+/// the end of an empty pipe. Without it they would wait for ever. These are the pipes that a
+/// NamedOutput was made for, or that require_output_place() was asked about. Waits for nobody, and
+/// throws nothing.
 void end_named_pipes();
 
 }  // namespace stretto

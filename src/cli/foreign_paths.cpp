@@ -47,7 +47,7 @@ ForeignPath taken_from(const config::Key& key, const fs::path& run_directory) {
     taken.paths.push_back(std::exchange(**one, ""));
   } else if (auto* const* many = std::get_if<std::vector<std::string>*>(&key.value)) {
     if (std::none_of((*many)->begin(), (*many)->end(), is_foreign)) return taken;
-    taken.paths = std::exchange(**many, {});  // some of its files are no text by themselves
+    taken.paths = std::exchange(**many, {});  // some of its files are no data by themselves
   }
   return taken;
 }
@@ -88,7 +88,7 @@ std::vector<ForeignPath> take_foreign_paths(experiment::LoadedExperiment& experi
   return taken;
 }
 
-void require_own_text(const std::vector<ForeignPath>& taken,
+void require_own_data(const std::vector<ForeignPath>& taken,
                       const experiment::LoadedExperiment& experiment, const fs::path& run_directory,
                       const std::string& option) {
   auto options = experiment.options;
@@ -102,10 +102,10 @@ void require_own_text(const std::vector<ForeignPath>& taken,
   if (named.empty()) return;
   throw Error(ExitCode::kUnsafe,
               (run_directory / "config.toml").string() +
-                  ": names the text to score, outside of the run folder, and does not have your "
+                  ": names the data to score, outside of the run folder, and does not have your "
                   "mark, so that somebody else may have written it: " +
                   join(named, "; "),
-              "name the text on the command line, if you mean it: " + option +
+              "name the data on the command line, if you mean it: " + option +
                   "; or let `stretto train` go on with a run of yours, which marks it. The key of "
                   "the mark is " +
                   printable(store::owner_key_path().native(), 1000));

@@ -30,11 +30,11 @@ std::vector<ForeignPath> take_foreign_paths(experiment::LoadedExperiment& experi
                                             const std::filesystem::path& run_directory,
                                             KeepPaths keep = KeepPaths::kNone);
 
-/// For a command that scores the text of the configuration when none is named: throws
-/// Error(kUnsafe) when that text was among what was taken, and no `data.test…` key came from the
+/// For a command that scores the data of the configuration when none are named: throws
+/// Error(kUnsafe) when those data were among what was taken, and no `data.test…` key came from the
 /// command line.
-/// @param option  that names such a text, "--data FILE"
-void require_own_text(const std::vector<ForeignPath>& taken,
+/// @param option  that names such data, "--data FILE"
+void require_own_data(const std::vector<ForeignPath>& taken,
                       const experiment::LoadedExperiment& experiment,
                       const std::filesystem::path& run_directory, const std::string& option);
 

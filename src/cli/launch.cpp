@@ -41,10 +41,11 @@ int launch(const LaunchRequest& request) {
 
 void require_one_process(const std::string& command, const std::string& advice) {
   if (distributed::detect_launch().kind == distributed::Launch::Kind::kSingle) return;
-  throw Error(ExitCode::kUsage, command + " is one process, and was started as several",
-              "cut the text (`split -n l/4 input.txt part.`) and start it once for each part, with "
-              "run.threads=1" +
-                  (advice.empty() ? "" : "; " + advice));
+  throw Error(
+      ExitCode::kUsage, command + " is one process, and was started as several",
+      "cut the input (`split -n l/4 input.txt part.`) and start it once for each part, with "
+      "run.threads=1" +
+          (advice.empty() ? "" : "; " + advice));
 }
 
 void set_job_logging(int rank, bool quiet) {

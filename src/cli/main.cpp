@@ -163,7 +163,7 @@ std::string first_line(const std::string& text) {
 
 // For a command that needs no tensors; the engine has advice of its own (engine/engine_entry.h).
 constexpr const char* kOutOfMemory =
-    "out of memory\n  stop what else takes the memory of this machine, or give it less text at a "
+    "out of memory\n  stop what else takes the memory of this machine, or give it less at a "
     "time";
 
 // A process of a job says how it ends, to the launcher that started it and to the other processes.

@@ -28,7 +28,6 @@ using experiment::Experiment;
 
 // Defaults for numbers that were not given. Each that is used is printed.
 constexpr double kGflops = 50;          // a process on one core with AVX2
-constexpr double kFill = 0.9;           // real target tokens of data.max_tokens
 constexpr double kOptimizerBytes = 28;  // read and written per weight by Adam
 constexpr double kMemoryBytes = 10e9;   // a second, for the optimizer
 constexpr int64_t kPerHost = 8;
@@ -47,7 +46,7 @@ double value_or(PlanInputs& plan, double wanted, double otherwise, const std::st
 
 /// What a run of one process measured.
 struct Measured {
-  double tokens = 0;   ///< of an update, of the kind that its rate counts
+  double units = 0;    ///< of an update, as its rate counts them
   double seconds = 0;  ///< of an update
 };
 
@@ -58,7 +57,7 @@ double median(std::vector<double> values) {
 }
 
 Measured measure(const std::string& run, const report::RateStyle& keys) {
-  std::vector<double> tokens, rates;
+  std::vector<double> units, rates;
   bool first = true;  // it warms caches up
   for (const auto& event : report::read_metrics(std::filesystem::path(run) / "metrics.jsonl")) {
     const auto rate = event.number(keys.key), count = event.number(keys.batch);
@@ -71,7 +70,7 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
                   "give --compute-ms and --tokens");
     }
     if (!std::exchange(first, false)) {
-      tokens.push_back(*count);
+      units.push_back(*count);
       rates.push_back(*rate);
     }
   }
@@ -79,8 +78,8 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
     throw Error(ExitCode::kUsage, run + " has measured nothing yet",
                 "metrics.jsonl needs two `train` events; see report.every");
   }
-  const double mean = std::accumulate(tokens.begin(), tokens.end(), 0.0) / double(tokens.size());
-  return {.tokens = mean, .seconds = mean / median(rates)};
+  const double mean = std::accumulate(units.begin(), units.end(), 0.0) / double(units.size());
+  return {.units = mean, .seconds = mean / median(rates)};
 }
 
 std::optional<Experiment> experiment_of(const PlanOptions& options) {
@@ -110,13 +109,13 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
     const Measured measured = measure(options.run, experiment::display_of(run).rate);
     const auto batches = double(run.train.update_freq);
     setup.compute_seconds = measured.seconds / batches;
-    if (!given(options.tokens)) setup.tokens = measured.tokens / batches;
+    if (!given(options.units)) setup.units = measured.units / batches;
     plan.compute_source = "measured by " + options.run + ", optimizer included";
   } else if (e) {
     const double gflops = value_or(
         plan, options.gflops, kGflops,
         "a process computes " + shortest(kGflops) + " GFLOP/s (--gflops, --compute-ms or --run)");
-    setup.compute_seconds = flops * setup.tokens / (gflops * 1e9);
+    setup.compute_seconds = flops * setup.units / (gflops * 1e9);
     plan.compute_source = "estimated from operations";
     if (!given(options.optimizer_ms)) {
       setup.optimizer_seconds = double(plan.parameters) * kOptimizerBytes / kMemoryBytes;
@@ -134,31 +133,18 @@ const experiment::FamilyPlan& plan_of(const Experiment& e) {
               "without a configuration, --compute-ms and --gradient-mb say what it plans");
 }
 
-experiment::PlannedText planned_text(const Experiment& e) {
-  return plan_of(e).text(e);
-}
-
 // On a CPU the rows of a tied table may be summed apart: see TableGradients.
 bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const plan::Setup& setup) {
+  const auto& tables = plan_of(e).tables;
   return setup.overlap && !options.no_overlap && setup.strategy == plan::Strategy::kAllReduce &&
-         planned_text(e).ties_output;
+         tables && tables->tables(e).ties_output;
 }
 
-// How many tokens a micro-batch has that nobody measured.
-double assumed_tokens(const experiment::PlannedText& text, PlanInputs& plan) {
-  const double filled = kFill * double(text.max_tokens);
-  const double sampled = double(text.max_samples) * text.sample_tokens;
-  if (text.max_samples > 0 && sampled < filled) {
-    plan.assumed.push_back(
-        "a micro-batch has data.max_samples = " + counted(text.max_samples, "sample") + " of " +
-        shortest(text.sample_tokens) + " " + text.tokens + text.sample_note + " (--tokens)");
-    return sampled;
-  }
-  const char* earlier =
-      text.max_samples > 0 ? ", though data.max_samples may end a micro-batch earlier" : "";
-  plan.assumed.push_back(shortest(kFill) + " of data.max_tokens are " + text.tokens + earlier +
-                         " (--tokens)");
-  return filled;
+// The work of a micro-batch that nobody measured.
+double assumed_units(const Experiment& e, PlanInputs& plan) {
+  const auto work = plan_of(e).work(e);
+  if (!work.assumed.empty()) plan.assumed.push_back(work.assumed + " (--tokens)");
+  return work.units;
 }
 
 // Where processes compute, and with that the size of automatic buckets.
@@ -177,17 +163,18 @@ void plan_device(const PlanOptions& options, const Experiment& e, PlanInputs& pl
 }
 
 // When the gradients of tables are ready, and what of them is sent apart.
-void plan_tables(const PlanOptions& options, const Experiment& e, const experiment::TableRows& rows,
+void plan_tables(const PlanOptions& options, const Experiment& e,
+                 const experiment::TablePlan& family, const experiment::TableRows& rows,
                  PlanInputs& plan) {
   auto& setup = plan.setup;
   const bool apart = plan.device == "cpu" && rows_may_be_apart(options, e, setup);
-  const auto tables = plan_of(e).tables(e, rows, apart);
-  setup.first_share = double(tables.first_parameters) / double(plan.parameters);
-  setup.late_share = double(tables.late_parameters) / double(plan.parameters);
+  const auto gradients = family.gradients(e, rows, apart);
+  setup.first_share = double(gradients.first_parameters) / double(plan.parameters);
+  setup.late_share = double(gradients.late_parameters) / double(plan.parameters);
   if (!apart) return;
-  const double lookups = tables.lookups * setup.tokens;
+  const double lookups = gradients.lookups * setup.units;
   const double different = std::round(plan::different_rows(lookups, rows.output));
-  setup.row_bytes = different * (4 * double(planned_text(e).d_model) + 8);  // and the row's number
+  setup.row_bytes = different * (4 * double(family.tables(e).d_model) + 8);  // and the row's number
   if (options.world_size > 1 && !given(options.row_mb)) {
     plan.assumed.push_back("a micro-batch looks up " + with_thousands(int64_t(different)) +
                            " different rows of the tied table (--row-mb)");
@@ -224,11 +211,29 @@ experiment::TableRows planned_rows(const PlanOptions& options, const text::Token
   return {.input = rows, .output = rows};
 }
 
+// Throws Error(kUsage) for rows of tables that the model does not have.
+void require_tables(const PlanOptions& options, const Experiment& e) {
+  if (options.vocab_rows == 0 || plan_of(e).tables) return;
+  throw Error(ExitCode::kUsage,
+              "plan --scaling: --vocab-rows is for embedding tables, which models of " +
+                  e.task.name() + " do not have",
+              "leave it out");
+}
+
 void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& plan) {
   auto& setup = plan.setup;
-  const auto text = planned_text(e);
-  const auto rows = planned_rows(options, text.tokenizer, plan);
-  const auto cost = engine().model_cost({.experiment = e, .sizes = plan_of(e).sizes(rows)});
+  require_tables(options, e);
+  const auto& tables = plan_of(e).tables;
+  engine::CostRequest request{.experiment = e};
+  experiment::TableRows rows;
+  if (tables) {
+    rows = planned_rows(options, tables->tables(e).tokenizer, plan);
+    request.sizes = tables->sizes(rows);
+  }
+  const auto cost = engine().model_cost(request);
+  const auto rate = experiment::display_of(e).rate;
+  plan.unit = rate.unit;
+  plan.rate_key = rate.key;
   plan.parameters = cost.parameters;
   setup.parameter_bytes = 4 * double(cost.parameters);
   plan.compress = options.compress.empty() ? e.dist.compress : options.compress;
@@ -237,17 +242,17 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   setup.cut = experiment::may_cut_micro_batches(e);
   setup.overlap = e.dist.overlap && !e.dist.deterministic;
   const bool measured = !options.run.empty() && !given(options.compute_ms);
-  if (!measured || given(options.tokens)) {
-    setup.tokens = given(options.tokens) ? options.tokens : assumed_tokens(text, plan);
+  if (!measured || given(options.units)) {
+    setup.units = given(options.units) ? options.units : assumed_units(e, plan);
   }
   plan_compute(options, e, cost.training_flops, plan);
   plan_device(options, e, plan);
-  plan_tables(options, e, rows, plan);
+  if (tables) plan_tables(options, e, *tables, rows, plan);
 }
 
 // Without a configuration, what the options say.
 void plan_given(const PlanOptions& options, PlanInputs& plan) {
-  plan.setup.tokens = given(options.tokens) ? options.tokens : 0;
+  plan.setup.units = given(options.units) ? options.units : 0;
   plan.compress = options.compress;
   plan.device = options.device;
   plan.setup.bucket_bytes = double(distributed::bucket_bytes_of({}, plan.device == "cuda"));

@@ -14,7 +14,7 @@ struct PlanOptions {
   std::string config, run, strategy, compress, device, algorithm = "ring";
   std::vector<std::string> overrides;
   int64_t world_size = 0, per_host = 0, micro_batches = 0, vocab_rows = 0;
-  double compute_ms = NAN, optimizer_ms = NAN, gflops = NAN, tokens = NAN, gradient_mb = NAN,
+  double compute_ms = NAN, optimizer_ms = NAN, gflops = NAN, units = NAN, gradient_mb = NAN,
          bucket_mb = NAN, link_gbit = NAN, latency_us = NAN, host_gbit = NAN, host_latency_us = NAN,
          first_share = NAN, late_share = NAN, row_mb = NAN;
   double backward_share = 2.0 / 3, jitter = 0, contention = 0, overlap_cost = 0;
@@ -27,6 +27,8 @@ struct PlanInputs {
   int64_t parameters = 0;
   std::string compute_source;
   std::string device, compress;  ///< "" = not known, without a configuration
+  /// What setup.units and the throughput count: "audio seconds", and its key in metrics.jsonl.
+  std::string unit = "tokens", rate_key = "tokens_per_second";
   std::vector<std::string> assumed;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 bool may_change(const config::Key& key, Reads reads) {
   return config::is_free(key.meta.change) || key.path.starts_with("data.test_") ||
-         (key.meta.change == config::Change::kReading && reads == Reads::kAnyText);
+         (key.meta.change == config::Change::kReading && reads == Reads::kAnyData);
 }
 
 std::string what_may_change(const config::Schema& schema, Reads reads) {
@@ -25,7 +25,7 @@ std::string what_may_change(const config::Schema& schema, Reads reads) {
     if (key.meta.change == config::Change::kReading) reading.push_back(key.path);
   }
   const std::string text = "decode.*, eval.*, run.threads and run.device may be changed here";
-  if (reading.empty() || reads == Reads::kOwnText) return text;
+  if (reading.empty() || reads == Reads::kOwnData) return text;
   return text + ", and how files are read: " + join(reading, ", ");
 }
 

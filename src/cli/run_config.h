@@ -10,9 +10,9 @@
 
 namespace stretto::cli {
 
-/// Whose text a command reads. `eval` and `infer` may get files of another form than the run's, and
+/// Whose data a command reads. `eval` and `infer` may get files of another form than the run's, and
 /// so take the keys that say how files are read (config::Change::kReading).
-enum class Reads : uint8_t { kOwnText, kAnyText };
+enum class Reads : uint8_t { kOwnData, kAnyData };
 
 /// The experiment of a run folder, from its config.toml, with overrides of keys that do not shape
 /// what was trained: decode.*, eval.*, data.test_*, run.threads and others that are free to change.
@@ -24,7 +24,7 @@ enum class Reads : uint8_t { kOwnText, kAnyText };
 /// Error(kBadData) when config.toml is not the run's (experiment/run_config.h).
 experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
                                              const std::vector<std::string>& overrides,
-                                             Reads reads = Reads::kOwnText);
+                                             Reads reads = Reads::kOwnData);
 /// The same, with what was left out.
 experiment::LoadedExperiment load_run_config(const std::filesystem::path& run_directory,
                                              const std::vector<std::string>& overrides, Reads reads,

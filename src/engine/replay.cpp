@@ -119,7 +119,7 @@ data::Batch load_batch(train::Task& task, data::Position at,
               "micro-batch " + std::to_string(at.index) + " of epoch " +
                   std::to_string(at.epoch + 1) + " holds other " + task.words().samples +
                   " than the report says",
-              "the training text has changed since, or the report is of another run");
+              "the training data have changed since, or the report is of another run");
 }
 
 // As it was; and, where half precision took part, what is left of it without.

@@ -1,23 +1,40 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "experiment/experiment.h"
 #include "experiment/family_values.h"
 #include "text/tokenizer_options.h"
 
-/// What `stretto plan` asks of a family whose samples are text.
+/// What `stretto plan` asks of a family.
 namespace stretto::experiment {
 
-/// What an update is made of.
-struct PlannedText {
-  int64_t max_tokens = 0, max_samples = 0;  ///< bounds of a micro-batch; 0 samples = any number
+/// The work of a micro-batch, in the units that the family's throughput counts (report::RateStyle):
+/// target tokens, images, seconds of sound. models::ModelCost has the operations of one unit.
+struct PlannedWork {
+  double units = 0;          ///< of a micro-batch, about
+  std::string assumed = {};  ///< what that rests on, in words; empty = the configuration states it
+};
+
+/// The bounds of a micro-batch; the one that is met first ends it.
+struct WorkBounds {
+  std::string unit;              ///< "target tokens"
+  std::string key;               ///< of the bound in units: "data.max_tokens"
+  int64_t max_units = 0;         ///< its value, at least 1
+  int64_t max_samples = 0;       ///< `data.max_samples`; 0 = any number
+  double sample_units = 0;       ///< of a sample, about, where max_samples bounds a micro-batch
+  std::string sample_note = {};  ///< what is to be said of them
+};
+
+/// A micro-batch with nine tenths of max_units, or of max_samples where these have fewer units.
+PlannedWork work_within(const WorkBounds& bounds);
+
+/// The embedding tables of a model, which have a row for each piece of a tokenizer.
+struct PlannedTables {
   text::TokenizerOptions tokenizer;
-  double sample_tokens = 0;       ///< of a sample, where max_samples bounds a micro-batch
-  std::string sample_note = {};   ///< what is to be said of them
-  std::string tokens = "tokens";  ///< what a micro-batch is counted in
-  bool ties_output = false;       ///< an embedding is the output projection too
+  bool ties_output = false;  ///< an embedding is the output projection too
   int64_t d_model = 0;
 };
 
@@ -35,14 +52,20 @@ struct TableRows {
 /// with all_reduce and overlap) the dense part need not wait for them.
 struct TableGradients {
   int64_t first_parameters = 0, late_parameters = 0;
-  double lookups = 0;  ///< in tables whose rows are summed apart, for one token that is counted
+  double lookups = 0;  ///< in tables whose rows are summed apart, for one unit of work
+};
+
+/// What is asked of a family whose models have tables.
+struct TablePlan {
+  PlannedTables (*tables)(const Experiment& experiment);
+  TableGradients (*gradients)(const Experiment& experiment, const TableRows& rows, bool rows_apart);
+  /// The struct in which the family's engine takes the sizes of a model (tasks::CostRequest).
+  FamilyValues (*sizes)(const TableRows& rows);
 };
 
 struct FamilyPlan {
-  PlannedText (*text)(const Experiment& experiment);
-  TableGradients (*tables)(const Experiment& experiment, const TableRows& rows, bool rows_apart);
-  /// The struct in which the family's engine takes the sizes of a model (tasks::CostRequest).
-  FamilyValues (*sizes)(const TableRows& rows);
+  PlannedWork (*work)(const Experiment& experiment);
+  std::optional<TablePlan> tables = {};  ///< nothing: no size of the models comes from a tokenizer
 };
 
 }  // namespace stretto::experiment

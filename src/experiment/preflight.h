@@ -102,7 +102,7 @@ struct CheckRequest {
   bool machine = false;  ///< run.device and dist.backend as training takes them
   bool weights = false;  ///< train.init_from fits the model
   bool text = false;     ///< with `weights`: text, by the tokenizer that comes with them
-  bool full = false;     ///< verify the weights, too, and read all of the text
+  bool full = false;     ///< verify the weights, too, and read all of the data
 
   bool any() const { return machine || weights; }
 };

@@ -58,8 +58,8 @@ class TaskFacts {
  public:
   virtual ~TaskFacts() = default;
 
-  /// What messages call the data, behind "training".
-  virtual std::string name_of_data() const { return "text"; }
+  /// What messages call the data, behind "training": "text", "recordings".
+  virtual std::string name_of_data() const { return "data"; }
   /// Reads files, though no long ones to their end. What is not there, or wrong, is not known.
   virtual FileSizes file_sizes(const Experiment& /*experiment*/) const { return {}; }
   virtual ScoredSamples scored_samples(const Experiment& /*experiment*/,

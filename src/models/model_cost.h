@@ -14,8 +14,8 @@ struct Lengths {
 /// What a model weighs, and what training it costs. No libtorch.
 struct ModelCost {
   int64_t parameters = 0;  ///< tied ones once
-  /// Floating-point operations of forward and backward for one target token, its share of the
-  /// source included.
+  /// Floating-point operations of forward and backward for one unit of what the family's throughput
+  /// counts: an image, or a target token with its share of the source.
   double training_flops = 0;
 };
 

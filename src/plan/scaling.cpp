@@ -138,7 +138,7 @@ void check(const Setup& s, int64_t processes) {
   require(s.micro_batches >= 1, "at least one micro-batch");
   require(s.per_host >= 0, "processes of a host must not be negative");
   for (const double value :
-       {s.compute_seconds, s.optimizer_seconds, s.tokens, s.jitter, s.contention, s.gradient_bytes,
+       {s.compute_seconds, s.optimizer_seconds, s.units, s.jitter, s.contention, s.gradient_bytes,
         s.parameter_bytes, s.row_bytes, s.overlap_cost, s.within.bytes_per_second,
         s.within.latency_seconds, s.between.bytes_per_second, s.between.latency_seconds}) {
     require(amount(value), "times, sizes and speeds must be finite and not negative");
@@ -223,7 +223,7 @@ Prediction predict(const Setup& s, int64_t processes) {
   result.limit_seconds = std::max(result.compute_seconds, result.communication_seconds);
   if (result.step_seconds > 0) {
     const double batches = double(s.micro_batches) * (s.weak ? double(processes) : 1.0);
-    result.tokens_per_second = batches * s.tokens / result.step_seconds;
+    result.units_per_second = batches * s.units / result.step_seconds;
     result.speedup = alone_seconds(s, processes) / result.step_seconds;
     result.efficiency = result.speedup / double(processes);
   }

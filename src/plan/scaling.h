@@ -39,7 +39,7 @@ struct Setup {
   double compute_seconds = 0;       ///< forward and backward of a micro-batch
   double backward_share = 2.0 / 3;  ///< of it: two products where forward has one
   double optimizer_seconds = 0;     ///< of an update
-  double tokens = 0;  ///< of a micro-batch (of translation: of the target); 0 = not known
+  double units = 0;  ///< of work of a micro-batch, such as target tokens; 0 = not known
   /// Standard deviation over mean of a micro-batch's time. The slowest of p processes is waited
   /// for: with m micro-batches each it takes 1 + jitter / sqrt(m) times the expected largest of p
   /// standard normal numbers (Blom 1958) as long as the average.
@@ -86,9 +86,9 @@ struct Prediction {
   double step_seconds = 0;
   /// max(compute, communication): what an overlap without seams would reach.
   double limit_seconds = 0;
-  double tokens_per_second = 0;  ///< of all processes; 0 = not known
-  double speedup = 1;            ///< work per second over that of one process
-  double efficiency = 1;         ///< speedup / processes
+  double units_per_second = 0;  ///< of all processes; 0 = not known
+  double speedup = 1;           ///< work per second over that of one process
+  double efficiency = 1;        ///< speedup / processes
 };
 
 /// Seconds of one all-reduce of `bytes` over `processes`, alone on the links of `setup`.

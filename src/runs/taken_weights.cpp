@@ -1,7 +1,9 @@
 #include "runs/taken_weights.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/name_pattern.h"
@@ -159,8 +161,8 @@ bool has_other_adapters(const store::SafetensorsFile& file,
   });
 }
 
-// What to do where the weights of another run do not fit.
-std::string advice_for_mismatches(const store::SafetensorsFile& file,
+// What to do where the weights of another run, or of a folder of transformers, do not fit.
+std::string advice_for_mismatches(const store::SafetensorsFile& file, const std::string& where,
                                   const std::vector<StoredTarget>& wanted) {
   if (has_other_adapters(file, wanted)) {
     return "adapters cannot be merged into weights: give [model.adapter] the dim and parts of that "
@@ -168,9 +170,13 @@ std::string advice_for_mismatches(const store::SafetensorsFile& file,
   }
   const std::string advice = init_only_advice(file, wanted);
   if (!advice.empty()) return advice;
-  return "give [model] and [tokenizer] the values of that run (its config.toml), or take the "
-         "tensors "
-         "that fit alone with train.init_only";
+  std::error_code ignored;
+  const bool is_imported = std::filesystem::is_directory(where, ignored);  // weights_file()
+  const std::string values =
+      is_imported
+          ? "leave [model] and [tokenizer] out: their keys then have the values of that folder"
+          : "give [model] and [tokenizer] the values of that run (its config.toml)";
+  return values + ", or take the tensors that fit alone with train.init_only";
 }
 
 // The error with other advice, which also says where to read what it leaves out.
@@ -181,12 +187,12 @@ Error advised(const Error& error, std::string advice) {
 
 // Makes a check of the weights; its error says what to do where they do not fit.
 template <class Check>
-void check_with_advice(const store::SafetensorsFile& file, const std::vector<StoredTarget>& wanted,
-                       Check&& check) {
+void check_with_advice(const store::SafetensorsFile& file, const std::string& where,
+                       const std::vector<StoredTarget>& wanted, Check&& check) {
   try {
     check();
   } catch (const Error& error) {
-    throw advised(error, advice_for_mismatches(file, wanted));
+    throw advised(error, advice_for_mismatches(file, where, wanted));
   }
 }
 
@@ -230,7 +236,7 @@ Part all_but_replaceable(const store::SafetensorsFile& file, const std::string& 
   }
   note_extra(file, wanted, taken, part, wrong);
   part.found.num_taken = static_cast<int64_t>(part.targets.size());
-  check_with_advice(file, wanted, [&] { require_fit(wrong, where); });
+  check_with_advice(file, where, wanted, [&] { require_fit(wrong, where); });
   return part;
 }
 
@@ -272,7 +278,7 @@ Part fitting_part(const store::SafetensorsFile& file, const std::string& where,
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched) {
   const auto wanted = weight_targets(arena, matched);
-  check_with_advice(file, wanted, [&] { require_all_fit(file, where, "", wanted); });
+  check_with_advice(file, where, wanted, [&] { require_all_fit(file, where, "", wanted); });
 }
 
 FoundWeights require_some_weights_fit(const store::SafetensorsFile& file, const std::string& where,

@@ -16,6 +16,7 @@ namespace stretto::runs {
 
 /// For `train.init_from`: throws as load_weights() does when these weights do not fit; reads no
 /// weight. Advises `train.init_only` where a part has another name there (runs/other_names.h).
+/// @param where  InitialRun::weights_file()
 void require_weights_fit(const store::SafetensorsFile& file, const std::string& where,
                          const optim::Arena& arena, const std::vector<MatchedTable>& matched = {});
 

@@ -23,10 +23,10 @@
 /// Lines in, answers out: what `stretto infer` and `stretto embed` do for every family.
 ///
 /// Lines are read in windows, and each window is answered before the next one is read. A window
-/// ends when it is full, and when the next line has not arrived yet, so that whoever waits for an
-/// answer gets it. A window's lines are prepared, cut into batches by their cost, run through the
-/// model, checked for numbers that are not finite, and answered in their order. Each line of the
-/// input has one answer, a line that cannot be read too.
+/// ends when it is full, of lines or of bytes, and when the next line has not arrived yet, so that
+/// whoever waits for an answer gets it. A window's lines are prepared, cut into batches by their
+/// cost, run through the model, checked for numbers that are not finite, and answered in their
+/// order. Each line of the input has one answer, a line that cannot be read too.
 namespace stretto::tasks {
 
 /// One line on its way through a model. A family derives its own from this, with what it makes of
@@ -75,6 +75,10 @@ class LineFamily {
   /// Makes a line ready for the model, or says in `input.problem` why it cannot be answered. Called
   /// from several threads at once, and not for lines that have a problem already.
   virtual void prepare(Line& line) const = 0;
+  /// What a line counts against LineWorkOptions::max_bytes: its text, or where the text is the path
+  /// of a picture or a sound, the bytes that prepare() makes of that file. Asked of every line when
+  /// it was read, before prepare() and from one thread.
+  virtual size_t bytes(const Line& line) const { return line.input.text.size(); }
   /// After all lines of a window were prepared: for what is made of several lines together.
   virtual void arrange(std::span<Line> /*window*/) {}
   /// What a line costs, in the unit of CostBatchOptions::max_cost; 0 = the model does not see it.
@@ -106,8 +110,9 @@ struct LineWorkOptions {
   std::vector<std::string> files = {};  ///< of the command, as TextInput takes them
   std::string run;                      ///< folder of the model, for messages
   at::Device device = at::kCPU;
-  size_t max_lines = 256;               ///< of a window
-  size_t max_bytes = size_t{64} << 20;  ///< of a window's text; the line that reaches it is in it
+  size_t max_lines = 256;  ///< of a window
+  /// LineFamily::bytes() of the lines of a window; the line that reaches it is in it.
+  size_t max_bytes = size_t{64} << 20;
   CostBatchOptions batches = {};
   LineWords words = {};
   bool stats = false;  ///< at the end lines, batches and time on stderr
@@ -193,7 +198,7 @@ class LineWork {
       Line line;
       if (!source.next(line)) return false;
       line.number = session_.num_lines() + std::ssize(window);
-      bytes += line.input.text.size();
+      bytes += family_.bytes(line);
       window.push_back(std::move(line));
       if (window.size() >= options.max_lines || bytes >= options.max_bytes) return true;
       if (!source.ready()) return true;

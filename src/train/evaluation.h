@@ -13,6 +13,7 @@
 
 #include "data/batch_source.h"
 #include "distributed/process_group.h"
+#include "parallel/parallel_jobs.h"
 
 /// The evaluation of a set of samples by several processes, for validation and for `eval`.
 ///
@@ -107,6 +108,24 @@ void merge_answers(const distributed::ProcessGroup& group, std::vector<Answer>& 
     answers.at(sample).resize(bytes.size() / sizeof(answers[sample][0]));
     std::memcpy(answers[sample].data(), bytes.data(), bytes.size());
   });
+}
+
+/// Answers to the samples of a set, such as the outputs of a search, computed in numbered parts:
+/// each process computes every size-th part, and every process gets all answers. Collective.
+///
+/// @param compute  (part, answers, look): computes a part and fills the answers to its samples. It
+///                 is called without gradients, and by several threads at once. During long work
+///                 it calls look(), which throws Error(kPeerLost) when a process is lost.
+/// Throws what `compute` throws first.
+template <class Answer, class Compute>
+std::vector<Answer> evaluate_answers(int64_t num_parts, int64_t num_samples,
+                                     const EvaluationSetup& setup, const Compute& compute) {
+  std::vector<Answer> answers(static_cast<size_t>(num_samples));
+  parallel::ParallelJobs jobs(setup.device);
+  const std::function<void()> look = [&] { jobs.exclusively([&] { setup.group.check_peers(); }); };
+  jobs.run_share(setup.group, num_parts, [&](int64_t part) { compute(part, answers, look); });
+  merge_answers(setup.group, answers);
+  return answers;
 }
 
 }  // namespace stretto::train

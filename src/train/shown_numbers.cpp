@@ -51,7 +51,7 @@ std::vector<report::ProgressNumber> progress_numbers(double loss,
 report::MetricsEvent validation_event(const Validation& validation,
                                       const report::Display& display) {
   report::MetricsEvent event{.event = "valid"};
-  for (const auto& [name, value, higher_is_better] : validation.scores) {
+  for (const auto& [name, value] : validation.scores) {
     if (name == "loss") {
       event.loss = value;
     } else {

@@ -42,11 +42,11 @@ struct Totals {
   double loss() const;
 };
 
-/// A number that people judge a model by.
+/// A number that people judge a model by. The row of its name in report::Display says which way is
+/// better.
 struct Score {
   std::string name;  ///< its key in metrics.jsonl: "nll"
   double value = 0;
-  bool higher_is_better = false;
 };
 
 /// The first of this name; null when there is none.

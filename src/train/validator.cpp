@@ -31,7 +31,7 @@ bool Validator::judge(const Validation& validation, runs::TrainState& state) {
     validated_start_ = true;
     return false;
   }
-  const double quality = best_by.higher_is_better ? best_by.value : -best_by.value;
+  const double quality = setup_.higher_is_better ? best_by.value : -best_by.value;
   if (std::isfinite(quality)) state.quality[state.step] = quality;  // JSON knows no NaN
   state.validated_step = state.step;
   // The end of a run validates between intervals too: one that goes on later must not notice, so

@@ -16,6 +16,7 @@ namespace stretto::train {
 /// When and how a run validates.
 struct ValidatorSetup {
   ValidationOptions eval;
+  bool higher_is_better = false;    ///< of the score that eval.best_metric names
   optim::ScheduleOptions schedule;  ///< `plateau` goes by validations
   kernels::Compute compute = kernels::Compute::kFp32;
 };

@@ -191,14 +191,15 @@ class LabelTask : public FamilyTask {
     return {static_cast<double>(batch.num_sequences())};
   }
   std::vector<train::Score> measures(const train::Totals& totals) const override {
-    return {{.name = "accuracy", .value = totals.statistics.front() / totals.weights.front()}};
+    return {{.name = experiment::kLabelAccuracy,
+             .value = totals.statistics.front() / totals.weights.front()}};
   }
   bool can_validate() const override { return valid_->lines().num_sequences() > 0; }
   train::Validation validate() override {
     const LabelScore score = score_lines(*model_, *valid_batches_, context_);
     train::Validation result{
         .scores = {{.name = "loss", .value = score.loss},
-                   {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
+                   {.name = experiment::kLabelAccuracy, .value = score.accuracy}},
         .counts = {{"lines", valid_->lines().num_sequences()}}};
     result.samples = samples();
     return result;
@@ -376,6 +377,7 @@ class LabelFamily : public Family {
       const experiment::Experiment& experiment) const override {
     return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
   }
+  // The operations of a line: the family's throughput counts lines.
   models::ModelCost model_cost(const CostRequest& request) const override {
     constexpr double kForwardAndBackward = 3, kMultiplyAndAdd = 2;
     const auto d = static_cast<double>(labelling_of(request.experiment).model.d_model);

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "cli/command.h"
 #include "cli/family_options.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
@@ -16,7 +18,9 @@
 #include "tests/add_a_task/label_lines.h"
 #include "tests/add_a_task/labelling.h"
 #include "tests/base/failure.h"
+#include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/train/toy_task.h"
 
 namespace stretto::tasks {
@@ -148,14 +152,11 @@ TEST_F(LabelFamilyTest, CheckNamesTheKeyAndWhatIsWrong) {
   expect_problem("eval.best_metric=bleu", "must be one of accuracy, loss");
 }
 
-TEST_F(LabelFamilyTest, ScoresGoTheWayThatTheyAreShown) {
-  const auto scores = make_task()->validate().scores;
-  const auto* rules = experiment::find_task_rules(experiment_.options);
-  for (const auto& spec : rules->scores(experiment_.options)) {
-    const auto* score = train::find_score(scores, spec.name());
-    ASSERT_NE(score, nullptr) << spec.name();
-    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
-  }
+TEST_F(LabelFamilyTest, ItsNumbersAreThoseOfItsList) {
+  const auto task = make_task();
+  expect_listed(task->validate(), experiment_.options);
+  expect_listed(task->measures({.losses = {3}, .weights = {4}, .statistics = {2}, .counts = {4}}),
+                experiment_.options);
 }
 
 // Data.
@@ -368,6 +369,42 @@ TEST_F(LabelFamilyTest, OptionsOfItsOwnReachItFromTheCommandLine) {
 
   const Error error = failure(ExitCode::kUsage, [&] { asked(infer, {"--beam", "4"}); });
   EXPECT_EQ(error.advice(), "its own options are --with-text");
+}
+
+/// What `stretto plan` prints of the recipe.
+std::string planned(std::vector<std::string> words) {
+  CLI::App app;
+  const auto run = cli::declare_plan(app);
+  words.insert(words.begin(), {"--scaling", "--world-size", "2"});
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  app.parse(words);
+  return testing::standard_output_of([&] { EXPECT_EQ(run(), 0); });
+}
+
+TEST_F(LabelFamilyTest, APlanCountsLinesAndNeedsNoTokenizer) {
+  // [256, 8], [2, 8] and [2]; three times two operations for each weight of the output.
+  constexpr double kLineFlops = 6.0 * 8 * 2;
+  const auto json = nlohmann::json::parse(planned({recipe_.string(), "--gflops", "1", "--json"}));
+  EXPECT_EQ(json["inputs"]["parameters"], 256 * 8 + 2 * 8 + 2);
+  EXPECT_EQ(json["inputs"]["lines_per_micro_batch"], 16);
+  EXPECT_NEAR(json["inputs"]["compute_seconds"].get<double>(), 16 * kLineFlops / 1e9, 1e-15);
+  EXPECT_GT(json["lines_per_second"], 0);
+  for (const auto& size : json["sizes"]) EXPECT_GT(size["lines_per_second"], 0);
+  EXPECT_EQ(json["inputs"]["late_share"], 0.0);
+  EXPECT_EQ(json["inputs"]["row_bytes"], 0.0);
+  EXPECT_EQ(json.dump().find("token"), std::string::npos) << json;
+
+  const std::string page = planned({recipe_.string(), "data.max_bytes=20"});
+  EXPECT_NE(page.find("     lines/s  speed-up"), std::string::npos) << page;
+  EXPECT_NE(page.find("assumed: data.max_bytes ends no micro-batch earlier (--tokens)\n"),
+            std::string::npos)
+      << page;
+
+  const Error error = failure(ExitCode::kUsage, [&] {
+    planned({recipe_.string(), "--vocab-rows", "8"});
+  });
+  EXPECT_NE(error.message().find("models of labelling do not have"), std::string::npos)
+      << error.message();
 }
 
 TEST_F(LabelFamilyTest, NoClassOfTransformersIsEqualToItsModels) {

@@ -14,7 +14,7 @@ namespace {
 /// The numbers of labelling: keys, which way is better, and how they are printed and drawn.
 std::vector<ScoreSpec> label_scores() {
   return {{.style = report::loss_style()},
-          {.style = {.name = "accuracy",
+          {.style = {.name = kLabelAccuracy,
                      .decimals = 3,
                      .progress = "accuracy",
                      .chart = "Accuracy",
@@ -93,6 +93,15 @@ FamilyCommand label_infer() {
               {.name = "--with-text", .help = "print each line behind its label, after a tab"})}};
 }
 
+/// A micro-batch is counted in lines, and the models have no tables of a tokenizer.
+FamilyPlan label_plan() {
+  return {.work = [](const Experiment& experiment) -> PlannedWork {
+    const auto& data = labelling_of(experiment).data;
+    return {.units = static_cast<double>(data.max_samples),
+            .assumed = data.max_bytes > 0 ? "data.max_bytes ends no micro-batch earlier" : ""};
+  }};
+}
+
 }  // namespace
 
 FamilySpec labelling_spec() {
@@ -101,7 +110,8 @@ FamilySpec labelling_spec() {
           .rules = &label_rules,
           .display = &display_of_labels,
           .eval = label_eval(),
-          .infer = label_infer()};
+          .infer = label_infer(),
+          .plan = label_plan()};
 }
 
 }  // namespace stretto::experiment

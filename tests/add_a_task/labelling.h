@@ -91,6 +91,9 @@ struct LabelInferOptions {
   bool with_text = false;  ///< the line behind its label
 };
 
+/// The key of a score: the list of scores describes it, and its values are named by it.
+inline constexpr const char* kLabelAccuracy = "accuracy";
+
 /// What the family is called, its keys, its rules, and how its numbers are shown.
 FamilySpec labelling_spec();
 

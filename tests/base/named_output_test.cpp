@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -165,12 +166,33 @@ bool reader_sees_end(const fs::path& pipe, const std::function<void()>& end) {
   return false;
 }
 
-TEST(NamedOutput, EndsAPipeThatItDoesNotPublish) {
+TEST(EndNamedPipes, EndsAPipeThatAnOutputDidNotPublish) {
   const TempDir dir;
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
-  EXPECT_TRUE(reader_sees_end(dir / "pipe", [&] { NamedOutput(dir / "pipe").write("a part"); }));
+  NamedOutput(dir / "pipe").write("a part");
+  EXPECT_TRUE(reader_sees_end(dir / "pipe", end_named_pipes));
   EXPECT_TRUE(S_ISFIFO(mode_of_file(dir / "pipe")));
-  NamedOutput(dir / "pipe").write("without a reader it waits for none");
+  end_named_pipes();  // without a reader it waits for none
+}
+
+// Its next reader may wait for another program.
+TEST(EndNamedPipes, LeavesAPipeAloneThatWasPublished) {
+  const TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  require_output_place(dir / "pipe", "--output");
+  const auto open_to_read = [&] {
+    return Descriptor(::open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  };
+  {
+    const Descriptor reader = open_to_read();
+    write_named_output(dir / "pipe", "all");
+  }
+  const Descriptor next = open_to_read();
+  end_named_pipes();
+  struct pollfd asked {
+    .fd = next.get(), .events = POLLIN, .revents = 0
+  };
+  EXPECT_EQ(::poll(&asked, 1, 0), 0) << "it saw an end";
 }
 
 TEST(EndNamedPipes, EndsThoseThatACommandWasToWrite) {

@@ -42,6 +42,16 @@ std::string repeated(int count, const std::string& line) {
   return text;
 }
 
+/// A family that says nothing of its data.
+class SilentFacts : public TaskFacts {};
+
+TEST(TaskFacts, MessagesSpeakOfTextWhereAFamilyHasText) {
+  for (const auto& name : TaskChoice::names()) {
+    EXPECT_EQ(find_task_rules(of_task(name.c_str()))->name_of_data(), "text") << name;
+  }
+  EXPECT_EQ(SilentFacts().name_of_data(), "data");
+}
+
 TEST(TaskFacts, AnEpochOfTranslationIsTheLongerSideAndGuessedWhenCompressed) {
   const TempDir folder;
   Experiment e;

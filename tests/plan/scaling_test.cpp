@@ -14,7 +14,7 @@ namespace {
 plan::Setup slow_link() {
   return {.compute_seconds = 0.1,
           .backward_share = 0.6,
-          .tokens = 1000,
+          .units = 1000,
           .weak = true,
           .gradient_bytes = 100e6,
           .bucket_bytes = 10e6,
@@ -51,7 +51,7 @@ TEST(ScalingModel, OneProcessSendsNothingAndIsFullyEfficient) {
   EXPECT_EQ(one.communication_seconds, 0);
   EXPECT_DOUBLE_EQ(one.step_seconds, 0.1);
   EXPECT_DOUBLE_EQ(one.efficiency, 1);
-  EXPECT_DOUBLE_EQ(one.tokens_per_second, 10000);
+  EXPECT_DOUBLE_EQ(one.units_per_second, 10000);
 }
 
 TEST(ScalingModel, WithoutOverlapAllCommunicationIsExposed) {

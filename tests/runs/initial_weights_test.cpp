@@ -126,7 +126,16 @@ TEST_F(InitialWeights, HeadsAreReadWithoutTheWeightsBehindThem) {
     require_weights_fit(heads.checkpoint.file("model"), "here", optim::Arena(wanted));
   };
   fits(model);
-  testing::failure(ExitCode::kBadData, [&] { fits(wide); });
+  EXPECT_TRUE(testing::failure(ExitCode::kBadData, [&] { fits(wide); })
+                  .advice()
+                  .starts_with("give [model] and [tokenizer] the values of that run (its "
+                               "config.toml)"));
+  // What was imported has no config.toml; its place is the folder.
+  const Error imported = testing::failure(ExitCode::kBadData, [&] {
+    require_weights_fit(heads.checkpoint.file("model"), dir_.path().string(), optim::Arena(wide));
+  });
+  EXPECT_TRUE(imported.advice().starts_with("leave [model] and [tokenizer] out"))
+      << imported.advice();
   // Where a checkpoint is damaged, training takes the next, or reports it; so do heads that cannot
   // be read.
   EXPECT_EQ(open_initial_run(dir_.path()).checkpoint.step, 10);

@@ -186,6 +186,22 @@ TEST(LineWork, EndsAWindowWhereTheNextLineHasNotComeAndWhereItIsFull) {
   EXPECT_EQ(other.windows, (std::vector<size_t>{2, 2, 1}));
 }
 
+// Many short paths of large files would fill the memory.
+TEST(LineWork, AWindowIsBoundedByWhatItsLinesStandFor) {
+  class Pictures : public PlayedFamily {
+    size_t bytes(const PlayedLine& line) const override {
+      EXPECT_TRUE(line.answer.empty()) << "asked after the line was run";
+      return line.input.text.ends_with(".png") ? 1000 : PlayedFamily::bytes(line);
+    }
+  };
+  auto options = played_options();
+  options.max_bytes = 2000;
+  Pictures family;
+  PlayedSource source({"a.png", "b.png", "c.png", "bad", "d.png", "e"});
+  EXPECT_EQ(play(source, family, options).out, "[a.png]\n[b.png]\n[c.png]\n\n[d.png]\n[e]\n");
+  EXPECT_EQ(family.windows, (std::vector<size_t>{2, 3, 1}));
+}
+
 TEST(LineWork, OfNoLinesDoesNothing) {
   PlayedFamily family;
   PlayedSource source({});

@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "data/length_batches.h"
 #include "data/samples_in_memory.h"
@@ -157,6 +159,47 @@ TEST(Evaluation, EveryProcessHasAllAnswers) {
       EXPECT_EQ(answers, all) << processes << " processes";
     });
   }
+}
+
+// Each part has every third sample.
+TEST(Evaluation, AnswersAreComputedOnceAndReachEveryProcess) {
+  constexpr int64_t kParts = 3;
+  for (const int threads : {1, 3}) {
+    const testing::Threads scope(threads);
+    for (const int processes : {1, 2, 5}) {
+      std::atomic<int> calls = 0;
+      stretto::test::run_ranks(processes, [&](const distributed::ProcessGroup& group) {
+        const auto answers = evaluate_answers<std::vector<int64_t>>(
+            kParts, kSamples, {.group = group},
+            [&](int64_t part, std::vector<std::vector<int64_t>>& found, const auto& look) {
+              ++calls;
+              look();
+              EXPECT_FALSE(at::GradMode::is_enabled());
+              for (int64_t i = part; i < kSamples; i += kParts) {
+                found[static_cast<size_t>(i)].assign(static_cast<size_t>(i % 4), i);
+              }
+            });
+        ASSERT_EQ(std::ssize(answers), kSamples);
+        for (int64_t i = 0; i < kSamples; ++i) {
+          EXPECT_EQ(answers[static_cast<size_t>(i)],
+                    std::vector<int64_t>(static_cast<size_t>(i % 4), i));
+        }
+      });
+      EXPECT_EQ(calls, kParts) << processes << " processes";
+    }
+  }
+}
+
+TEST(Evaluation, ALongPartEndsWhenAPeerIsLost) {
+  int looks = 0;
+  const auto group = stretto::test::played_group(0, 1, [&] {
+    if (++looks == 3) throw std::runtime_error("rank 1 is lost");
+  });
+  const auto compute = [](int64_t, std::vector<std::string>&, const auto& look) {
+    for (;;) look();
+  };
+  EXPECT_THROW(evaluate_answers<std::string>(1, 1, {.group = group}, compute), std::runtime_error);
+  EXPECT_EQ(looks, 3);
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ class XorTask : public Task {
     }
     const double accuracy = hits / points;
     return {.scores = {{.name = "loss", .value = loss / points},
-                       {.name = "accuracy", .value = accuracy, .higher_is_better = true},
+                       {.name = "accuracy", .value = accuracy},
                        {.name = "errors", .value = points - hits}},
             .counts = {{"points", static_cast<int64_t>(points)}},
             .samples = {report::RowsSample{{{"point", "(0.5, -0.25)"}, {"class", "other"}}}}};

@@ -87,12 +87,12 @@ TEST_F(ValidatorTest, TheTaskValidatesInEvalModeAndInTheArithmeticOfValidation) 
 
 TEST_F(ValidatorTest, TheBestIsTheFirstOfEqualsByTheScoreThatIsNamed) {
   eval_.best_metric = "bleu";
-  Validator tried = validator();
+  Validator tried(task_, {.eval = eval_, .higher_is_better = true, .schedule = schedule_});
   runs::TrainState state;
   const auto is_best = [&](int64_t step, double bleu) {
     state.step = step;
     return tried.judge({.scores = {{.name = "loss", .value = static_cast<double>(step)},
-                                   {.name = "bleu", .value = bleu, .higher_is_better = true}}},
+                                   {.name = "bleu", .value = bleu}}},
                        state);
   };
   EXPECT_TRUE(is_best(4, 20));

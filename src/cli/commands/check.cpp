@@ -262,7 +262,7 @@ std::function<int()> declare_check(CLI::App& app) {
       ->check(whole_number(1, 1'000'000))
       ->type_name("N");
   app.add_flag("--full", options->preflight.full,
-               "read all of the text, train the tokenizer, verify weights; without it, it reads "
+               "read all of the data, train the tokenizer, verify weights; without it, it reads "
                "for a second and says what it left out");
   app.add_flag("--elsewhere", options->preflight.elsewhere,
                "the run will be on another machine: files and a GPU that are missing here are no "

@@ -45,7 +45,7 @@ int run_eval(const EvalArguments& options) {
   require_keys(options.overrides);
   std::vector<ForeignPath> left_out;
   engine::EvalRequest request{
-      .experiment = load_run_config(options.run, options.overrides, Reads::kAnyText,
+      .experiment = load_run_config(options.run, options.overrides, Reads::kAnyData,
                                     KeepPaths::kNone, left_out),
       .run_directory = options.run,
       .checkpoint = options.checkpoint,
@@ -53,7 +53,7 @@ int run_eval(const EvalArguments& options) {
   const auto& experiment = request.experiment.options;
   options.own.require_own(experiment);
   if (!options.own.name_data()) {
-    require_own_text(left_out, request.experiment, options.run,
+    require_own_data(left_out, request.experiment, options.run,
                      options.own.data_words(experiment.task.name()));
   }
   request.own = options.own.values(experiment);
@@ -84,7 +84,7 @@ std::function<int()> declare_eval(CLI::App& app) {
   options->own.declare(app);
   app.add_flag("--json", options->json, "one JSON object on stdout");
   app.add_option("--processes", options->processes,
-                 "cut the text over so many processes on this machine, started with mpirun")
+                 "share the data out among so many processes on this machine, started with mpirun")
       ->type_name("N")
       ->check(whole_number(1, 4096));
   return [options] { return run_eval(*options); };

@@ -21,8 +21,8 @@ struct InferArguments {
 
 int run_infer(const InferArguments& options) {
   require_one_process("stretto infer",
-                      "a text that is to be scored is cut by `stretto eval RUN --processes N`, "
-                      "which writes outputs to `--hypotheses FILE` or `--predictions FILE`");
+                      "`stretto eval RUN --processes N` shares out data that are to be scored, "
+                      "and has options that write the outputs to files");
   std::vector<std::string> overrides, files;
   for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
   for (const auto& file : files) {
@@ -31,11 +31,11 @@ int run_infer(const InferArguments& options) {
     }
   }
   options.own.check_values();
-  auto loaded = load_run_config(options.run, overrides, Reads::kAnyText);
+  auto loaded = load_run_config(options.run, overrides, Reads::kAnyData);
   options.own.require_own(loaded.options);
   if (const auto keys = options.own.stated_keys(loaded.options.task.name()); !keys.empty()) {
     overrides.insert(overrides.begin(), keys.begin(), keys.end());
-    loaded = load_run_config(options.run, overrides, Reads::kAnyText);
+    loaded = load_run_config(options.run, overrides, Reads::kAnyData);
   }
   auto own = options.own.values(loaded.options);
   const engine::InferRequest request{.experiment = std::move(loaded),
@@ -55,7 +55,7 @@ std::function<int()> declare_infer(CLI::App& app) {
   auto options = std::make_shared<InferArguments>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option("FILE-or-key=value", options->words,
-                 "text, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
+                 "lines, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
                  "too; and key=value")
       ->type_name("");
   app.add_option(
@@ -66,7 +66,7 @@ std::function<int()> declare_infer(CLI::App& app) {
   options->own.declare(app);
   app.add_flag("--json", options->json, "one JSON object a line");
   app.add_flag("--stats", options->stats,
-               "say at the end how many lines, batches and tokens there were");
+               "say at the end how many lines, batches and, of text, tokens there were");
   return [options] { return run_infer(*options); };
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -13,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json as_json(const plan::Prediction& p) {
+Json as_json(const plan::Prediction& p, const std::string& rate_key) {
   Json json{{"processes", p.processes},
             {"compute_seconds", p.compute_seconds},
             {"communication_seconds", p.communication_seconds},
@@ -24,7 +25,7 @@ Json as_json(const plan::Prediction& p) {
             {"limit_seconds", p.limit_seconds},
             {"speedup", p.speedup},
             {"efficiency", p.efficiency}};
-  if (p.tokens_per_second > 0) json["tokens_per_second"] = p.tokens_per_second;
+  if (p.units_per_second > 0) json[rate_key] = p.units_per_second;
   return json;
 }
 
@@ -44,12 +45,18 @@ std::string algorithm_name(plan::Algorithm algorithm) {
   return algorithm == plan::Algorithm::kRing ? "ring" : "halving_doubling";
 }
 
+// "audio_seconds_per_micro_batch"
+std::string key_of_micro_batch(std::string unit) {
+  std::ranges::replace(unit, ' ', '_');
+  return unit + "_per_micro_batch";
+}
+
 Json inputs_json(const PlanInputs& plan) {
   const auto& s = plan.setup;
   Json json{{"compute_seconds", s.compute_seconds},
             {"compute_source", plan.compute_source},
             {"optimizer_seconds", s.optimizer_seconds},
-            {"tokens_per_micro_batch", s.tokens},
+            {key_of_micro_batch(plan.unit), s.units},
             {"micro_batches", s.micro_batches},
             {"weak", s.weak},
             {"gradient_bytes", s.gradient_bytes},
@@ -77,14 +84,14 @@ Json inputs_json(const PlanInputs& plan) {
 
 void print_plan_json(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
   Json json{{"world_size", sizes.back().processes}};
-  const Json last = as_json(sizes.back());
+  const Json last = as_json(sizes.back(), plan.rate_key);
   for (const auto& [name, value] : last.items()) {
     if (name != "processes") json[name] = value;
   }
   json["inputs"] = inputs_json(plan);
   json["assumed"] = plan.assumed;
   json["sizes"] = Json::array();
-  for (const auto& size : sizes) json["sizes"].push_back(as_json(size));
+  for (const auto& size : sizes) json["sizes"].push_back(as_json(size, plan.rate_key));
   std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
 }
 
@@ -95,6 +102,23 @@ std::string cell(const std::string& text, size_t width) {
 std::string milliseconds(double seconds) {
   const double ms = seconds * 1e3;
   return fixed(ms, ms < 10 ? 2 : ms < 1000 ? 1 : 0);
+}
+
+// The rate is in the unit of the family.
+void print_sizes(const std::string& unit, const std::vector<plan::Prediction>& sizes) {
+  const std::string rate = unit + "/s";
+  const size_t rate_width = std::max<size_t>(12, rate.size() + 2);
+  std::cout << "\nprocesses  compute ms    comm. ms  exposed ms     step ms"
+            << cell(rate, rate_width) << "  speed-up  efficiency\n";
+  for (const auto& p : sizes) {
+    const std::string speed =
+        p.units_per_second > 0 ? with_thousands(std::llround(p.units_per_second)) : "-";
+    std::cout << cell(with_thousands(p.processes), 9) << cell(milliseconds(p.compute_seconds), 12)
+              << cell(milliseconds(p.communication_seconds), 12)
+              << cell(milliseconds(p.exposed_seconds), 12) << cell(milliseconds(p.step_seconds), 12)
+              << cell(speed, rate_width) << cell(fixed(p.speedup, 2), 10)
+              << cell(fixed(100 * p.efficiency, 1) + " %", 12) << "\n";
+  }
 }
 
 void print_plan_text(const PlanInputs& plan, const std::vector<plan::Prediction>& sizes) {
@@ -118,18 +142,7 @@ void print_plan_text(const PlanInputs& plan, const std::vector<plan::Prediction>
     std::cout << "more processes than micro-batches stand idle, since with batch norm or "
                  "dist.deterministic none is cut: raise train.update_freq, or see --weak\n";
   }
-  std::cout << "\nprocesses  compute ms    comm. ms  exposed ms     step ms    tokens/s  speed-up  "
-               "efficiency\n";
-  for (const auto& p : sizes) {
-    std::cout << cell(with_thousands(p.processes), 9) << cell(milliseconds(p.compute_seconds), 12)
-              << cell(milliseconds(p.communication_seconds), 12)
-              << cell(milliseconds(p.exposed_seconds), 12) << cell(milliseconds(p.step_seconds), 12)
-              << cell(p.tokens_per_second > 0 ? with_thousands(std::llround(p.tokens_per_second))
-                                              : "-",
-                      12)
-              << cell(fixed(p.speedup, 2), 10) << cell(fixed(100 * p.efficiency, 1) + " %", 12)
-              << "\n";
-  }
+  print_sizes(plan.unit, sizes);
   if (const auto& most = sizes.back(); plan::mostly_latency(most)) {
     std::cout << "\non " << counted(most.processes, "process")
               << " most of the communication is latency of " << counted(most.buckets, "bucket")
@@ -166,12 +179,13 @@ void add_share(CLI::App& app, const char* name, double& value, const char* help)
 }
 
 void add_work(CLI::App& app, PlanOptions& o) {
-  app.add_option("--run", o.run, "take tokens/s from this run of one process")->type_name("RUN");
+  app.add_option("--run", o.run, "take the speed from this run of one process")->type_name("RUN");
   add_number(app, "--compute-ms", o.compute_ms, "forward and backward of one micro-batch");
   add_number(app, "--optimizer-ms", o.optimizer_ms, "one step of the optimizer");
   add_number(app, "--gflops", o.gflops, "operations a second of a process; default 50");
-  add_number(app, "--tokens", o.tokens,
-             "tokens of a micro-batch, of translation those of the target");
+  add_number(app, "--tokens", o.units,
+             "tokens of a micro-batch, of translation those of the target; or whatever else the "
+             "task's speed counts");
   app.add_option("--micro-batches", o.micro_batches, "of an update; default train.update_freq")
       ->check(whole_number(1, 1'000'000'000))
       ->type_name("N");

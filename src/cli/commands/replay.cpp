@@ -25,7 +25,7 @@ int run_replay(const ReplayArguments& options) {
   std::vector<ForeignPath> left_out;
   const engine::ReplayRequest request{
       .experiment =
-          load_run_config(run, options.overrides, Reads::kOwnText, KeepPaths::kData, left_out),
+          load_run_config(run, options.overrides, Reads::kOwnData, KeepPaths::kData, left_out),
       .run_directory = run.string(),
       .file = options.file,
       .json = options.json};

@@ -3,36 +3,22 @@
 #include <vector>
 
 #include "experiment/score_spec.h"
+#include "families/text/score_keys.h"
 #include "report/display.h"
 
 namespace stretto::tasks {
 
 /// The numbers of masked language models.
 inline std::vector<experiment::ScoreSpec> masked_lm_scores() {
-  using report::Axis;
   return {
-      {.style =
-           {.name = "loss", .progress = "loss", .chart = "Loss", .tile = "Loss", .column = "Loss"},
-       .ranks = false},  // it is the nll
-      {.style = {.name = "nll", .column = "NLL"},
-       .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
-                       "eval_loss"}},
-      {.style = {.name = "ppl",
-                 .remark = "of masked tokens, exp of nll",
-                 .decimals = 2,
-                 .progress = "ppl",
-                 .chart = "Perplexity of masked tokens",
-                 .axis = Axis::kLogarithmic,
-                 .tile = "Perplexity",
-                 .column = "Perplexity",
-                 .column_decimals = 2,
-                 .exponential_of = "nll"},
-       .ranks = false},
-      {.style = {.name = "accuracy",
+      {.style = report::loss_style(), .ranks = false},  // it is the nll
+      nll_score(),
+      ppl_score("of masked tokens"),
+      {.style = {.name = score_key::kAccuracy,
                  .remark = "of masked tokens",
                  .progress = "accuracy",
                  .chart = "Accuracy of masked tokens",
-                 .axis = Axis::kFromZero,
+                 .axis = report::Axis::kFromZero,
                  .tile = "Accuracy",
                  .column = "Accuracy",
                  .higher_is_better = true},

@@ -3,9 +3,15 @@
 #include <vector>
 
 #include "experiment/score_spec.h"
+#include "families/text/score_keys.h"
 #include "report/display.h"
 
 namespace stretto::tasks {
+
+/// Keys of scores that question answering alone has.
+namespace score_key {
+inline constexpr const char *kExactMatch = "exact_match", *kSpanAccuracy = "span_accuracy";
+}  // namespace score_key
 
 /// The numbers of question answering.
 inline std::vector<experiment::ScoreSpec> question_answering_scores() {
@@ -23,22 +29,22 @@ inline std::vector<experiment::ScoreSpec> question_answering_scores() {
                                .of_validation = true};
   };
   return {
-      {.style = {.name = "loss",
+      {.style = {.name = score_key::kLoss,
                  .remark = "mean of begin and end",
                  .progress = "loss",
                  .chart = "Loss",
                  .tile = "Loss",
                  .column = "Loss"},
        .also_called = {"valid_loss", "eval_loss", "nll"}},
-      {.style = style("f1", "F1"),
+      {.style = style(score_key::kF1, "F1"),
        .also_called = {"eval_f1"},
        .title = "F1",
        .noise = experiment::noise_of_share()},  // the mean of one F1 a question
-      {.style = style("exact_match", "Exact match"),
+      {.style = style(score_key::kExactMatch, "Exact match"),
        .also_called = {"em", "exact", "eval_exact_match"},
        .title = "exact match",
        .noise = experiment::noise_of_share()},
-      {.style = {.name = "span_accuracy",
+      {.style = {.name = score_key::kSpanAccuracy,
                  .label = "whole spans",
                  .remark = "begin and end right, of training windows",
                  .decimals = 3,

@@ -1,8 +1,5 @@
 #include "families/text/command_options.h"
 
-#include <filesystem>
-#include <system_error>
-
 #include "base/error.h"
 #include "base/named_output.h"
 #include "families/text/requests.h"
@@ -10,18 +7,10 @@
 namespace stretto::experiment {
 namespace {
 
-// A pipe or a device, which have names of their own.
-bool is_stream(const std::string& output) {
-  std::error_code ignored;
-  const auto status = std::filesystem::status(output, ignored);
-  return output.starts_with("/dev/") || output.starts_with("/proc/") ||
-         (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status));
-}
-
-// The last step of hours of work would fail.
+// The last step of hours of work would fail. Pipes and devices have names of their own.
 void require_npy(const std::string& output) {
   if (output.empty()) return;
-  if (!output.ends_with(".npy") && !is_stream(output)) {
+  if (!output.ends_with(".npy") && is_file_output(output)) {
     throw Error(ExitCode::kUsage, "--output " + output + ": not a .npy file",
                 "name a file that ends in .npy; JSON goes to stdout");
   }

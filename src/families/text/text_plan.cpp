@@ -10,13 +10,19 @@ bool writes_tokens(const Experiment& experiment) {
   return text_rules_of(experiment).predicts_masked_tokens();
 }
 
-PlannedText planned_texts(const Experiment& experiment) {
+PlannedWork planned_texts(const Experiment& experiment) {
   const TextSections text = text_sections(experiment);
-  return {.max_tokens = text.max_tokens,
-          .max_samples = text.max_samples,
-          .tokenizer = text.tokenizer->tokenizer_options(),
-          .sample_tokens = double(text.max_text_tokens),
-          .sample_note = ", as many as data.max_text_tokens lets in",
+  return work_within({.unit = "tokens",
+                      .key = "data.max_tokens",
+                      .max_units = text.max_tokens,
+                      .max_samples = text.max_samples,
+                      .sample_units = double(text.max_text_tokens),
+                      .sample_note = ", as many as data.max_text_tokens lets in"});
+}
+
+PlannedTables planned_table(const Experiment& experiment) {
+  const TextSections text = text_sections(experiment);
+  return {.tokenizer = text.tokenizer->tokenizer_options(),
           .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
           .d_model = models::sizes_of(*text.model).d_model};
 }
@@ -24,16 +30,14 @@ PlannedText planned_texts(const Experiment& experiment) {
 }  // namespace
 
 FamilyPlan text_plan() {
-  return {.text = &planned_texts,
-          .tables =
-              [](const Experiment& e, const TableRows& rows, bool rows_apart) {
-                return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e),
-                                            rows_apart);
-              },
-          .sizes =
-              [](const TableRows& rows) {
-                return FamilyValues(tasks::TextSizes{.rows = rows.output});
-              }};
+  const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
+    return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e), rows_apart);
+  };
+  const auto sizes = [](const TableRows& rows) {
+    return FamilyValues(tasks::TextSizes{.rows = rows.output});
+  };
+  return {.work = &planned_texts,
+          .tables = TablePlan{.tables = &planned_table, .gradients = gradients, .sizes = sizes}};
 }
 
 TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,

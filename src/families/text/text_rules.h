@@ -35,6 +35,7 @@ class TextRules : public TaskRules {
   void check_data(RuleCheck& check) const override;
   /// That there is training text, and that the model has a head.
   void check_training(RuleCheck& check) const override;
+  std::string name_of_data() const override { return "text"; }
 
   /// The family's sections: sections_of() its struct.
   virtual TextSections sections(const Experiment& experiment) const = 0;

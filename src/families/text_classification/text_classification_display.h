@@ -3,10 +3,17 @@
 #include <vector>
 
 #include "experiment/score_spec.h"
+#include "families/text/score_keys.h"
 #include "families/text_classification/text_classification_options.h"
 #include "report/display.h"
 
 namespace stretto::tasks {
+
+/// Keys of scores that text_classification alone has.
+namespace score_key {
+inline constexpr const char *kMacroF1 = "macro_f1", *kMatthews = "matthews", *kPearson = "pearson",
+                            *kSpearman = "spearman", *kMse = "mse";
+}  // namespace score_key
 
 /// Texts, each with its weight. Weights of a list, which may have any mean, are not counted.
 inline report::LossUnit text_loss_unit(const experiment::TextClassificationOptions& options) {

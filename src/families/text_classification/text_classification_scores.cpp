@@ -28,25 +28,20 @@ report::NumberStyle key_score(const char* name, const char* label) {
 
 // Before any other, as it is shown.
 ScoreSpec loss() {
-  return {.style = {.name = "loss",
-                    .progress = "loss",
-                    .chart = "Loss",
-                    .tile = "Loss",
-                    .column = "Loss"},
-          .also_called = {"valid_loss", "eval_loss", "nll"}};
+  return {.style = report::loss_style(), .also_called = {"valid_loss", "eval_loss", "nll"}};
 }
 
 std::vector<ScoreSpec> value_scores() {
   return {loss(),
-          {.style = key_score("pearson", "Pearson"),
+          {.style = key_score(score_key::kPearson, "Pearson"),
            .also_called = {"pearsonr"},
            .title = "Pearson correlation",
            .noise = noise_beyond_share()},
-          {.style = score("spearman", "Spearman"),
+          {.style = score(score_key::kSpearman, "Spearman"),
            .also_called = {"spearmanr"},
            .title = "Spearman correlation",
            .noise = noise_beyond_share()},
-          {.style = {.name = "mse",
+          {.style = {.name = score_key::kMse,
                      .label = "squared error",
                      .chart = "Mean squared error",
                      .axis = Axis::kFromZero,
@@ -57,22 +52,22 @@ std::vector<ScoreSpec> value_scores() {
 
 // Several labels of a text have no Matthews correlation.
 std::vector<ScoreSpec> label_scores(bool has_several_labels) {
-  auto accuracy = key_score("accuracy", "Accuracy");
+  auto accuracy = key_score(score_key::kAccuracy, "Accuracy");
   accuracy.chart = "Accuracy";
   accuracy.of_validation = false;
   return {loss(),
           {.style = std::move(accuracy),
            .also_called = {"acc", "eval_accuracy"},
            .noise = experiment::noise_of_share()},
-          {.style = score("f1", "F1"),
+          {.style = score(score_key::kF1, "F1"),
            .also_called = {"eval_f1"},
            .title = "F1",
            .noise = noise_beyond_share()},
-          {.style = score("macro_f1", "Macro F1"),
+          {.style = score(score_key::kMacroF1, "Macro F1"),
            .also_called = {"f1_macro"},
            .title = "macro F1",
            .noise = noise_beyond_share()},
-          {.style = score("matthews", "Matthews"),
+          {.style = score(score_key::kMatthews, "Matthews"),
            .ranks = !has_several_labels,
            .also_called = {"mcc", "matthews_correlation"},
            .title = "Matthews correlation",

@@ -5,10 +5,16 @@
 
 #include "experiment/experiment.h"
 #include "experiment/score_spec.h"
+#include "families/text/score_keys.h"
 #include "losses/cross_entropy_options.h"
 #include "report/display.h"
 
 namespace stretto::tasks {
+
+/// Keys of scores that translation alone has; `kl` is of training with R-Drop.
+namespace score_key {
+inline constexpr const char *kBleu = "bleu", *kKl = "kl";
+}  // namespace score_key
 
 /// A decoder of several, by name.
 struct ScoredHead {

@@ -14,6 +14,7 @@ ScoreNoise noise_of_bleu();
 /// What translation tells the linter; its rules derive from it (translation_rules.cpp).
 class TranslationFacts : public TaskRules {
  public:
+  std::string name_of_data() const override { return "text"; }
   FileSizes file_sizes(const Experiment& experiment) const override;
   ScoredSamples scored_samples(const Experiment& experiment, const FileSizes& files) const override;
   LabelSmoothing label_smoothing(const Experiment& experiment,

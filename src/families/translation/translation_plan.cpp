@@ -10,13 +10,18 @@
 namespace stretto::experiment {
 namespace {
 
-PlannedText planned_pairs(const Experiment& experiment) {
+PlannedWork planned_pairs(const Experiment& experiment) {
+  const auto& data = translation_of(experiment).data;
+  return work_within({.unit = "target tokens",
+                      .key = "data.max_tokens",
+                      .max_units = data.max_tokens,
+                      .max_samples = data.max_samples,
+                      .sample_units = std::min(kTokensPerSentence, double(data.max_tgt_tokens))});
+}
+
+PlannedTables planned_tables(const Experiment& experiment) {
   const auto& own = translation_of(experiment);
-  return {.max_tokens = own.data.max_tokens,
-          .max_samples = own.data.max_samples,
-          .tokenizer = own.tokenizer,
-          .sample_tokens = std::min(kTokensPerSentence, double(own.data.max_tgt_tokens)),
-          .tokens = "target tokens",
+  return {.tokenizer = own.tokenizer,
           .ties_output = own.model.tie_embeddings != "none",
           .d_model = own.model.d_model};
 }
@@ -24,16 +29,14 @@ PlannedText planned_pairs(const Experiment& experiment) {
 }  // namespace
 
 FamilyPlan translation_plan() {
-  return {.text = &planned_pairs,
-          .tables =
-              [](const Experiment& e, const TableRows& rows, bool rows_apart) {
-                return table_gradients(translation_of(e).model, rows, rows_apart);
-              },
-          .sizes =
-              [](const TableRows& rows) {
-                return FamilyValues(
-                    tasks::TranslationSizes{.src_rows = rows.input, .tgt_rows = rows.output});
-              }};
+  const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
+    return table_gradients(translation_of(e).model, rows, rows_apart);
+  };
+  const auto sizes = [](const TableRows& rows) {
+    return FamilyValues(tasks::TranslationSizes{.src_rows = rows.input, .tgt_rows = rows.output});
+  };
+  return {.work = &planned_pairs,
+          .tables = TablePlan{.tables = &planned_tables, .gradients = gradients, .sizes = sizes}};
 }
 
 TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,

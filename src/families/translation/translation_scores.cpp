@@ -14,28 +14,16 @@ std::vector<ScoreSpec> scores_of_all(const losses::CrossEntropyOptions& loss, bo
   const std::string smoothing = loss.smoothing_words();
   const bool smoothed = !smoothing.empty();
   return {
-      {.style = {.name = "loss",
+      {.style = {.name = score_key::kLoss,
                  .remark = smoothed ? "with " + smoothing : "",
                  .progress = smoothed ? "smoothed loss" : "loss",
                  .chart = "Loss",
                  .tile = "Loss",
                  .column = smoothed ? "Smoothed loss" : "Loss"},
        .ranks = false},  // `best` goes by nll, which is without smoothing
-      {.style = {.name = "nll", .column = "NLL"},
-       .also_called = {"loss", "ce", "cross_entropy", "ppl", "perplexity", "valid_loss",
-                       "eval_loss"}},
-      {.style = {.name = "ppl",
-                 .remark = "exp of nll",
-                 .decimals = 2,
-                 .progress = "ppl",
-                 .chart = "Perplexity",
-                 .axis = Axis::kLogarithmic,
-                 .tile = "Perplexity",
-                 .column = "Perplexity",
-                 .column_decimals = 2,
-                 .exponential_of = "nll"},
-       .ranks = false},
-      {.style = {.name = "bleu",
+      nll_score(),
+      ppl_score(),
+      {.style = {.name = score_key::kBleu,
                  .label = "BLEU",
                  .remark = has_heads ? "mean over heads" : "",
                  .decimals = 1,
@@ -56,11 +44,14 @@ std::vector<ScoreSpec> scores_of_all(const losses::CrossEntropyOptions& loss, bo
 std::vector<ScoreSpec> scores_of_head(const ScoredHead& head) {
   const std::string before = head.name + ".";
   return {
-      {.style = {.name = before + "loss", .chart = "Losses of heads, weighted"}, .ranks = false},
-      {.style = {.name = before + "nll", .chart = "NLL of heads"}, .ranks = head.ranks},
-      {.style = {.name = before + "ppl", .decimals = 2, .exponential_of = before + "nll"},
+      {.style = {.name = before + score_key::kLoss, .chart = "Losses of heads, weighted"},
        .ranks = false},
-      {.style = {.name = before + "bleu",
+      {.style = {.name = before + score_key::kNll, .chart = "NLL of heads"}, .ranks = head.ranks},
+      {.style = {.name = before + score_key::kPpl,
+                 .decimals = 2,
+                 .exponential_of = before + score_key::kNll},
+       .ranks = false},
+      {.style = {.name = before + score_key::kBleu,
                  .decimals = 1,
                  .chart = "BLEU of heads",
                  .axis = Axis::kFromZero,
@@ -83,7 +74,7 @@ std::vector<ScoreSpec> translation_scores(const losses::CrossEntropyOptions& los
     scores.insert(scores.end(), own.begin(), own.end());
   }
   if (loss.has_r_drop()) {
-    scores.push_back({.style = {.name = "kl",
+    scores.push_back({.style = {.name = score_key::kKl,
                                 .label = "KL",
                                 .remark = "distance of the two passes",
                                 .chart = "KL divergence of the two passes",

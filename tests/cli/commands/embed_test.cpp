@@ -32,6 +32,7 @@ TEST_F(EmbedCommand, RefusesWhatIsNotThere) {
   refuses({"embed", "nowhere"}, "no run folder at nowhere");
   refuses({"embed", "run", "no_such_file.txt"}, "no file no_such_file.txt");
   refuses({"embed", "run", "--output", "vectors.txt"}, "not a .npy file");
+  refuses({"embed", "nowhere", "--output", "/dev/stdout"}, "no run folder at nowhere");
   refuses({"embed", "run", "--output", "nowhere/vectors.npy"}, "no folder nowhere", 74);
   refuses({"embed", "run", "--pooling", "max"}, "mean");
   refuses({"embed", "run", "--max-tokens", "2"}, "--max-tokens");

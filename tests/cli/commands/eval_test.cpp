@@ -89,6 +89,17 @@ TEST_F(ReadingKeys, AFileOfDataLeavesTheKeysBehindItAlone) {
             said({"eval", "run", "--data", "dev.tsv", "--data", "gone.tsv", "data.text=one"}));
 }
 
+// What their own data are, options of the families say.
+TEST(EvalAndInfer, SpeakOfTheDataOfAnyFamily) {
+  const Program program;
+  const std::string eval = program.run({"eval", "--help"}).out,
+                    infer = program.run({"infer", "--help"}).out;
+  expect_in("share the data out among so many processes", eval);
+  EXPECT_FALSE(has(eval, "the text over")) << eval;
+  expect_in("lines, plain, .gz, .zst or FILE.zip:MEMBER", infer);
+  EXPECT_FALSE(has(infer, "text, plain")) << infer;
+}
+
 TEST_F(ReadingKeys, AModelFolderInPlaceOfARunIsToBeImported) {
   program_.folder.write("bert/config.json", "{\"model_type\": \"bert\"}");
   for (const char* command : {"eval", "infer", "embed"}) {

@@ -20,13 +20,10 @@ namespace {
 void print_masked_score(const MaskedScore& score, const std::string& checkpoint,
                         const std::string& set, bool json) {
   if (json) {
-    const nlohmann::ordered_json out{{"set", set},
-                                     {"checkpoint", checkpoint},
-                                     {"nll", score.nll},
-                                     {"ppl", std::exp(score.nll)},
-                                     {"accuracy", score.accuracy},
-                                     {"masked_tokens", score.masked_tokens},
-                                     {"tokens", score.tokens}};
+    nlohmann::ordered_json out{{"set", set}, {"checkpoint", checkpoint}};
+    for (const auto& [name, value] : masked_scores(score.nll, score.accuracy)) out[name] = value;
+    out["masked_tokens"] = score.masked_tokens;
+    out["tokens"] = score.tokens;
     std::cout << out.dump() << std::endl;
     return;
   }

@@ -1,7 +1,6 @@
 #include "families/masked_lm/engine/masked_lm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -10,6 +9,7 @@
 #include "experiment/num_threads.h"
 #include "families/masked_lm/engine/masked_text_view.h"
 #include "families/text/engine/batch_tokens.h"
+#include "families/text/engine/score_values.h"
 
 namespace stretto::tasks {
 namespace {
@@ -75,6 +75,13 @@ LoadedTextRun load_masked_lm(const experiment::Experiment& experiment,
               "give one checkpoint; `stretto average` makes one of several");
 }
 
+std::vector<train::Score> masked_scores(double nll, double accuracy) {
+  std::vector<train::Score> scores;
+  add_nll_scores(nll, scores);
+  scores.push_back({.name = score_key::kAccuracy, .value = accuracy});
+  return scores;
+}
+
 MaskedLmTask::MaskedLmTask(const experiment::Experiment& experiment, Assets assets,
                            const CommandContext& context)
     : TextTask(experiment, std::move(assets), kMaskedTokenHead, context) {
@@ -111,20 +118,14 @@ std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
 std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) const {
   const double tokens = totals.weights.at(0);
   if (tokens == 0) return {};
-  const double nll = totals.losses.at(0) / tokens;
-  return {
-      {.name = "nll", .value = nll},
-      {.name = "ppl", .value = std::exp(nll)},
-      {.name = "accuracy", .value = totals.statistics.at(0) / tokens, .higher_is_better = true}};
+  return masked_scores(totals.losses.at(0) / tokens, totals.statistics.at(0) / tokens);
 }
 
 train::Validation MaskedLmTask::validate() {
   const MaskedScore score = score_masked(text_model(), *valid_batches_, group());
-  train::Validation result;
-  result.scores = {{.name = "loss", .value = score.nll},
-                   {.name = "nll", .value = score.nll},
-                   {.name = "ppl", .value = std::exp(score.nll)},
-                   {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}};
+  train::Validation result{.scores = masked_scores(score.nll, score.accuracy)};
+  result.scores.insert(result.scores.begin(),
+                       train::Score{.name = score_key::kLoss, .value = score.nll});
   result.counts = {{"tokens", score.tokens}, {"texts", valid_.sequences->size()}};
   result.samples = samples();
   return result;

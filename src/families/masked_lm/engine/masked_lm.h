@@ -35,6 +35,10 @@ LoadedTextRun load_masked_lm(const experiment::Experiment& experiment,
                              const runs::RunFolder& folder, const std::string& checkpoint,
                              at::Device device);
 
+/// The scores of masked tokens: nll, ppl, accuracy.
+/// @param nll  mean over them, natural logarithm
+std::vector<train::Score> masked_scores(double nll, double accuracy);
+
 /// Masked language modelling: text as documents, an encoder, the cross entropy of hidden tokens.
 class MaskedLmTask final : public TextTask {
  public:

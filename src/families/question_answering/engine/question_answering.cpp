@@ -11,6 +11,7 @@
 #include "families/question_answering/engine/answer_scores.h"
 #include "families/question_answering/engine/loaded_questions.h"
 #include "families/question_answering/engine/span_pass.h"
+#include "families/question_answering/question_answering_display.h"
 
 namespace stretto::tasks {
 namespace {
@@ -122,9 +123,8 @@ std::vector<double> QuestionAnsweringTask::weights(const data::Batch& batch) con
 }
 
 std::vector<train::Score> QuestionAnsweringTask::measures(const train::Totals& totals) const {
-  return {{.name = "span_accuracy",
-           .value = totals.statistics.front() / totals.weights.front(),
-           .higher_is_better = true}};
+  return {{.name = score_key::kSpanAccuracy,
+           .value = totals.statistics.front() / totals.weights.front()}};
 }
 
 train::Validation QuestionAnsweringTask::validate() {
@@ -139,10 +139,9 @@ train::Validation QuestionAnsweringTask::validate() {
                     .group = group()});
   const auto score = score_found(experiment(), valid_->data(), found, version_);
   train::Validation result;
-  result.scores = {
-      {.name = "loss", .value = found.loss()},
-      {.name = "f1", .value = score.all.f1, .higher_is_better = true},
-      {.name = "exact_match", .value = score.all.exact_match, .higher_is_better = true}};
+  result.scores = {{.name = score_key::kLoss, .value = found.loss()},
+                   {.name = score_key::kF1, .value = score.all.f1},
+                   {.name = score_key::kExactMatch, .value = score.all.exact_match}};
   result.counts = {{"windows", valid_->num_windows()}};
   result.samples = samples(found);
   return result;

@@ -7,6 +7,7 @@
 
 #include "families/text/engine/batch_tokens.h"
 #include "families/text/engine/text_task.h"
+#include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "metrics/label_counts.h"
 #include "metrics/value_pairs.h"
@@ -34,9 +35,9 @@ std::vector<train::Score> value_scores(const LabelPredictions& predictions,
   for (int64_t i = 0; i < set.size(); ++i) {
     pairs.add(i, values.sequence(i).front(), predictions.of(i).front());
   }
-  return {{.name = "pearson", .value = or_zero(pairs.pearson()), .higher_is_better = true},
-          {.name = "spearman", .value = or_zero(pairs.spearman()), .higher_is_better = true},
-          {.name = "mse", .value = pairs.mean_squared_error()}};
+  return {{.name = score_key::kPearson, .value = or_zero(pairs.pearson())},
+          {.name = score_key::kSpearman, .value = or_zero(pairs.spearman())},
+          {.name = score_key::kMse, .value = pairs.mean_squared_error()}};
 }
 
 std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
@@ -48,12 +49,10 @@ std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
                chosen_labels(LabelTarget::kOne, predictions.of(i)).front());
   }
   const double macro = counts.macro_f1();
-  return {{.name = "accuracy", .value = counts.accuracy(), .higher_is_better = true},
-          {.name = "f1",
-           .value = predictions.num_outputs() == 2 ? counts.f1(1) : macro,
-           .higher_is_better = true},
-          {.name = "macro_f1", .value = macro, .higher_is_better = true},
-          {.name = "matthews", .value = counts.matthews(), .higher_is_better = true}};
+  return {{.name = score_key::kAccuracy, .value = counts.accuracy()},
+          {.name = score_key::kF1, .value = predictions.num_outputs() == 2 ? counts.f1(1) : macro},
+          {.name = score_key::kMacroF1, .value = macro},
+          {.name = score_key::kMatthews, .value = counts.matthews()}};
 }
 
 std::vector<train::Score> several_label_scores(const LabelPredictions& predictions,
@@ -63,9 +62,9 @@ std::vector<train::Score> several_label_scores(const LabelPredictions& predictio
   for (int64_t i = 0; i < set.size(); ++i) {
     counts.add(labels.sequence(i), chosen_labels(LabelTarget::kSeveral, predictions.of(i)));
   }
-  return {{.name = "accuracy", .value = counts.exact_match(), .higher_is_better = true},
-          {.name = "f1", .value = counts.micro_f1(), .higher_is_better = true},
-          {.name = "macro_f1", .value = counts.macro_f1(), .higher_is_better = true}};
+  return {{.name = score_key::kAccuracy, .value = counts.exact_match()},
+          {.name = score_key::kF1, .value = counts.micro_f1()},
+          {.name = score_key::kMacroF1, .value = counts.macro_f1()}};
 }
 
 /// For each sample whether some logit is infinite or NaN: fp64 [B] of 0 and 1.
@@ -266,7 +265,7 @@ std::vector<train::Score> label_scores(const LabelOutputs& outputs,
     if (outputs.target() == LabelTarget::kSeveral) return several_label_scores(predictions, set);
     return one_label_scores(predictions, set);
   };
-  std::vector<train::Score> scores{{.name = "loss", .value = predictions.loss()}};
+  std::vector<train::Score> scores{{.name = score_key::kLoss, .value = predictions.loss()}};
   for (auto& score : own()) scores.push_back(std::move(score));
   return scores;
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/labelled/labelled_samples.h"
 #include "data/length_batches.h"
+#include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 
 namespace stretto::tasks {
@@ -122,9 +123,8 @@ std::vector<double> TextClassificationTask::weights(const data::Batch& batch) co
 std::vector<train::Score> TextClassificationTask::measures(const train::Totals& totals) const {
   if (totals.statistics.empty()) return {};
   const auto texts = static_cast<double>(totals.counts.at(1));
-  return {{.name = "accuracy",
-           .value = texts > 0 ? totals.statistics.front() / texts : 0,
-           .higher_is_better = true}};
+  return {
+      {.name = score_key::kAccuracy, .value = texts > 0 ? totals.statistics.front() / texts : 0}};
 }
 
 train::Validation TextClassificationTask::validate() {

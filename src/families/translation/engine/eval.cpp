@@ -21,6 +21,7 @@
 #include "families/translation/engine/translation.h"
 #include "families/translation/heads.h"
 #include "families/translation/requests.h"
+#include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
 #include "store/manifest.h"
 #include "tasks/checkpoint_experiment.h"
@@ -139,11 +140,14 @@ void tell_of_sets(const std::vector<HeadScore>& heads) {
 void print_json(const std::vector<HeadScore>& heads, const std::string& checkpoint,
                 const std::string& set) {
   const CorpusScore score = overall(heads);
-  nlohmann::ordered_json json{
-      {"set", set},       {"checkpoint", checkpoint},   {"loss", score.loss},
-      {"nll", score.nll}, {"ppl", std::exp(score.nll)}, {"target_tokens", score.target_tokens}};
+  nlohmann::ordered_json json{{"set", set},
+                              {"checkpoint", checkpoint},
+                              {score_key::kLoss, score.loss},
+                              {score_key::kNll, score.nll},
+                              {score_key::kPpl, std::exp(score.nll)},
+                              {"target_tokens", score.target_tokens}};
   const CorpusScore& first = heads.front().score;
-  if (score.bleu >= 0) json["bleu"] = score.bleu;
+  if (score.bleu >= 0) json[score_key::kBleu] = score.bleu;
   if (first.bleu >= 0) json["signature"] = first.bleu_signature;
   for (const auto& one : scores_of(heads)) {
     if (!json.contains(one.name)) json[one.name] = one.value;

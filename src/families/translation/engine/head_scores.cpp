@@ -1,7 +1,9 @@
 #include "families/translation/engine/head_scores.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "families/text/engine/score_values.h"
+#include "families/translation/translation_display.h"
 
 namespace stretto::tasks {
 namespace {
@@ -9,10 +11,8 @@ namespace {
 // Without the loss, which of a head is nobody's measure.
 void add_scores(const std::string& prefix, const CorpusScore& score,
                 std::vector<train::Score>& scores) {
-  scores.push_back({.name = prefix + "nll", .value = score.nll});
-  scores.push_back({.name = prefix + "ppl", .value = std::exp(score.nll)});
-  if (score.bleu < 0) return;
-  scores.push_back({.name = prefix + "bleu", .value = score.bleu, .higher_is_better = true});
+  add_nll_scores(score.nll, scores, prefix);
+  if (score.bleu >= 0) scores.push_back({.name = prefix + score_key::kBleu, .value = score.bleu});
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ CorpusScore overall(const std::vector<HeadScore>& heads) {
 
 std::vector<train::Score> scores_of(const std::vector<HeadScore>& heads) {
   const CorpusScore all = overall(heads);
-  std::vector<train::Score> scores{{.name = "loss", .value = all.loss}};
+  std::vector<train::Score> scores{{.name = score_key::kLoss, .value = all.loss}};
   add_scores("", all, scores);
   for (const auto& [name, score, set] : heads) {
     if (!name.empty()) add_scores(name + ".", score, scores);

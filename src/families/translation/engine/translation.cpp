@@ -13,14 +13,15 @@
 #include "data/mixed_batches.h"
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/two_sources.h"
-#include "distributed/numbers.h"
 #include "experiment/num_threads.h"
 #include "experiment/scaled_rate.h"
+#include "families/text/engine/score_values.h"
 #include "families/translation/engine/corpus_fact.h"
 #include "families/translation/engine/ensemble_loss.h"
 #include "families/translation/engine/head_scores.h"
 #include "families/translation/engine/initial_run.h"
 #include "families/translation/known_pairs.h"
+#include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
 #include "losses/registry.h"
 #include "metrics/scorers.h"
@@ -51,21 +52,22 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
                         const std::shared_ptr<const data::Corpus>& corpus,
                         const CorpusScoreOptions& options) {
   const auto batches = data::make_eval_batches(corpus, options.max_tokens, options.max_samples);
-  CorpusScore score;
-  score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
+  train::ScoreTable pairs(options.per_pair ? corpus->num_pairs() : 0, /*num_columns=*/1);
   const auto sums = train::evaluate_sums(
       *batches, /*num_sums=*/3, {.group = options.group, .threads = train::BatchThreads::kAll},
       [&](const data::Batch& batch) -> std::vector<double> {
         const BatchLoss loss = batch_loss(models, batch, options.loss);
-        for (size_t k = 0; k < loss.pair_nll.size(); ++k) {
-          score.pair_nll[static_cast<size_t>(batch.sample_ids[k])] = loss.pair_nll[k];
+        for (size_t k = 0; options.per_pair && k < loss.pair_nll.size(); ++k) {
+          pairs.row(batch.sample_ids[k])[0] = loss.pair_nll[k];
         }
         return {static_cast<double>(data::target(batch).num_rows()), loss.loss_sum, loss.nll_sum};
       });
-  if (options.per_pair) distributed::sum_numbers(options.group, score.pair_nll);
-  score.target_tokens = static_cast<int64_t>(sums[0]);
-  score.loss = sums[1] / sums[0];
-  score.nll = sums[2] / sums[0];
+  CorpusScore score{.loss = sums[1] / sums[0],
+                    .nll = sums[2] / sums[0],
+                    .target_tokens = static_cast<int64_t>(sums[0])};
+  if (!options.per_pair) return score;
+  pairs.merge(options.group);
+  for (int64_t i = 0; i < corpus->num_pairs(); ++i) score.pair_nll.push_back(pairs.row(i)[0]);
   return score;
 }
 
@@ -129,13 +131,7 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
-  Translator translator(models, decode);
-  const auto found = translator.translate(requests, options.group);
-  score.outputs.resize(found.size());
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].empty()) score.outputs[i] = found[i].front().ids;
-  }
-  train::merge_answers(options.group, score.outputs);
+  score.outputs = Translator(models, decode).translate(requests, options.group);
   for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
@@ -218,7 +214,7 @@ std::vector<std::pair<std::string, std::string>> TranslationTask::show(const dat
 
 std::vector<std::string> TranslationTask::losses() const {
   std::vector<std::string> names;
-  for (const Part& part : parts_) names.push_back(part.head.score("loss"));
+  for (const Part& part : parts_) names.push_back(part.head.score(score_key::kLoss));
   return names;
 }
 
@@ -244,8 +240,8 @@ train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepCon
 
 std::vector<std::string> TranslationTask::statistics() const {
   std::vector<std::string> names;
-  for (const Part& part : parts_) names.push_back(part.head.score("nll"));
-  if (options_.loss.has_r_drop()) names.emplace_back("kl");
+  for (const Part& part : parts_) names.push_back(part.head.score(score_key::kNll));
+  if (options_.loss.has_r_drop()) names.emplace_back(score_key::kKl);
   return names;
 }
 
@@ -272,17 +268,15 @@ std::vector<train::Score> TranslationTask::measures(const train::Totals& totals)
     sum += totals.statistics.at(i);
     tokens += totals.weights.at(i);
   }
-  const double nll = sum / tokens;
-  std::vector<train::Score> scores{{.name = "nll", .value = nll},
-                                   {.name = "ppl", .value = std::exp(nll)}};
+  std::vector<train::Score> scores;
+  add_nll_scores(sum / tokens, scores);
   if (options_.loss.has_r_drop()) {
-    scores.push_back({.name = "kl", .value = totals.statistics.at(parts_.size()) / tokens});
+    scores.push_back(
+        {.name = score_key::kKl, .value = totals.statistics.at(parts_.size()) / tokens});
   }
   for (size_t i = 0; has_heads() && i < parts_.size(); ++i) {
     if (totals.weights[i] == 0) continue;  // the update has no batch of it
-    const double own = totals.statistics[i] / totals.weights[i];
-    scores.push_back({.name = parts_[i].head.score("nll"), .value = own});
-    scores.push_back({.name = parts_[i].head.score("ppl"), .value = std::exp(own)});
+    add_nll_scores(totals.statistics[i] / totals.weights[i], scores, parts_[i].head.score(""));
   }
   return scores;
 }

@@ -44,14 +44,14 @@ struct CorpusScore {
   std::string bleu_signature;
   std::vector<std::vector<int64_t>> outputs;  ///< of the first `num_translated` pairs
   std::vector<std::string> hypotheses;        ///< their text
-  std::vector<double> pair_nll;  ///< [pairs] in corpus order, summed over target tokens; `per_pair`
+  std::vector<double> pair_nll;  ///< [pairs] in corpus order, over target tokens; with `per_pair`
 };
 struct CorpusScoreOptions {
   int64_t max_tokens = 4096;
   int64_t max_samples = 0;  ///< of a batch; 0 = any number
   bool translate = false;
   int64_t num_translated = 0;             ///< 0 = all
-  bool per_pair = false;                  ///< every process gets `pair_nll`, not only its part
+  bool per_pair = false;                  ///< whether `pair_nll` is wanted
   losses::CrossEntropyOptions loss = {};  ///< as the models were made with; used for an ensemble
   /// Batches are shared out among these processes; every one gets the whole result, which does not
   /// depend on their number.

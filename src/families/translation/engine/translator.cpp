@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "families/translation/engine/ensemble_loss.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 namespace {
@@ -30,9 +31,7 @@ class HookedStepModel : public decoding::StepModel {
 
 Translator::Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
                        decoding::DecodeOptions options)
-    : models_(std::move(models)),
-      options_(std::move(options)),
-      searches_(models_.front()->parameters().front().device()) {
+    : models_(std::move(models)), options_(std::move(options)) {
   max_length_ = std::numeric_limits<int64_t>::max();
   for (const auto& model : models_) {
     model->eval();
@@ -48,24 +47,25 @@ CostBatchOptions Translator::batches() const {
   return {.order = CostOrder::kLongestFirst, .max_cost = std::max<int64_t>(1, options_.max_tokens)};
 }
 
-std::vector<std::vector<decoding::Hypothesis>> Translator::translate(
-    const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group) {
+std::vector<std::vector<int64_t>> Translator::translate(
+    const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group) const {
+  using Ids = std::vector<int64_t>;
   std::vector<int64_t> costs;
   for (const auto& request : requests) costs.push_back(cost(request));
   const auto all = cost_batches(costs, batches());
-  std::vector<std::vector<decoding::Hypothesis>> results(requests.size());
-  searches_.run_share(group, std::ssize(all), [&](int64_t number) {
+  const auto search_one = [&](int64_t number, std::vector<Ids>& outputs,
+                              const std::function<void()>& look) {
     const auto& batch = all[static_cast<size_t>(number)];
     std::vector<const TranslationRequest*> members;
     for (const size_t i : batch) members.push_back(&requests[i]);
-    auto found = search(members, [&] { searches_.exclusively([&] { group.check_peers(); }); });
-    for (size_t k = 0; k < batch.size(); ++k) results[batch[k]] = std::move(found[k]);
-    searches_.exclusively([&] {
-      ++num_batches_;
-      num_sentences_ += std::ssize(batch);
-    });
-  });
-  return results;
+    const auto found = search(members, look);
+    for (size_t k = 0; k < batch.size(); ++k) {
+      if (!found[k].empty()) outputs[batch[k]] = found[k].front().ids;
+    }
+  };
+  const at::Device device = models_.front()->parameters().front().device();
+  return train::evaluate_answers<Ids>(std::ssize(all), std::ssize(requests),
+                                      {.device = device, .group = group}, search_one);
 }
 
 std::vector<std::vector<decoding::Hypothesis>> Translator::search(

@@ -10,7 +10,6 @@
 #include "decoding/search.h"
 #include "distributed/process_group.h"
 #include "models/seq2seq_model.h"
-#include "parallel/parallel_jobs.h"
 #include "tasks/cost_batches.h"
 
 namespace stretto::tasks {
@@ -25,21 +24,20 @@ struct TranslationRequest {
 /// Translates with one model or an ensemble of several with the same vocabulary.
 ///
 /// Sentences are sorted by length and searched in batches of at most `decode.max_tokens` source
-/// tokens times lanes; results come back in the order of the requests, n-best first. No output is
-/// longer than each of the models has positions for. On a CPU each thread searches batches of its
-/// own. The models' weights must not change while this lives: it keeps copies that are laid out for
-/// products.
+/// tokens times lanes. Results are in the order of the requests. No output is longer than each of
+/// the models has positions for.
 class Translator {
  public:
   Translator(std::vector<std::shared_ptr<models::Seq2SeqModel>> models,
              decoding::DecodeOptions options);
 
-  /// @param group  each process searches every size-th batch: the batches, and so the results, are
-  ///               those of one process; what falls to others stays empty here. Before each step of
-  ///               each search its peers are looked at, by one thread at a time
+  /// The best output of each request, ids without end-of-sentence. On a CPU each thread searches
+  /// batches of its own. Collective.
+  /// @param group  shares the batches out and gets all outputs, which are those of one process
+  ///               (train/evaluation.h); before each step of each search its peers are looked at
   /// Throws Error(kPeerLost) when a process is lost.
-  std::vector<std::vector<decoding::Hypothesis>> translate(
-      const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group = {});
+  std::vector<std::vector<int64_t>> translate(const std::vector<TranslationRequest>& requests,
+                                              const distributed::ProcessGroup& group = {}) const;
 
   /// One search for all of some requests: results in their order, from any thread. The caller sees
   /// to it that no gradient is asked for, and to weights that are laid out
@@ -52,15 +50,9 @@ class Translator {
   /// How translate() cuts requests into searches.
   CostBatchOptions batches() const;
 
-  /// Searched so far, of all calls of translate().
-  int64_t num_batches() const { return num_batches_; }
-  int64_t num_sentences() const { return num_sentences_; }
-
  private:
   std::vector<std::shared_ptr<models::Seq2SeqModel>> models_;
   decoding::DecodeOptions options_;
-  parallel::ParallelJobs searches_;
-  int64_t num_batches_ = 0, num_sentences_ = 0;
   int64_t max_length_ = 0;  ///< tokens of an output, end-of-sentence included
 };
 

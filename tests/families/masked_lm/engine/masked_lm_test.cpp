@@ -24,6 +24,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
 #include "text/tokenizer_spec.h"
@@ -235,13 +236,12 @@ TEST_F(MaskedLmTest, AValidationIsTheMeanOverMaskedTokens) {
               std::exp(train::find_score(scores, "nll")->value), 1e-9);
 }
 
-TEST_F(MaskedLmTest, ScoresGoTheWayThatTheyAreShown) {
-  const auto scores = make_task()->validate().scores;
-  for (const auto& spec : masked_lm_scores()) {
-    const auto* score = train::find_score(scores, spec.name());
-    ASSERT_NE(score, nullptr) << spec.name();
-    EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
-  }
+TEST_F(MaskedLmTest, ItsNumbersAreThoseOfItsList) {
+  const auto task = make_task();
+  expect_listed(task->validate(), experiment_.options);
+  const auto measures = task->measures({.losses = {6}, .weights = {4}, .statistics = {2}});
+  EXPECT_EQ(measures.size(), 3U);
+  expect_listed(measures, experiment_.options);
 }
 
 TEST_F(MaskedLmTest, FillersAreTheMostProbableTokens) {

@@ -13,6 +13,7 @@
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/families/question_answering/engine/small_questions.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 
 namespace stretto::tasks {
@@ -98,10 +99,10 @@ TEST_F(QuestionAnsweringTaskTest, SumsOfPartsAreThoseOfTheBatch) {
 }
 
 TEST_F(QuestionAnsweringTaskTest, ValidatesAllQuestionsAndShowsSome) {
-  const auto result = task()->validate();
-  for (const char* name : {"loss", "f1", "exact_match"}) {
-    ASSERT_NE(train::find_score(result.scores, name), nullptr) << name;
-  }
+  const auto made = task();
+  const auto result = made->validate();
+  expect_listed(result, e_);
+  expect_listed(made->measures({.losses = {3}, .weights = {4}, .statistics = {2}}), e_);
   EXPECT_GT(train::find_score(result.scores, "loss")->value, 0);
   ASSERT_EQ(result.samples.size(), 2u);
   EXPECT_EQ(std::get<report::MarkedTextSample>(result.samples[0]).request, "Who lives in Oslo?");

@@ -28,6 +28,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
 
@@ -226,17 +227,17 @@ TEST_F(TextClassificationTest, BalancedWeightsMakeClassesCountEqually) {
 
 // Scores.
 
-TEST_F(TextClassificationTest, ScoresGoTheWayThatTheyAreShown) {
+TEST_F(TextClassificationTest, ItsNumbersAreThoseOfItsList) {
   for (const bool number : {false, true}) {
     sections().data.label = number ? "stars" : "label";
     sections().data.label_kind = number ? "number" : "class";
-    const auto scores = make_task()->validate().scores;
-    for (const auto& spec : text_classification_scores(sections())) {
-      const auto* score = train::find_score(scores, spec.name());
-      ASSERT_NE(score, nullptr) << spec.name();
-      EXPECT_TRUE(std::isfinite(score->value)) << spec.name();
-      EXPECT_EQ(score->higher_is_better, spec.higher_is_better()) << spec.name();
-    }
+    const auto task = make_task();
+    expect_listed(task->validate(), experiment_.options);
+    train::Totals totals{.losses = {3}, .weights = {4}, .counts = {20, 4}};
+    if (!number) totals.statistics = {2};
+    const auto measures = task->measures(totals);
+    EXPECT_EQ(measures.empty(), number);
+    expect_listed(measures, experiment_.options);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "families/translation/training_text.h"
 #include "families/translation/translation_options.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
 
 namespace stretto::tasks {
 namespace {
@@ -134,7 +135,7 @@ TEST(TranslationHeads, HaveALossEach) {
 }
 
 TEST(TranslationHeads, ShowTheirNumbersAndThoseOfAllTokens) {
-  const TwoHeads heads;
+  TwoHeads heads;
   const auto task = heads.task();
   // 10 tokens of `de` with an nll of 2 each, 30 of `fr` with 3, whose loss counts double.
   const train::Totals both{.losses = {22, 186}, .weights = {10, 30}, .statistics = {20, 90}};
@@ -146,6 +147,7 @@ TEST(TranslationHeads, ShowTheirNumbersAndThoseOfAllTokens) {
   EXPECT_DOUBLE_EQ(train::find_score(measures, "de.nll")->value, 2);
   EXPECT_DOUBLE_EQ(train::find_score(measures, "fr.nll")->value, 3);
   EXPECT_DOUBLE_EQ(train::find_score(measures, "fr.ppl")->value, std::exp(3.0));
+  expect_listed(measures, heads.experiment());
   const train::Totals one{.losses = {0, 186}, .weights = {0, 30}, .statistics = {0, 90}};
   EXPECT_DOUBLE_EQ(task.shown_loss(one), 3.1);
   EXPECT_DOUBLE_EQ(train::find_score(task.measures(one), "nll")->value, 3);

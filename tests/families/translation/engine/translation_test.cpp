@@ -17,6 +17,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
+#include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 
 namespace stretto::tasks {
@@ -170,12 +171,12 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
   ASSERT_EQ(measures.size(), 2u);
   EXPECT_EQ(train::find_score(measures, "nll")->value, 2);
   EXPECT_EQ(train::find_score(measures, "ppl")->value, std::exp(2.0));
-  const auto scores = task.validate().scores;
-  for (const char* name : {"loss", "nll", "ppl"}) {
-    ASSERT_NE(train::find_score(scores, name), nullptr) << name;
-    EXPECT_FALSE(train::find_score(scores, name)->higher_is_better) << name;
+  expect_listed(measures, text.experiment());
+  const auto validation = task.validate();
+  expect_listed(validation, text.experiment());
+  for (const char* name : {"loss", "nll", "ppl", "bleu"}) {
+    EXPECT_NE(train::find_score(validation.scores, name), nullptr) << name;
   }
-  EXPECT_TRUE(train::find_score(scores, "bleu")->higher_is_better);
   EXPECT_NE(task.words().smaller_batches.find("data.max_tokens"), std::string::npos);
   EXPECT_EQ(task.update_bound(), translation_of(text.experiment()).data.max_tokens);
 
@@ -206,6 +207,7 @@ TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
       task.measures({.losses = {30}, .weights = {10}, .statistics = {20, 4}, .counts = {10, 12}});
   ASSERT_NE(train::find_score(measures, "kl"), nullptr);
   EXPECT_EQ(train::find_score(measures, "kl")->value, 0.4);
+  expect_listed(measures, text.experiment());
 
   const auto batch = task.train_batches().load(0, 0);
   const auto sums = sums_of(task, batch, 5);
