@@ -47,8 +47,8 @@ KINDS = re.compile(r"seq2seq\w*|(?<!con)text_?(?:model|section)\w*|sinusoid\w*|m
 PARTS = re.compile(r"(?<![a-z])(?:en|de)coders?\.", re.IGNORECASE)  # of engine alone: others have such names as examples
 ELSEWHERE = [  # what means something else, or is stored: file, and what its line has
     ("src/report/heat_map.cpp", 'transform=\\"translate('),             # SVG
-    ("src/report/page_head.cpp", "default-src 'none'"), ("src/report/page_head.cpp", "media-src data:"),
-    ("src/report/page_head.cpp", "style-src 'unsafe-inline'"), ("src/report/page_head.h", "`default-src 'none'`"),
+    ("src/report/page.cpp", "default-src 'none'"), ("src/report/page.cpp", "media-src data:"),
+    ("src/report/page.cpp", "style-src 'unsafe-inline'"), ("src/report/page.h", "`default-src 'none'`"),
     ("src/report/media.cpp", 'src=\\"data:'),                           # HTML
     ("src/report/report_data.cpp", '"source"'), ("src/report/report_data.cpp", "hypothesis"),  # keys of report.json
     ("src/report/report_data.cpp", '"question"'),

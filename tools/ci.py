@@ -243,17 +243,23 @@ def all_stages(run, change, full):
     cuda(run, change, full)
 
 
-def note_green(root, run, status):
-    """Notes the commit that later runs compare with, if everything ran and passed, and the files are those of the commit."""
-    if status != 0 or run.not_run or changed.git(root, "status", "--porcelain"):
+def clean_commit(root):
+    """The commit whose files are those of the working tree; None if any differs."""
+    return None if changed.git(root, "status", "--porcelain") else changed.git(root, "rev-parse", "HEAD")
+
+
+def note_green(root, run, status, tested):
+    """Notes the commit that later runs compare with: the one that was tested from begin to end, if everything ran and passed."""
+    if status != 0 or run.not_run or not tested or clean_commit(root) != tested:
         return
     file = changed.green_file()
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(changed.git(root, "rev-parse", "HEAD") + "\n", encoding="utf-8")
+    file.write_text(tested + "\n", encoding="utf-8")
 
 
 def whole_run(root, full, spent):
     """All stages; the exit status."""
+    tested = clean_commit(root)
     change = changed.Change(root)
     minutes = None if full else float(os.environ.get("STRETTO_CI_MINUTES", 75))
     kept = stages.Kept(root / "build/full/state.json", stages.tree_hash(root)) if full else None
@@ -264,7 +270,7 @@ def whole_run(root, full, spent):
         os.environ["STRETTO_CHECK_PYTHON"] = python
     all_stages(run, change, full)
     status = run.conclude()
-    note_green(root, run, status)
+    note_green(root, run, status, tested)
     return status
 
 

@@ -3,7 +3,7 @@
 A stage is a check (one command, one point) or a suite (a run of ctest, a point for each test). Output goes to the terminal and
 to a file in the folder of logs. A Run with `minutes` ends the stage at which they are over, and names what did not run. A
 Run with a Kept notes each check and each test as it passes, and leaves that out when it goes on. An interruption ends what
-runs.
+runs, and so does SIGKILL.
 """
 
 import base64
@@ -87,6 +87,22 @@ def end_group(process):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+# Waits for the end of its input. Then it ends the group $0, as end_group() does. PR_SET_PDEATHSIG would reach the command, but nothing
+# that the command has started.
+GUARD = "cat; kill -s TERM -- -$0; for _ in $(seq $1); do sleep 0.1; kill -s 0 -- -$0 || exit; done; kill -s KILL -- -$0"
+
+
+@contextlib.contextmanager
+def guarded(leader):
+    """Meanwhile a process, in a session of its own, ends the group of `leader` when this process is gone, as after SIGKILL."""
+    with subprocess.Popen(["sh", "-c", GUARD, str(leader), str(int(10 * PATIENCE))], stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as guard:
+        try:
+            yield
+        finally:
+            guard.kill()  # before its input ends
+
+
 class Kept:
     """What passed of one state of the files, in a JSON file that is written after each check and each test."""
 
@@ -164,20 +180,21 @@ class Run:
                     timer = threading.Timer(max(0, min(limits)), lambda: (over.set(), end_group(process)))
                     timer.daemon = True
                     timer.start()
-                if input_text is not None:
-                    threading.Thread(target=self.feed, args=(process.stdin, input_text), daemon=True).start()
-                lines = []
-                with log.open("w", encoding="utf-8") as file:
-                    for line in process.stdout:
-                        lines.append(line)
-                        file.write(line)
-                        if on_line:
-                            on_line(line)
-                        if not quiet:
-                            with self.lock:
-                                self.output.write(line)
-                                self.output.flush()
-                status = process.wait()
+                with guarded(process.pid):
+                    if input_text is not None:
+                        threading.Thread(target=self.feed, args=(process.stdin, input_text), daemon=True).start()
+                    lines = []
+                    with log.open("w", encoding="utf-8") as file:
+                        for line in process.stdout:
+                            lines.append(line)
+                            file.write(line)
+                            if on_line:
+                                on_line(line)
+                            if not quiet:
+                                with self.lock:
+                                    self.output.write(line)
+                                    self.output.flush()
+                    status = process.wait()
             except BaseException:
                 end_group(process)
                 raise

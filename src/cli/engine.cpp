@@ -6,6 +6,7 @@
 
 #include "base/build_id.h"
 #include "base/error.h"
+#include "base/program_path.h"
 
 namespace stretto::cli {
 
@@ -27,13 +28,7 @@ void require_one_build(uint64_t engine_id, const fs::path& path) {
 }  // namespace
 
 fs::path engine_path() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& folder : {here, here / ".." / "lib"}) {
-    const fs::path candidate = folder / "libstretto_engine.so";
-    if (fs::exists(candidate, ignored)) return candidate.lexically_normal();
-  }
-  return {};
+  return find_beside_program("libstretto_engine.so");
 }
 
 const engine::EngineApi& engine() {

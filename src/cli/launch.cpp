@@ -1,9 +1,8 @@
 #include "cli/launch.h"
 
-#include <filesystem>
-
 #include "base/error.h"
 #include "base/log.h"
+#include "base/program_path.h"
 #include "distributed/launch.h"
 #include "distributed/plugin.h"
 #include "launcher/local_job.h"
@@ -11,13 +10,8 @@
 namespace stretto::cli {
 
 int launch(const LaunchRequest& request) {
-  const auto already = distributed::detect_launch();
-  if (already.kind != distributed::Launch::Kind::kSingle) {
-    throw Error(ExitCode::kUsage,
-                "--processes starts processes of its own, but this one was started with others (" +
-                    already.evidence + ")",
-                "leave out --processes: mpirun, srun or torchrun decide how many there are");
-  }
+  require_own_start("--processes starts processes of its own",
+                    "leave out --processes: mpirun, srun or torchrun decide how many there are");
   if (request.processes > 1 && request.dist.backend == "single") {
     throw Error(
         ExitCode::kUsage,
@@ -28,9 +22,7 @@ int launch(const LaunchRequest& request) {
     throw Error(ExitCode::kUsage, "this build knows no MPI, which several processes need",
                 "Debian, Ubuntu: apt-get install libopenmpi-dev openmpi-bin, then `./dev build`");
   }
-  std::error_code ignored;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-  launcher::LocalJob job{.command = {program},
+  launcher::LocalJob job{.command = {program_path().string()},
                          .processes = request.processes,
                          .restarts = request.restarts,
                          .timeout_seconds = request.dist.timeout_seconds,
@@ -51,6 +43,13 @@ void require_one_process(const std::string& command, const std::string& advice) 
 void set_job_logging(int rank, bool quiet) {
   log::set_quiet(quiet || rank > 0);
   if (rank > 0) log::set_prefix("rank " + std::to_string(rank) + ": ");
+}
+
+void require_own_start(const std::string& what, const std::string& advice) {
+  const auto launch = distributed::detect_launch();
+  if (launch.kind == distributed::Launch::Kind::kSingle) return;
+  throw Error(ExitCode::kUsage,
+              what + ", but this one was started with others (" + launch.evidence + ")", advice);
 }
 
 }  // namespace stretto::cli

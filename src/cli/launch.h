@@ -31,4 +31,9 @@ void require_one_process(const std::string& command, const std::string& advice =
 /// How a process of a job logs: rank 0 as ever, others only warnings and errors, with their rank.
 void set_job_logging(int rank, bool quiet);
 
+/// For commands that start processes of their own. Throws Error(kUsage) where this process was
+/// started with others.
+/// @param what  "a search is one process"
+void require_own_start(const std::string& what, const std::string& advice);
+
 }  // namespace stretto::cli

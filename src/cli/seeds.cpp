@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/program_path.h"
 #include "cli/engine.h"
-#include "distributed/launch.h"
+#include "cli/launch.h"
 #include "experiment/data_files.h"
 #include "experiment/family_spec.h"
 #include "experiment/preflight.h"
@@ -23,15 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kSeedKey = "run.seed=";
-
-void require_own_start() {
-  const auto launch = distributed::detect_launch();
-  if (launch.kind == distributed::Launch::Kind::kSingle) return;
-  throw Error(ExitCode::kUsage,
-              "--seeds starts a process for each seed, but this one was started with others (" +
-                  launch.evidence + ")",
-              "start it without mpirun, srun or torchrun; --processes N trains each seed with N");
-}
 
 void require_free_seed(const std::vector<std::string>& overrides) {
   for (const auto& word : overrides) {
@@ -60,15 +52,12 @@ seeds::BestBy best_by(const experiment::Experiment& experiment) {
   return {.name = experiment.eval.best_metric};
 }
 
-std::string program_path() {
-  std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).string();
-}
-
 }  // namespace
 
 int train_seeds(const SeedsRequest& request) {
-  require_own_start();
+  require_own_start(
+      "--seeds starts a process for each seed",
+      "start it without mpirun, srun or torchrun; --processes N trains each seed with N");
   require_free_seed(request.overrides);
   const fs::path directory = request.directory;
   seeds::SeedsSetup setup{
@@ -91,7 +80,7 @@ int train_seeds(const SeedsRequest& request) {
   }
   setup.command = [&](int64_t seed, const fs::path& run) {
     auto words = request.words(run.string());
-    words.insert(words.begin(), program_path());
+    words.insert(words.begin(), program_path().string());
     words.insert(words.begin() + 3, seed_override(seed));  // behind the configuration
     return words;
   };

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -105,7 +106,8 @@ std::string stamp_text(const FileStamp& stamp) {
 }
 
 bool is_settled(const std::filesystem::path& path, const FileStamp& stamp) {
-  return file_stamp(path) == stamp && stamp.mtime_ns + kSettledNs < now_ns();
+  const uint64_t changed_ns = std::max(stamp.mtime_ns, stamp.ctime_ns);
+  return file_stamp(path) == stamp && changed_ns + kSettledNs < now_ns();
 }
 
 void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,

@@ -21,7 +21,8 @@ FileStamp file_stamp(const std::filesystem::path& path);
 /// A line that two stamps share only when they are equal.
 std::string stamp_text(const FileStamp& stamp);
 /// Whether what was read since `stamp` may be remembered under it: the file has it still, and was
-/// not modified within the last two seconds, when a second change could leave its stamp as it is.
+/// neither modified nor changed in its status within the last two seconds, when a second change
+/// could leave its stamp as it is.
 bool is_settled(const std::filesystem::path& path, const FileStamp& stamp);
 
 /// XXH3-64 of each file's bytes, several files at once. What was hashed before is remembered in

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/program_path.h"
 
 namespace stretto::distributed {
 namespace {
@@ -19,15 +20,6 @@ constexpr const char* kMpiRemedy =
     "`./dev build`";
 constexpr const char* kNcclRemedy = "build with the CUDA preset on a machine that has nccl.h";
 
-fs::path find_beside_program(const char* name) {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& folder : {here, here / ".." / "lib"}) {
-    if (fs::exists(folder / name, ignored)) return folder / name;
-  }
-  return {};
-}
-
 const void* open_library(const char* name, const char* symbol, const char* remedy) {
   const fs::path path = find_beside_program(name);
   if (path.empty()) {
@@ -40,7 +32,7 @@ const void* open_library(const char* name, const char* symbol, const char* remed
   if (table == nullptr) {
     const char* reason = ::dlerror();
     throw Error(ExitCode::kUsage,
-                "cannot open " + path.lexically_normal().string() + ": " +
+                "cannot open " + path.string() + ": " +
                     (reason == nullptr ? "it has no table of functions" : reason),
                 remedy);
   }

@@ -52,8 +52,7 @@ bool launcher_has_ended(const fs::path& folder) {
   return ended;
 }
 
-}  // namespace
-
+// Removes the folders that JobFolder made there for this user and whose launcher has ended.
 void remove_stale_job_folders(const fs::path& place) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(place, ignored)) {
@@ -63,6 +62,8 @@ void remove_stale_job_folders(const fs::path& place) {
     }
   }
 }
+
+}  // namespace
 
 JobFolder::JobFolder() : JobFolder(temporary_folder()) {}
 

@@ -25,9 +25,6 @@ class JobFolder {
   int lock_ = -1;  ///< an open file, locked as long as the launcher lives
 };
 
-/// Removes the folders in `place` that `JobFolder` made for this user and whose launcher has ended.
-void remove_stale_job_folders(const std::filesystem::path& place);
-
 /// A folder in /dev/shm; null where there is none to write to.
 std::unique_ptr<JobFolder> shared_memory_folder();
 

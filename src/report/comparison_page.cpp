@@ -6,12 +6,12 @@
 #include "base/text.h"
 #include "report/comparison_charts.h"
 #include "report/html_text.h"
-#include "report/page_head.h"
+#include "report/page.h"
 
 namespace stretto::report {
 namespace {
 
-constexpr size_t kMostShown = 200, kLongestValue = 120, kLongestReason = 600;
+constexpr size_t kMostShown = 200, kLongestValue = 120;
 constexpr size_t kMostDifferences = 500;  // runs of two families have some hundreds
 
 constexpr const char* kComparisonStyle =
@@ -78,13 +78,9 @@ std::string render_runs(const Comparison& comparison, const std::vector<Curves>&
 }
 
 std::string render_left_out(const Comparison& comparison) {
-  if (comparison.left_out.empty()) return "";
-  std::string out = "<section><h2>Left out</h2><div class=\"card\"><table>";
-  for (const LeftOutRun& run : comparison.left_out) {
-    out += "<tr><th scope=\"row\">" + shown(run.folder) + "</th><td>" +
-           shown(run.why, kLongestReason) + "</td></tr>";
-  }
-  return out + "</table></div></section>\n";
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const LeftOutRun& run : comparison.left_out) rows.emplace_back(run.folder, run.why);
+  return render_rows("Left out", rows);
 }
 
 // "updates", "time (minutes)"
@@ -181,16 +177,17 @@ std::string names_of_runs(const Comparison& comparison) {
 std::string render_comparison(const Comparison& comparison) {
   const std::vector<Curves> curves = curves_of(comparison.runs);
   const auto views = compared_charts(comparison, curves);
-  const std::string title = names_of_runs(comparison);
-  return page_head({.title = title, .kind = "Stretto comparison", .style = view_rules(views)}) +
-         "<body>\n<main>\n<header><p class=\"over\">Stretto comparison of runs</p><div "
-         "class=\"head\"><h1>" +
-         shown(title) + "</h1></div></header>\n" + render_left_out(comparison) +
-         render_runs(comparison, curves) + render_views(views) +
-         render_best_numbers(comparison, curves) + render_differences(comparison) +
-         "<footer>Written by Stretto. Everything on this page is in this one file; the numbers "
-         "behind the curves are in metrics.jsonl of each "
-         "run.</footer>\n</main>\n</body>\n</html>\n";
+  const Page page{.title = names_of_runs(comparison),
+                  .kind = "Stretto comparison",
+                  .over = "Stretto comparison of runs",
+                  .footer =
+                      "Written by Stretto. Everything on this page is in this one file; the "
+                      "numbers behind the curves are in metrics.jsonl of each run.",
+                  .style = view_rules(views)};
+  return render_page(page, "",
+                     render_left_out(comparison) + render_runs(comparison, curves) +
+                         render_views(views) + render_best_numbers(comparison, curves) +
+                         render_differences(comparison));
 }
 
 }  // namespace stretto::report

@@ -12,7 +12,7 @@
 #include "report/heat_map.h"
 #include "report/html_text.h"
 #include "report/media.h"
-#include "report/page_head.h"
+#include "report/page.h"
 #include "report/report_charts.h"
 #include "report/utf8.h"
 
@@ -24,11 +24,6 @@ constexpr size_t kMaxTitle = 200, kMaxNote = 600, kMaxConfigBytes = 64 << 10, kM
 using Events = std::vector<MetricsEvent>;
 
 // ---- header -----------------------------------------------------------------------------------
-
-std::string tile(const char* label, const std::string& value, const std::string& note) {
-  return "<div><dt>" + escape_html(label, kMaxTitle) + "</dt><dd>" + escape_html(value) +
-         "<small>" + escape_html(note) + "</small></dd></div>";
-}
 
 std::string elapsed(const Events& events) {
   double seconds = -1;
@@ -55,25 +50,25 @@ int64_t last_step_of(const ReportContent& content, const Curves& curves) {
 }
 
 std::string number_tile(const NumberStyle& style, const Curves& curves) {
-  const char* title = style.tile.c_str();
+  const std::string& title = style.tile;
   const NumberCurves& points = curves.of(style);
   const auto best = [&] { return best_text(points.valid, style); };
   if (style.of_validation) {
-    if (points.valid.empty()) return tile(title, "–", "not measured yet");
-    return tile(title, fixed(points.valid.back().y, style.decimals), best());
+    if (points.valid.empty()) return render_tile(title, "–", "not measured yet");
+    return render_tile(title, fixed(points.valid.back().y, style.decimals), best());
   }
   const bool has_valid = curves.has_validations();
   const auto& shown = has_valid ? points.valid : points.train;
   const std::string value =
       shown.empty() ? "–" : short_number(has_valid ? shown.back().y : recent(shown));
-  return tile(title, value, has_valid ? "validation; " + best() : "training");
+  return render_tile(title, value, has_valid ? "validation; " + best() : "training");
 }
 
 std::string rate_tile(const RateStyle& style, const Curves& curves) {
   const std::string rate =
       curves.rate.empty() ? "–" : with_thousands(std::llround(median(curves.rate)));
-  return tile(style.short_title().c_str(), rate,
-              (style.remark.empty() ? "" : style.remark + ", ") + "median");
+  return render_tile(style.short_title(), rate,
+                     (style.remark.empty() ? "" : style.remark + ", ") + "median");
 }
 
 std::string render_tiles(const ReportContent& content, const Curves& curves) {
@@ -83,31 +78,22 @@ std::string render_tiles(const ReportContent& content, const Curves& curves) {
   }
   const int64_t last_step = last_step_of(content, curves);
   return "<dl class=\"tiles card\">" + numbers + rate_tile(content.display.rate, curves) +
-         tile("Step", with_thousands(curves.last_step),
-              last_step > 0 ? "of " + with_thousands(last_step) : "") +
-         tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n" +
+         render_tile("Step", with_thousands(curves.last_step),
+                     last_step > 0 ? "of " + with_thousands(last_step) : "") +
+         render_tile("Elapsed", elapsed(content.events), skipped_note(curves.skipped)) + "</dl>\n" +
          task_note(content.display.note);
 }
 
-const char* status_class(const std::string& status) {
-  if (status.starts_with("finished")) return "finished";
-  return status.starts_with("running") ? "running" : "stopped";
-}
-
-std::string render_header(const ReportContent& content, const Curves& curves) {
-  std::string out =
-      "<header><p class=\"over\">Stretto training report</p><div class=\"head\"><h1>" +
-      escape_html(content.title, kMaxTitle) + "</h1><span class=\"pill " +
-      status_class(content.status) + "\"><i></i>" + escape_html(content.status, kMaxTitle) +
-      "</span></div>\n";
+std::string render_summary(const ReportContent& content, const Curves& curves) {
+  std::string bar;
   if (const int64_t last_step = last_step_of(content, curves); last_step > 0) {
     const double share = static_cast<double>(curves.last_step) / static_cast<double>(last_step);
     const std::string percent = fixed(100 * std::clamp(share, 0.0, 1.0), 1);
-    out += "<div class=\"bar\" role=\"progressbar\" aria-valuenow=\"" + percent +
-           "\" aria-valuemin=\"0\" aria-valuemax=\"100\" title=\"" + percent +
-           "% of the updates\"><i style=\"width:" + percent + "%\"></i></div>\n";
+    bar = "<div class=\"bar\" role=\"progressbar\" aria-valuenow=\"" + percent +
+          "\" aria-valuemin=\"0\" aria-valuemax=\"100\" title=\"" + percent +
+          "% of the updates\"><i style=\"width:" + percent + "%\"></i></div>\n";
   }
-  return out + render_tiles(content, curves) + "</header>\n";
+  return bar + render_tiles(content, curves);
 }
 
 // ---- samples and tables -----------------------------------------------------------------------
@@ -216,18 +202,6 @@ std::string render_samples(const ReportContent& content) {
     out += "<article class=\"sample card\">" + std::visit(draw, samples[i]) + "</article>\n";
   }
   return out + "</section>\n";
-}
-
-using Rows = std::vector<std::pair<std::string, std::string>>;
-
-std::string render_rows(const char* title, const Rows& rows) {
-  if (rows.empty()) return "";
-  std::string out = "<section><h2>" + std::string(title) + "</h2><div class=\"card\"><table>";
-  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
-    out += "<tr><th scope=\"row\">" + escape_html(rows[i].first, kMaxCell) + "</th><td>" +
-           escape_html(rows[i].second, kMaxCell) + "</td></tr>";
-  }
-  return out + "</table></div></section>\n";
 }
 
 std::string cell(const std::optional<double>& value, int decimals) {
@@ -342,19 +316,20 @@ std::string render_tables(const ReportContent& content) {
 
 std::string render_html(const ReportContent& content) {
   const Curves curves(content.events, content.display);
-  const PageHead head{.title = content.title,
-                      .kind = "Stretto",
-                      .refresh_seconds = content.refresh_seconds,
-                      .plays_sound = has_sound(content.samples)};
-  return page_head(head) + "<body>\n<main>\n" + render_header(content, curves) +
-         render_charts(curves, content.display) + render_notes(content.events) +
-         render_samples(content) + render_tables(content) + render_validations(content, curves) +
-         render_config(content.config_toml) +
-         "<footer>Written by Stretto into the run folder. Everything on this page is in this one "
-         "file; "
-         "the numbers behind the curves are in metrics.jsonl beside "
-         "it.</footer>\n</main>\n</body>\n"
-         "</html>\n";
+  const Page page{.title = content.title,
+                  .kind = "Stretto",
+                  .over = "Stretto training report",
+                  .status = content.status,
+                  .footer =
+                      "Written by Stretto into the run folder. Everything on this page is in "
+                      "this one file; the numbers behind the curves are in metrics.jsonl "
+                      "beside it.",
+                  .refresh_seconds = content.refresh_seconds,
+                  .plays_sound = has_sound(content.samples)};
+  return render_page(page, render_summary(content, curves),
+                     render_charts(curves, content.display) + render_notes(content.events) +
+                         render_samples(content) + render_tables(content) +
+                         render_validations(content, curves) + render_config(content.config_toml));
 }
 
 void write_html_report(const std::filesystem::path& path, const ReportContent& content) {

@@ -8,12 +8,13 @@
 
 #include "report/display.h"
 #include "report/metrics_log.h"
+#include "report/page.h"
 #include "report/sample.h"
 
 namespace stretto::report {
 
 /// The most that a page shows, in code points, rows and samples.
-inline constexpr size_t kMaxText = 1500, kMaxCell = 600, kMaxRows = 200, kMaxSamples = 50;
+inline constexpr size_t kMaxText = 1500, kMaxSamples = 50;
 /// The most stretches and references that one MarkedTextSample shows.
 inline constexpr size_t kMaxStretches = 64, kMaxReferences = 16;
 /// The most rows and columns of a MatrixSample.
@@ -35,7 +36,7 @@ struct ReportContent {
   int refresh_seconds = 0;  ///< > 0 while training: the page reloads itself
 };
 
-/// One self-contained page: no script, no network, light and dark, escapes all data (page_head.h
+/// One self-contained page: no script, no network, light and dark, escapes all data (page.h
 /// has its policy). Samples beyond kMaxSamples are left out, and of sounds and pictures those that
 /// kept_media() leaves out.
 std::string render_html(const ReportContent& content);

@@ -345,6 +345,14 @@ std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path,
   return events;
 }
 
+std::vector<MetricsEvent> metrics_of_run(const std::filesystem::path& run_directory) {
+  const std::filesystem::path path = run_directory / "metrics.jsonl";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  std::vector<BrokenLine> broken;
+  return read_metrics(path, broken);
+}
+
 void warn_of_broken_lines(const std::filesystem::path& path,
                           const std::vector<BrokenLine>& broken) {
   constexpr size_t kNamed = 5;

@@ -116,6 +116,10 @@ std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path);
 std::vector<MetricsEvent> read_metrics(const std::filesystem::path& path,
                                        std::vector<BrokenLine>& broken);
 
+/// The same of a run folder, whose broken lines nobody asks for; nothing where it has no
+/// metrics.jsonl. Throws Error(kIo).
+std::vector<MetricsEvent> metrics_of_run(const std::filesystem::path& run_directory);
+
 /// Warns of the first few, with file and line, and counts the others.
 void warn_of_broken_lines(const std::filesystem::path& path, const std::vector<BrokenLine>& broken);
 

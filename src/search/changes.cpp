@@ -72,13 +72,6 @@ void compare_budgets(const SearchPlan& stored, const SearchPlan& now,
 
 }  // namespace
 
-std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored,
-                                                  const std::string& now) {
-  std::vector<std::string> lines;
-  if (stored.recipe != now) compare_recipes(stored.recipe, now, lines);
-  return lines;
-}
-
 std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now) {
   SearchFileOptions before = stored.options, after = now.options;
   auto lines = config::differences(search_schema(before), search_schema(after), {}, kWords);
@@ -93,7 +86,10 @@ std::vector<std::string> forbidden_changes(const SearchPlan& stored, const Searc
 }
 
 void require_same_recipe(const SearchPlan& stored) {
-  const auto lines = forbidden_recipe_changes(stored, recipe_on_disk(stored));
+  const std::string now = recipe_on_disk(stored);
+  if (now == stored.recipe) return;
+  std::vector<std::string> lines;
+  compare_recipes(stored.recipe, now, lines);
   if (lines.empty()) return;
   throw Error(
       ExitCode::kUsage,

@@ -15,9 +15,6 @@ namespace stretto::search {
 /// nor its score.
 std::vector<std::string> forbidden_changes(const SearchPlan& stored, const SearchPlan& now);
 
-/// Those of the configuration alone, `now` resolved as `stored.recipe` is.
-std::vector<std::string> forbidden_recipe_changes(const SearchPlan& stored, const std::string& now);
-
 /// Throws Error(kUsage) when the configuration on the disk has such a change: each training reads
 /// the file, and so would those that come later read another one.
 void require_same_recipe(const SearchPlan& stored);

@@ -16,14 +16,13 @@ std::string score_text(const SearchPlan& plan, std::optional<double> score) {
 
 std::string fate(const SearchState& state, const Rung& rung, const Competitor& competitor) {
   if (competitor.went_on) return "went on";
-  if (!competitor.score)
-    return "failed: " + state.trials()[static_cast<size_t>(competitor.trial)].why;
+  if (!competitor.score) return "failed: " + state.trial(competitor.trial).why;
   if (rung.is_last) return state.best() == competitor.trial ? "the best" : "";
   return state.state_of(competitor.trial) == TrialState::kWaiting ? "may go on" : "stopped";
 }
 
 std::string row(const SearchState& state, const Rung& rung, const Competitor& competitor) {
-  const Trial& trial = state.trials()[static_cast<size_t>(competitor.trial)];
+  const Trial& trial = state.trial(competitor.trial);
   return "    " + padded("trial " + std::to_string(competitor.trial), 12) +
          padded(score_text(state.plan(), competitor.score), kValueColumns) +
          padded(fate(state, rung, competitor), 11) +
@@ -32,7 +31,7 @@ std::string row(const SearchState& state, const Rung& rung, const Competitor& co
 
 std::string rung_text(const SearchState& state, const Rung& rung) {
   std::string text = "  rung at " + counted(rung.until, "update") + ": " +
-                     counted(static_cast<int64_t>(rung.competitors.size()), "result") +
+                     counted(std::ssize(rung.competitors), "result") +
                      (rung.rule.empty() ? "" : ", " + rung.rule) + "\n";
   bool is_cut = rung.is_last || !rung.cut_off;
   for (const auto& competitor : rung.competitors) {

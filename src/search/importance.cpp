@@ -108,7 +108,7 @@ std::vector<Importance> importances(const SearchState& state) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     Pairs pairs;
     for (const auto& [trial, result] : results) {
-      const auto& value = state.trials()[static_cast<size_t>(trial)].point[i];
+      const auto& value = state.trial(trial).point[i];
       if (!value) continue;
       pairs.texts.push_back(*value);
       pairs.positions.push_back(parameters[i].position(*value));

@@ -59,7 +59,7 @@ Json trial_json(const SearchState& state, const Trial& trial) {
             {"point", std::move(point)},
             {"bracket", state.scheduler().bracket_of(trial.id)},
             {"updates", trial.updates()},
-            {"value", trial.reports.empty() ? Json(nullptr) : or_null(trial.reports.back().value)},
+            {"value", or_null(trial.value())},
             {"reports", std::move(reports)},
             {"failures", trial.failures},
             {"run", run}};
@@ -93,12 +93,11 @@ Json search_json(const SearchState& state) {
 }
 
 std::string best_toml(const SearchState& state, TrialId best, const std::string& shown) {
-  const Trial& trial = state.trials().at(static_cast<size_t>(best));
-  const auto& report = trial.reports.back();
+  const Trial& trial = state.trial(best);
   const auto loaded = experiment_of(state.plan(), trial.point);
-  return "# The best of " + counted(static_cast<int64_t>(state.trials().size()), "trial") + " of " +
+  return "# The best of " + counted(std::ssize(state.trials()), "trial") + " of " +
          printable(shown) + ": trial " + std::to_string(best) + ", " +
-         value_text(state.plan(), report.value) + " after " + counted(trial.updates(), "update") +
+         value_text(state.plan(), trial.value()) + " after " + counted(trial.updates(), "update") +
          ".\n# " + printable(state.plan().space.text(trial.point), 4000) + "\n\n" +
          loaded.resolved_toml;
 }

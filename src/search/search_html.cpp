@@ -5,7 +5,8 @@
 
 #include "base/text.h"
 #include "report/html_text.h"
-#include "report/page_head.h"
+#include "report/page.h"
+#include "report/ranked_lines.h"
 #include "search/importance.h"
 #include "search/search_charts.h"
 #include "search/search_files.h"
@@ -14,19 +15,14 @@ namespace stretto::search {
 namespace {
 
 using report::escape_html;
+using report::render_tile;
 
 constexpr size_t kMostText = 400;
 constexpr size_t kMostRows = 2000;
 
 constexpr const char* kStyle =
     ".wide{grid-template-columns:minmax(0,1fr)}"
-    ".trial{fill:none;stroke:var(--ink1);stroke-width:1.1;stroke-linejoin:round}"
-    ".trial.winner{stroke:var(--ink2);stroke-width:2.4;opacity:1!important}"
-    "g.one:hover .trial{stroke-width:2.6;opacity:1!important}"
-    "g.one .reach{fill:none;stroke:transparent;stroke-width:9}"
-    ".end{fill:var(--ink1)}.winner.end{fill:var(--ink2)}"
-    ".names{font-weight:600}.share{display:block;height:8px;border-radius:4px;background:var(--"
-    "ink1)}"
+    ".share{display:block;height:8px;border-radius:4px;background:var(--ink1)}"
     ".list a,.head a,p a{color:var(--ink1)}.list .text{text-align:left;white-space:normal}";
 
 std::string text(const std::string& words) {
@@ -35,10 +31,6 @@ std::string text(const std::string& words) {
 
 std::string number(std::optional<double> value, int decimals) {
   return value ? fixed(*value, decimals) : "–";
-}
-
-std::string tile(const std::string& label, const std::string& value, const std::string& remark) {
-  return "<div><dt>" + label + "</dt><dd>" + value + "<small>" + remark + "</small></dd></div>";
 }
 
 // "of 16", or of a whole grid "of 12 points, 4 refused"
@@ -59,42 +51,33 @@ std::string tiles(const SearchState& state) {
   }
   const auto all = static_cast<double>(ended * plan.max_steps);
   const auto best = state.best();
-  std::string best_value = "–", best_of = "no result yet";
-  if (best) {
-    best_value = fixed(*state.trials()[static_cast<size_t>(*best)].reports.back().value, 4);
-    best_of = "trial " + std::to_string(*best);
-  }
-  return "<dl class=\"tiles card\">" + tile("Best " + text(plan.metric), best_value, best_of) +
-         tile("Trials", std::to_string(state.trials().size()), budget_remark(plan)) +
-         tile("Training now", std::to_string(state.running().size()),
-              text(plan.options.method.name())) +
-         tile("Updates", with_thousands(trained),
-              all > 0 ? percent_text(static_cast<double>(trained) / all) + " of all to their ends"
-                      : "none yet") +
-         tile("A whole trial", with_thousands(plan.max_steps), "updates") +
-         tile("Searched", human_duration(state.clock()), "all sessions") + "</dl>";
-}
-
-std::string header(const SearchPage& page) {
-  return "<p class=\"over\">Hyperparameter search</p><div class=\"head\"><h1>" + text(page.title) +
-         "</h1><span class=\"pill " + text(page.status) + "\"><i></i>" + text(page.status) +
-         "</span></div>" + tiles(page.state);
+  return "<dl class=\"tiles card\">" +
+         render_tile("Best " + plan.metric,
+                     number(best ? state.trial(*best).value() : std::nullopt, 4),
+                     best ? "trial " + std::to_string(*best) : "no result yet") +
+         render_tile("Trials", std::to_string(state.trials().size()), budget_remark(plan)) +
+         render_tile("Training now", std::to_string(state.running().size()),
+                     plan.options.method.name()) +
+         render_tile(
+             "Updates", with_thousands(trained),
+             all > 0 ? percent_text(static_cast<double>(trained) / all) + " of all to their ends"
+                     : "none yet") +
+         render_tile("A whole trial", with_thousands(plan.max_steps), "updates") +
+         render_tile("Searched", human_duration(state.clock()), "all sessions") + "</dl>\n";
 }
 
 std::string best_section(const SearchState& state) {
   const auto best = state.best();
   if (!best) return "";
-  const Trial& trial = state.trials()[static_cast<size_t>(*best)];
-  std::string out = "<section><h2>The best</h2><div class=\"card\"><table>";
-  for (const auto& word : state.plan().space.overrides(trial.point)) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const auto& word : state.plan().space.overrides(state.trial(*best).point)) {
     const size_t equals = word.find('=');
-    out += "<tr><th scope=\"row\">" + text(word.substr(0, equals)) + "</th><td>" +
-           text(word.substr(equals + 1)) + "</td></tr>";
+    rows.emplace_back(word.substr(0, equals), word.substr(equals + 1));
   }
-  return out +
-         "</table></div><p class=\"note\">best.toml is its whole configuration; its "
-         "<a href=\"trials/" +
-         std::to_string(*best) + "/report.html\">report</a>.</p></section>\n";
+  return report::render_rows("The best", rows,
+                             "<p class=\"note\">best.toml is its whole configuration; its <a "
+                             "href=\"trials/" +
+                                 std::to_string(*best) + "/report.html\">report</a>.</p>");
 }
 
 std::string importance_section(const SearchState& state) {
@@ -146,11 +129,10 @@ std::string trial_row(const SearchState& state, const Trial& trial) {
   const TrialState standing = state.state_of(trial.id);
   const std::string folder = "trials/" + std::to_string(trial.id);
   const bool failed = standing == TrialState::kFailed;
-  const auto value = trial.reports.empty() ? std::nullopt : trial.reports.back().value;
   return std::string(state.best() == trial.id ? "<tr class=\"best\">" : "<tr>") + "<td><a href=\"" +
          folder + (failed ? "/output.txt" : "/report.html") + "\">" + std::to_string(trial.id) +
          "</a></td><td>" + name_of(standing) + "</td><td>" + with_thousands(trial.updates()) +
-         "</td><td>" + number(value, 4) + "</td><td class=\"text\">" +
+         "</td><td>" + number(trial.value(), 4) + "</td><td class=\"text\">" +
          text(state.plan().space.text(trial.point)) + (failed ? "<br/>" + text(trial.why) : "") +
          "</td></tr>";
 }
@@ -165,25 +147,28 @@ std::string trials_section(const SearchState& state) {
       "<section><h2>Trials</h2><div class=\"card table\"><table class=\"list\"><thead><tr>"
       "<th>Trial</th><th>State</th><th>Updates</th><th>" +
       text(state.plan().metric) + "</th><th class=\"text\">Point</th></tr></thead><tbody>";
-  for (const TrialId id : order) out += trial_row(state, state.trials()[static_cast<size_t>(id)]);
+  for (const TrialId id : order) out += trial_row(state, state.trial(id));
   return out + "</tbody></table></div></section>\n";
 }
 
 }  // namespace
 
 std::string render_search_html(const SearchPage& page) {
-  const report::PageHead head{.title = page.title,
-                              .kind = "Stretto search",
-                              .style = kStyle,
-                              .refresh_seconds = page.refresh_seconds};
-  return report::page_head(head) + "<body>\n<main>\n" + header(page) +
-         "<div class=\"charts wide\">" + render_trial_curves(page.state, page.curves) +
-         render_parallel_coordinates(page.state) + "</div>" + best_section(page.state) +
-         importance_section(page.state) + rungs_section(page.state) + trials_section(page.state) +
-         "<footer>Written by Stretto into the folder of the search. Everything on this page but "
-         "the "
-         "reports of trials is in this one file; trials.jsonl has the numbers.</footer>\n</main>\n"
-         "</body>\n</html>\n";
+  const report::Page around{
+      .title = page.title,
+      .kind = "Stretto search",
+      .over = "Hyperparameter search",
+      .status = page.status,
+      .footer =
+          "Written by Stretto into the folder of the search. Everything on this page but the "
+          "reports of trials is in this one file; trials.jsonl has the numbers.",
+      .style = std::string(report::kRankedLinesStyle) + kStyle,
+      .refresh_seconds = page.refresh_seconds};
+  return report::render_page(
+      around, tiles(page.state),
+      "<div class=\"charts wide\">" + render_trial_curves(page.state, page.curves) +
+          render_points(page.state) + "</div>" + best_section(page.state) +
+          importance_section(page.state) + rungs_section(page.state) + trials_section(page.state));
 }
 
 }  // namespace stretto::search

@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "search/search_files.h"
 #include "search/search_folder.h"
-#include "search/trial_folder.h"
-#include "search/trial_process.h"
+#include "search/trial_results.h"
 
 namespace stretto::search {
 namespace {
@@ -31,7 +30,7 @@ void SearchOutput::write(const SearchState& state) {
 void SearchOutput::write_best(const SearchState& state) {
   const auto best = state.best();
   if (!best) return;
-  const auto& report = state.trials().at(static_cast<size_t>(*best)).reports.back();
+  const auto& report = state.trial(*best).reports.back();
   const std::string which = std::to_string(*best) + " " + std::to_string(report.until) + " " +
                             std::to_string(state.trials().size());
   if (which == best_written_) return;

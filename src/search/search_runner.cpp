@@ -1,44 +1,18 @@
 #include "search/search_runner.h"
 
 #include <algorithm>
-#include <iterator>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
-#include "search/changes.h"
-#include "search/search_files.h"
 #include "search/trial_folder.h"
+#include "search/trial_results.h"
 
 namespace stretto::search {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The same training would end in the same way.
-bool is_final(int code) {
-  for (const ExitCode one : {ExitCode::kOk, ExitCode::kUsage, ExitCode::kBadData,
-                             ExitCode::kNumeric, ExitCode::kUnsafe}) {
-    if (code == static_cast<int>(one)) return true;
-  }
-  return false;
-}
-
-// Once for a trial: it would come no further at its next rungs either.
-void tell_early_end(const Trial& trial) {
-  const auto ended_early = [](const Report& report) {
-    return report.value && report.step < report.until;
-  };
-  const auto& reports = trial.reports;
-  if (!ended_early(reports.back())) return;
-  if (std::any_of(reports.begin(), std::prev(reports.end()), ended_early)) return;
-  log::warn("trial " + std::to_string(trial.id) + " ended at update " +
-            with_thousands(trial.updates()) + " of " + with_thousands(reports.back().until) +
-            ", by train.patience, train.max_epochs or train.max_hours; it is compared as if it had "
-            "come further");
-}
 
 Places places_of(const RunnerSetup& setup) {
   const auto& options = setup.plan.options.search;
@@ -59,154 +33,84 @@ Places places_of(const RunnerSetup& setup) {
   return places;
 }
 
+// What fails in the same way each time has made as many updates each time. How far another training
+// came depends on when it was killed: such a trial has those of its last report.
+Report failure_of(const fs::path& folder, const Trial& trial, int64_t until) {
+  const auto made = run_progress(folder);
+  return {.until = until,
+          .step = is_final(trial.exit_code) ? made.updates : trial.updates(),
+          .seconds = made.seconds};
+}
+
 }  // namespace
 
 SearchRunner::SearchRunner(RunnerSetup setup)
     : setup_(std::move(setup)),
-      lock_(lock_search(setup_.directory)),
       pool_(places_of(setup_), {.command = setup_.command,
                                 .remote = {.shell = setup_.plan.options.search.remote_shell,
                                            .watcher = setup_.watcher},
                                 .tick = setup_.tick}),
-      data_(setup_.directory, setup_.accept_data),
-      points_(setup_.points_place),
+      driver_(setup_.directory, setup_.plan, setup_.points_place, setup_.accept_data),
       output_(setup_.directory, setup_.shown) {
-  log::open_file(setup_.directory / "log.txt");
-  open_journal();
+  view_.opened(state());
 }
 
-SearchRunner::~SearchRunner() = default;
-
-void SearchRunner::open_journal() {
-  const fs::path path = journal_path(setup_.directory);
-  journal_ = std::make_unique<Journal>(path);
-  if (journal_->was_torn()) {
-    log::warn(path.string() +
-              ": the last line was cut short or damaged, and is left out; it is decided anew");
-  }
-  if (journal_->entries().empty()) {
-    require_no_trials(setup_.directory);
-    state_ = std::make_unique<SearchState>(setup_.plan);
-    journal_->append(SearchState::entry_of(setup_.plan, "begin"));
-    log::info("new search " + setup_.directory.string());
-  } else {
-    state_ = std::make_unique<SearchState>(SearchState::replay(journal_->entries(), path.string()));
-    const std::string kept = state_->plan().toml;
-    state_->make_values_absolute(setup_.plan.folder);
-    require_may_go_on(setup_.directory.string(), state_->plan(), setup_.plan);
-    require_same_data();
-    const bool has_changed =
-        kept != setup_.plan.toml || state_->plan().recipe != setup_.plan.recipe;
-    // Files that the configuration names may be there by now; earlier releases kept no such number.
-    if (has_changed || state_->plan().refused != setup_.plan.refused) {
-      journal_->append(state_->change(setup_.plan));
-    }
-    if (has_changed) log::info("the search goes on with a changed file");
-    log::info("search " + setup_.directory.string() + " goes on: " +
-              counted(static_cast<int64_t>(state_->trials().size()), "trial") + " so far");
-  }
-  clock_before_ = state_->clock();
-  tell_plan();
+fs::path SearchRunner::folder_of(TrialId trial) const {
+  return trial_directory(setup_.directory, trial);
 }
 
-void SearchRunner::tell_plan() const {
-  const auto& plan = state_->plan();
-  for (const auto& line : state_->scheduler().plan()) log::info("  " + line);
-  const std::string refused = plan.refused_text(), cut = plan.cut_text();
-  if (!refused.empty()) {
-    log::warn(refused + "; take other values, or give `when` to what does not go together");
-  }
-  if (!cut.empty()) log::warn(cut + "; without it all are");
-  if (plan.grid_points > 0 && refused.empty() && cut.empty()) {
-    log::info("  the grid has " + plan.grid_text());
-  }
-}
-
-bool SearchRunner::in_order() const {
-  return state_->plan().options.search.deterministic || pool_.capacity() == 1;
-}
-
-double SearchRunner::clock() const {
-  return clock_before_ + seconds_since(began_);
-}
-
-bool SearchRunner::is_time_up() const {
-  const double hours = state_->plan().options.search.max_hours;
-  return hours > 0 && clock() >= hours * 3600;
-}
-
-// Jobs that an earlier session began and whose end it did not see.
-void SearchRunner::go_on_with_running() {
-  const auto jobs = state_->running();
-  for (const Job& job : jobs) {
-    if (has_failed_for_good(job)) {
-      ended_.push_back({job});  // its turn may not have come
-    } else {
-      start(job);
-    }
+void SearchRunner::fill_slots() {
+  while (state().running().size() < pool_.capacity()) {
+    const auto job = driver_.next();
+    if (!job) return;
+    view_.began(state(), *job);
+    start(*job);
   }
 }
 
 void SearchRunner::start(const Job& job) {
   pruned_.erase(job.trial);
-  pool_.add(job, state_->running());
+  pool_.add(job, state().running());
 }
 
 TrialRun SearchRunner::run_of(const Job& job, const Host& host) {
-  require_same_recipe(state_->plan());
-  const auto& plan = setup_.plan;
-  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
-  data_.require(plan, trial.point);
+  driver_.require_same_files(job);
   if (pool_.num_hosts() > 1) {
     log::info("trial " + std::to_string(job.trial) + " trains on " + host.shown());
   }
-  const fs::path folder = trial_directory(setup_.directory, job.trial);
+  const auto& plan = setup_.plan;
+  const auto& point = state().trial(job.trial).point;
+  const fs::path folder = folder_of(job.trial);
   resumed_.erase(job.trial);
   if (holds_checkpoints(folder)) {
-    require_own_run(folder, experiment_of(plan, trial.point));
+    require_own_run(folder, experiment_of(plan, point));
     resumed_.insert(job.trial);
   }
   return {.config = plan.options.search.config,
-          .overrides = overrides_of(plan, trial.point),
+          .overrides = overrides_of(plan, point),
           .directory = folder,
           .until = job.until,
           .threads = plan.options.search.slots_per_trial,
           .accept_data = setup_.accept_data};
 }
 
-// Before the journal notes anything, so that a search whose data have changed does nothing.
-void SearchRunner::require_same_data() {
-  for (const auto& trial : state_->trials()) data_.require(setup_.plan, trial.point);
-}
-
-void SearchRunner::fill_slots() {
-  while (state_->running().size() < pool_.capacity() && !is_time_up()) {
-    const auto begun = state_->next(points_.next(*state_));
-    if (!begun) return;
-    if (begun->job.begins) points_.taken();
-    journal_->append(begun->entry);
-    view_.began(*state_, begun->job);
-    start(begun->job);
-  }
-}
-
 void SearchRunner::poll() {
-  for (const auto& one : pool_.poll(state_->running())) {
-    if (is_fault_of_machine(one.code)) refuse(one);
-    refuse_changed_data(one);
-    if (one.code == 0) {
-      ended_.push_back(one);
-    } else if (one.code != static_cast<int>(ExitCode::kBadData) ||
-               !trains_again(one.job,
-                             damage_of_run(trial_directory(setup_.directory, one.job.trial)))) {
-      note_failure(one);
-    }
+  for (const auto& ended : pool_.poll(state().running())) take(ended);
+}
+
+void SearchRunner::take(const EndedJob& ended) {
+  if (ended.code == 0) return driver_.ended(ended.job);
+  if (is_fault_of_machine(ended.code)) refuse(ended);
+  if (ended.code == static_cast<int>(ExitCode::kBadData)) {
+    refuse_changed_data(ended);
+    if (trains_again(ended.job, damage_of_run(folder_of(ended.job.trial)))) return;
   }
+  note_failure(ended.job, ended.code, ended.why);
 }
 
 // Every other trial would meet it too.
-void SearchRunner::refuse(const EndedJob& ended) {
-  const fs::path output = trial_directory(setup_.directory, ended.job.trial) / "output.txt";
+void SearchRunner::refuse(const EndedJob& ended) const {
+  const fs::path output = folder_of(ended.job.trial) / "output.txt";
   throw Error(ExitCode::kIo,
               "trial " + std::to_string(ended.job.trial) + " cannot train: " +
                   (ended.why.empty() ? "its program does not start" : ended.why),
@@ -214,8 +118,7 @@ void SearchRunner::refuse(const EndedJob& ended) {
 }
 
 // It would count as the worst, though the data are to blame.
-void SearchRunner::refuse_changed_data(const EndedJob& ended) {
-  if (ended.code != static_cast<int>(ExitCode::kBadData)) return;
+void SearchRunner::refuse_changed_data(const EndedJob& ended) const {
   if (ended.why.find(data::kDataHaveChanged) == std::string::npos) return;
   throw Error(ExitCode::kBadData,
               "trial " + std::to_string(ended.job.trial) + " cannot go on: " + ended.why,
@@ -223,55 +126,38 @@ void SearchRunner::refuse_changed_data(const EndedJob& ended) {
               "it goes on with the files as they are");
 }
 
-bool SearchRunner::has_failed_for_good(const Job& job) const {
-  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
-  if (trial.failures == 0 || trial.failed_until != job.until) return false;
-  return is_final(trial.exit_code) || trial.failures > state_->plan().options.search.max_restarts;
-}
-
 // A training that may be tried again is, at once: nothing else learns of the failure.
-void SearchRunner::note_failure(const EndedJob& ended) {
-  journal_->append(state_->fail(ended.job, ended.code, ended.why));
-  const bool for_good = has_failed_for_good(ended.job);
-  view_.failed(*state_, ended.job, !for_good);
-  if (for_good) {
-    ended_.push_back(ended);
-  } else {
-    start(ended.job);
-  }
+void SearchRunner::note_failure(const Job& job, int code, const std::string& why) {
+  const bool tried_again = driver_.fail(job, code, why);
+  view_.failed(state(), job, tried_again);
+  if (tried_again) start(job);
 }
 
-// With results in order the oldest training is waited for.
+// A checkpoint that is damaged is no worse than one that is gone. Once for a job: what comes to
+// grief again has another reason, and counts as a failure.
+bool SearchRunner::trains_again(const Job& job, const std::string& why) {
+  if (why.empty() || !trained_again_.insert({job.trial, job.until}).second) return false;
+  log::warn("trial " + std::to_string(job.trial) + " is trained again from its start: " + why);
+  forget_run(folder_of(job.trial));
+  start(job);
+  return true;
+}
+
 bool SearchRunner::take_result() {
-  for (const Job& job : state_->running()) {
-    const auto found = std::find_if(ended_.begin(), ended_.end(),
-                                    [&](const EndedJob& ended) { return ended.job == job; });
-    if (found != ended_.end()) {
-      const EndedJob ended = *found;
-      ended_.erase(found);
-      take(ended);
-      return true;
-    }
-    if (in_order()) return false;
+  const bool in_order = state().plan().options.search.deterministic || pool_.capacity() == 1;
+  const auto job = driver_.take_ended(in_order);
+  if (!job) return false;
+  if (driver_.has_failed_for_good(*job)) {
+    report(*job, failure_of(folder_of(job->trial), state().trial(job->trial), job->until));
+  } else {
+    take_value(*job);
   }
-  return false;
+  return true;
 }
 
-// What fails in the same way each time has made as many updates each time. How far another training
-// came depends on when it was killed: such a trial has those of its last report.
-Report SearchRunner::failure_of(const Job& job) const {
-  const Trial& trial = state_->trials().at(static_cast<size_t>(job.trial));
-  const auto made = run_progress(trial_directory(setup_.directory, job.trial));
-  return {.until = job.until,
-          .step = is_final(trial.exit_code) ? made.updates : trial.updates(),
-          .seconds = made.seconds};
-}
-
-void SearchRunner::take(const EndedJob& ended) {
-  const Job& job = ended.job;
-  if (has_failed_for_good(job)) return report(job, failure_of(job));
-  const auto& metric = state_->plan().metric;
-  const auto here = value_at(trial_directory(setup_.directory, job.trial), metric, job.until);
+void SearchRunner::take_value(const Job& job) {
+  const auto& metric = state().plan().metric;
+  const auto here = value_at(folder_of(job.trial), metric, job.until);
   if (!here && resumed_.contains(job.trial) &&
       trains_again(job,
                    "its metrics.jsonl has no validation after " + counted(job.until, "update"))) {
@@ -279,8 +165,8 @@ void SearchRunner::take(const EndedJob& ended) {
   }
   if (!here || !here->value) {
     return note_failure(
-        {job, ended.code,
-         here ? metric + " of its last validation is no number" : "it ended without a validation"});
+        job, 0,
+        here ? metric + " of its last validation is no number" : "it ended without a validation");
   }
   if (here->made > job.until && ahead_.insert(job.trial).second) {
     log::warn("trial " + std::to_string(job.trial) + " has made " + counted(here->made, "update") +
@@ -292,34 +178,23 @@ void SearchRunner::take(const EndedJob& ended) {
       {.until = job.until, .step = here->updates, .value = here->value, .seconds = here->seconds});
 }
 
-// A checkpoint that is damaged is no worse than one that is gone. Once for a job: what comes to
-// grief again has another reason, and counts as a failure.
-bool SearchRunner::trains_again(const Job& job, const std::string& why) {
-  if (why.empty() || !trained_again_.insert({job.trial, job.until}).second) return false;
-  log::warn("trial " + std::to_string(job.trial) + " is trained again from its start: " + why);
-  forget_run(trial_directory(setup_.directory, job.trial));
-  start(job);
-  return true;
-}
-
 void SearchRunner::report(const Job& job, const Report& report) {
-  journal_->append(state_->report(job, report, clock()));
-  view_.reported(*state_, job);
-  tell_early_end(state_->trials().at(static_cast<size_t>(job.trial)));
+  driver_.report(job, report);
+  view_.reported(state(), job);
   prune(/*at_end=*/false);
-  output_.write(*state_);
+  output_.write(state());
 }
 
 // Checkpoints that no trial goes on from take the most room.
 void SearchRunner::prune(bool at_end) {
-  const auto best = state_->best();
-  for (const auto& trial : state_->trials()) {
-    const TrialState standing = state_->state_of(trial.id);
+  const auto best = state().best();
+  for (const auto& trial : state().trials()) {
+    const TrialState standing = state().state_of(trial.id);
     const bool may_go_on =
         standing == TrialState::kRunning || (standing == TrialState::kWaiting && !at_end);
     if (may_go_on || best == trial.id || !pruned_.insert(trial.id).second) continue;
     std::error_code error;
-    const fs::path checkpoints = trial_directory(setup_.directory, trial.id) / "checkpoints";
+    const fs::path checkpoints = folder_of(trial.id) / "checkpoints";
     fs::remove_all(checkpoints, error);
     if (error) log::warn("cannot remove " + checkpoints.string() + ": " + error.message());
   }
@@ -328,20 +203,20 @@ void SearchRunner::prune(bool at_end) {
 ExitCode SearchRunner::leave_interrupted() {
   pool_.stop();
   view_.finish();
-  output_.write_page(*state_, "stopped");
+  output_.write_page(state(), "stopped");
   log::info("stopped; the same command goes on from there");
   return ExitCode::kInterrupted;
 }
 
 void SearchRunner::refuse_without_result() const {
-  const auto& trials = state_->trials();
+  const auto& trials = state().trials();
   if (trials.empty()) {
     throw Error(ExitCode::kUsage, "no trial began: search.max_hours is over",
                 "raise it, and the same command goes on");
   }
   const Trial& last = trials.back();
   const bool has_own_code = is_final(last.exit_code) && last.exit_code != 0;
-  const fs::path output = trial_directory(setup_.directory, last.id) / "output.txt";
+  const fs::path output = folder_of(last.id) / "output.txt";
   throw Error(has_own_code ? static_cast<ExitCode>(last.exit_code) : ExitCode::kPeerLost,
               "no trial of " + std::to_string(trials.size()) + " has a result; of the last: " +
                   (last.why.empty() ? "exit code " + std::to_string(last.exit_code) : last.why),
@@ -350,19 +225,11 @@ void SearchRunner::refuse_without_result() const {
 
 ExitCode SearchRunner::finish() {
   view_.finish();
-  const auto best = state_->best();
-  if (!best) refuse_without_result();
+  if (!state().best()) refuse_without_result();
   prune(/*at_end=*/true);
-  output_.write(*state_);
-  output_.write_page(*state_, "finished");
-  const auto& trial = state_->trials().at(static_cast<size_t>(*best));
-  log::info(std::string(is_time_up() ? "search.max_hours reached" : "finished") + ": " +
-            counted(static_cast<int64_t>(state_->trials().size()), "trial") +
-            ", the best is trial " + std::to_string(*best) + " with " +
-            value_text(state_->plan(), trial.reports.back().value));
-  log::info("  " + printable(state_->plan().space.text(trial.point), 4000));
-  log::info("  page: " + (setup_.directory / "search.html").string());
-  log::info("  its configuration: " + (setup_.directory / "best.toml").string());
+  output_.write(state());
+  output_.write_page(state(), "finished");
+  view_.ended(state(), setup_.directory, driver_.is_time_up());
   return ExitCode::kOk;
 }
 
@@ -370,16 +237,16 @@ ExitCode SearchRunner::run() {
   const StopSignals signals;
   ignore_broken_pipes();  // to other hosts
   try {
-    go_on_with_running();
+    for (const Job& job : driver_.unfinished()) start(job);
     for (;;) {
       // Between two results a slot is filled: whether both were there at once must change nothing.
       do {
         fill_slots();
       } while (take_result());
       pool_.place([this](const Job& job, const Host& host) { return run_of(job, host); });
-      view_.tick(*state_);
+      view_.tick(state());
       if (signals.requested()) return leave_interrupted();
-      if (state_->running().empty()) return finish();
+      if (state().running().empty()) return finish();
       std::this_thread::sleep_for(setup_.tick);
       poll();
     }

@@ -2,21 +2,16 @@
 
 #include <chrono>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "search/journal.h"
+#include "search/search_driver.h"
 #include "search/search_folder.h"
 #include "search/search_output.h"
-#include "search/search_state.h"
 #include "search/search_view.h"
-#include "search/trial_data.h"
-#include "search/trial_points.h"
 #include "search/trial_pool.h"
 
 namespace stretto::search {
@@ -43,72 +38,51 @@ struct RunnerSetup {
 
 /// Runs a search to its end, or goes on with the one that DIR has.
 ///
-/// Each decision is in the journal before a process is started, and each result before anything
-/// follows from it, so that the search may be killed at any moment. With one trial at a time, or
-/// with search.deterministic, results are taken in the order in which trainings began, and the
-/// table is a function of file, seed and number of slots.
-///
-/// It drives the journal: the points (TrialPoints), the processes (TrialPool), the screen
-/// (SearchView) and the files (SearchOutput) are parts of their own. When no host is left for
-/// trials, run() throws Error(kPeerLost).
+/// The driver decides, the pool trains, and view and output show what came of it. A result is in
+/// the journal before anything follows from it. With one trial at a time, or with
+/// search.deterministic, results are taken in the order in which trainings began, and the table is
+/// a function of file, seed and number of slots. When no host is left for trials, run() throws
+/// Error(kPeerLost).
 class SearchRunner {
  public:
-  /// Takes the lock of DIR and replays its journal. Throws Error(kUsage) when another process has
-  /// the lock or DIR holds another search (search/changes.h), Error(kBadData) for a damaged
-  /// journal, for trials without one, and when data have changed since the search began: the
-  /// journal then stays as it is.
+  /// Throws as SearchDriver does, and Error(kUsage) when this machine lacks GPUs for a trial.
   explicit SearchRunner(RunnerSetup setup);
-  ~SearchRunner();
 
   /// @return kOk at the end, kInterrupted after a signal: the same command goes on
   /// Throws Error when no trial has a result, and Error(kBadData) when data change meanwhile: no
   /// trial counts as failed by that.
   ExitCode run();
 
-  const SearchState& state() const { return *state_; }
+  const SearchState& state() const { return driver_.state(); }
 
  private:
-  void open_journal();
-  void tell_plan() const;
-  bool in_order() const;
-  void go_on_with_running();
+  std::filesystem::path folder_of(TrialId trial) const;
+  void fill_slots();
   void start(const Job& job);
   TrialRun run_of(const Job& job, const Host& host);
-  void require_same_data();
-  void fill_slots();
   void poll();
-  bool take_result();
   void take(const EndedJob& ended);
+  [[noreturn]] void refuse(const EndedJob& ended) const;
+  void refuse_changed_data(const EndedJob& ended) const;
+  void note_failure(const Job& job, int code, const std::string& why);
   bool trains_again(const Job& job, const std::string& why);
-  void note_failure(const EndedJob& ended);
-  [[noreturn]] void refuse(const EndedJob& ended);
-  void refuse_changed_data(const EndedJob& ended);
-  bool has_failed_for_good(const Job& job) const;
-  Report failure_of(const Job& job) const;
+  bool take_result();
+  void take_value(const Job& job);
   void report(const Job& job, const Report& report);
-  bool is_time_up() const;
-  double clock() const;
   void prune(bool at_end);
   ExitCode leave_interrupted();
   ExitCode finish();
   [[noreturn]] void refuse_without_result() const;
 
   RunnerSetup setup_;
-  FileLock lock_;
-  std::unique_ptr<Journal> journal_;
-  std::unique_ptr<SearchState> state_;
-  SearchView view_;
   TrialPool pool_;
-  TrialData data_;
-  TrialPoints points_;
+  SearchDriver driver_;
+  SearchView view_;
   SearchOutput output_;
-  std::vector<EndedJob> ended_;  // whose results were not taken
-  std::set<TrialId> pruned_;     // without checkpoints
-  std::set<TrialId> resumed_;    // whose process found a run in their folder
-  std::set<TrialId> ahead_;      // of the journal, which was told
+  std::set<TrialId> pruned_;   // without checkpoints
+  std::set<TrialId> resumed_;  // whose process found a run in their folder
+  std::set<TrialId> ahead_;    // of the journal, which was told
   std::set<std::pair<TrialId, int64_t>> trained_again_;  // jobs, in this session
-  double clock_before_ = 0;                              // of earlier sessions
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace stretto::search

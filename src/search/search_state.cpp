@@ -246,19 +246,18 @@ std::set<std::string> SearchState::known_points() const {
 TrialState SearchState::state_of(TrialId id) const {
   const auto is_running = [&](const Job& job) { return job.trial == id; };
   if (std::any_of(running_.begin(), running_.end(), is_running)) return TrialState::kRunning;
-  const Trial& trial = trials_.at(static_cast<size_t>(id));
-  if (trial.reports.empty() || !plan_.score_of(trial.reports.back().value)) {
-    return TrialState::kFailed;
-  }
+  if (!has_score(id)) return TrialState::kFailed;
+  const Trial& trial = this->trial(id);
   if (trial.reports.back().until >= plan_.max_steps) return TrialState::kFinished;
   return scheduler_->is_over(id) ? TrialState::kStopped : TrialState::kWaiting;
 }
 
 bool SearchState::is_better(TrialId a, TrialId b) const {
   const auto standing = [&](TrialId id) {
-    const auto& reports = trials_.at(static_cast<size_t>(id)).reports;
-    const auto score = reports.empty() ? std::nullopt : plan_.score_of(reports.back().value);
-    return std::pair(score ? reports.back().until : 0, Competitor{.trial = id, .score = score});
+    const Trial& trial = this->trial(id);
+    const auto score = plan_.score_of(trial.value());
+    return std::pair(score ? trial.reports.back().until : 0,
+                     Competitor{.trial = id, .score = score});
   };
   const auto one = standing(a), other = standing(b);
   if (one.first != other.first) return one.first > other.first;
@@ -268,7 +267,7 @@ bool SearchState::is_better(TrialId a, TrialId b) const {
 std::optional<TrialId> SearchState::best() const {
   std::optional<TrialId> best;
   for (const auto& trial : trials_) {
-    if (trial.reports.empty() || !plan_.score_of(trial.reports.back().value)) continue;
+    if (!has_score(trial.id)) continue;
     if (!best || is_better(trial.id, *best)) best = trial.id;
   }
   return best;

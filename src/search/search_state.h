@@ -44,6 +44,10 @@ struct Trial {
   /// By its last report; 0 before the first. Fewer than its job was to make where it failed, or
   /// its configuration ended it before.
   int64_t updates() const { return reports.empty() ? 0 : reports.back().step; }
+  /// Of its last report; absent before the first, and where it failed for good.
+  std::optional<double> value() const {
+    return reports.empty() ? std::nullopt : reports.back().value;
+  }
 };
 
 /// How a search stands: a fold over its journal. Live, each decision is taken here and then
@@ -80,6 +84,7 @@ class SearchState {
 
   const SearchPlan& plan() const { return plan_; }
   const std::vector<Trial>& trials() const { return trials_; }
+  const Trial& trial(TrialId id) const { return trials_.at(static_cast<size_t>(id)); }
   const Scheduler& scheduler() const { return *scheduler_; }
   /// Jobs without a report, in the order in which they were begun.
   const std::vector<Job>& running() const { return running_; }
@@ -88,6 +93,10 @@ class SearchState {
   double clock() const { return clock_; }
 
   TrialState state_of(TrialId trial) const;
+  /// Whether its last report has a finite value.
+  bool has_score(TrialId trial) const {
+    return plan_.score_of(this->trial(trial).value()).has_value();
+  }
   /// The best of the trials that were trained furthest: other lengths are no fair comparison.
   std::optional<TrialId> best() const;
   /// Whether `a` is better than `b` in that sense; trials without a score are worse than any.

@@ -1,6 +1,7 @@
 #include "search/search_view.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -23,10 +24,6 @@ std::string cut(const std::string& line, size_t columns) {
 
 std::string trial_name(TrialId trial) {
   return "trial " + std::to_string(trial);
-}
-
-const Trial& trial_of(const SearchState& state, TrialId id) {
-  return state.trials().at(static_cast<size_t>(id));
 }
 
 // "3rd of 7" at its rung; empty when it is at none.
@@ -56,14 +53,24 @@ std::string head_line(const SearchState& state) {
 }
 
 std::string row(const SearchState& state, const Trial& trial, const std::string& standing) {
-  const auto best = state.best();
-  const bool has_value = !trial.reports.empty();
-  return padded((best == trial.id ? "* " : "  ") + std::to_string(trial.id), 7) +
-         padded(standing, 22) +
-         padded(
-             has_value && trial.reports.back().value ? fixed(*trial.reports.back().value, 4) : "",
-             11) +
+  const auto value = trial.value();
+  return padded((state.best() == trial.id ? "* " : "  ") + std::to_string(trial.id), 7) +
+         padded(standing, 22) + padded(value ? fixed(*value, 4) : "", 11) +
          short_point(state.plan().space, trial.point);
+}
+
+// Once for a trial: it would come no further at its next rungs either.
+void tell_early_end(const Trial& trial) {
+  const auto ended_early = [](const Report& report) {
+    return report.value && report.step < report.until;
+  };
+  const auto& reports = trial.reports;
+  if (!ended_early(reports.back())) return;
+  if (std::any_of(reports.begin(), std::prev(reports.end()), ended_early)) return;
+  log::warn(trial_name(trial.id) + " ended at update " + with_thousands(trial.updates()) + " of " +
+            with_thousands(reports.back().until) +
+            ", by train.patience, train.max_epochs or train.max_hours; it is compared as if it had "
+            "come further");
 }
 
 }  // namespace
@@ -81,7 +88,7 @@ std::string short_point(const Space& space, const Point& point) {
 std::vector<std::string> table_lines(const SearchState& state, size_t rows, size_t columns) {
   std::vector<std::string> lines{head_line(state)};
   for (const auto& job : state.running()) {
-    lines.push_back(row(state, trial_of(state, job.trial), "until " + with_thousands(job.until)));
+    lines.push_back(row(state, state.trial(job.trial), "until " + with_thousands(job.until)));
   }
   std::vector<TrialId> others;
   for (const auto& trial : state.trials()) {
@@ -91,7 +98,7 @@ std::vector<std::string> table_lines(const SearchState& state, size_t rows, size
             [&](TrialId a, TrialId b) { return state.is_better(a, b); });
   for (const TrialId id : others) {
     if (lines.size() > rows) break;
-    const Trial& trial = trial_of(state, id);
+    const Trial& trial = state.trial(id);
     lines.push_back(
         row(state, trial,
             std::string(name_of(state.state_of(id))) + " at " + with_thousands(trial.updates())));
@@ -140,9 +147,22 @@ void SearchView::renew(const SearchState& state) {
       table_lines(state, kRows, static_cast<size_t>(std::max(20, report::terminal_columns())));
 }
 
+void SearchView::opened(const SearchState& state) {
+  const auto& plan = state.plan();
+  for (const auto& line : state.scheduler().plan()) log::info("  " + line);
+  const std::string refused = plan.refused_text(), cut = plan.cut_text();
+  if (!refused.empty()) {
+    log::warn(refused + "; take other values, or give `when` to what does not go together");
+  }
+  if (!cut.empty()) log::warn(cut + "; without it all are");
+  if (plan.grid_points > 0 && refused.empty() && cut.empty()) {
+    log::info("  the grid has " + plan.grid_text());
+  }
+}
+
 void SearchView::began(const SearchState& state, const Job& job) {
   renew(state);
-  const Trial& trial = trial_of(state, job.trial);
+  const Trial& trial = state.trial(job.trial);
   if (job.begins) {
     log::info(trial_name(job.trial) +
               " begins: " + printable(state.plan().space.text(trial.point), 4000));
@@ -153,16 +173,17 @@ void SearchView::began(const SearchState& state, const Job& job) {
 
 void SearchView::reported(const SearchState& state, const Job& job) {
   renew(state);
-  const auto& report = trial_of(state, job.trial).reports.back();
-  if (!report.value) return;
+  const Trial& trial = state.trial(job.trial);
+  if (!trial.value()) return;
   const std::string place = place_text(state, job);
-  log::info(trial_name(job.trial) + ": " + value_text(state.plan(), report.value) + " at " +
-            with_thousands(report.step) + (place.empty() ? "" : ", " + place));
+  log::info(trial_name(job.trial) + ": " + value_text(state.plan(), trial.value()) + " at " +
+            with_thousands(trial.updates()) + (place.empty() ? "" : ", " + place));
+  tell_early_end(trial);
 }
 
 void SearchView::failed(const SearchState& state, const Job& job, bool tried_again) {
   renew(state);
-  const Trial& trial = trial_of(state, job.trial);
+  const Trial& trial = state.trial(job.trial);
   log::warn(trial_name(job.trial) + " failed with exit code " + std::to_string(trial.exit_code) +
             (trial.why.empty() ? "" : ": " + trial.why) +
             (tried_again ? "; it is tried again" : "; it counts as the worst") + " (trials/" +
@@ -181,6 +202,17 @@ void SearchView::finish() {
   log::set_screen_hooks({});
   screen_->clear();
   screen_.reset();
+}
+
+void SearchView::ended(const SearchState& state, const std::filesystem::path& directory,
+                       bool is_time_up) {
+  const Trial& best = state.trial(*state.best());
+  log::info(std::string(is_time_up ? "search.max_hours reached" : "finished") + ": " +
+            counted(std::ssize(state.trials()), "trial") + ", the best is " + trial_name(best.id) +
+            " with " + value_text(state.plan(), best.value()));
+  log::info("  " + printable(state.plan().space.text(best.point), 4000));
+  log::info("  page: " + (directory / "search.html").string());
+  log::info("  its configuration: " + (directory / "best.toml").string());
 }
 
 }  // namespace stretto::search

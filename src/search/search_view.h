@@ -1,6 +1,6 @@
 #pragma once
 
-#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +25,8 @@ class SearchView {
   SearchView(const SearchView&) = delete;
   SearchView& operator=(const SearchView&) = delete;
 
+  /// What the search is set up to do.
+  void opened(const SearchState& state);
   void began(const SearchState& state, const Job& job);
   void reported(const SearchState& state, const Job& job);
   void failed(const SearchState& state, const Job& job, bool tried_again);
@@ -32,6 +34,8 @@ class SearchView {
   void tick(const SearchState& state);
   /// Takes the table off the screen; the end is reported in plain lines.
   void finish();
+  /// The best trial, and where the files of the search are.
+  void ended(const SearchState& state, const std::filesystem::path& directory, bool is_time_up);
 
  private:
   // Before a line of the log: the table is drawn anew behind it.

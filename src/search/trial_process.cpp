@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "report/metrics_log.h"
 #include "search/watched_trial.h"
 
 namespace stretto::search {
@@ -25,28 +23,6 @@ constexpr const char* kOutput = "output.txt";
 constexpr double kPatienceSeconds = 300;  // for a process of a killed search that saves
 constexpr double kTellSeconds = 5;        // between two signs of life to another host
 constexpr size_t kMostOutput = size_t{16} << 20;
-
-using Events = std::vector<report::MetricsEvent>;
-
-// Torn and broken lines are left out.
-Events events_of(const fs::path& run_directory) {
-  const fs::path path = run_directory / "metrics.jsonl";
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
-  std::vector<report::BrokenLine> broken;
-  return report::read_metrics(path, broken);
-}
-
-bool is_validation(const report::MetricsEvent& event) {
-  return event.event == "valid";
-}
-
-// Each step that was left out has a line of its own.
-int64_t updates_at(const Events& events, int64_t step) {
-  return step - std::ranges::count_if(events, [&](const auto& event) {
-           return event.step <= step && event.skipped.value_or(false);
-         });
-}
 
 // A program without a folder is one of $PATH.
 std::vector<std::string> with_path(std::vector<std::string> words) {
@@ -167,48 +143,6 @@ std::string TrialProcess::last_line() const {
     if (!trim(line).empty()) last = trim(line);
   }
   return printable(last, 1000);
-}
-
-std::optional<ReportedValue> value_at(const fs::path& run_directory, const std::string& metric,
-                                      int64_t until) {
-  const auto events = events_of(run_directory);
-  if (events.empty()) return std::nullopt;
-  const int64_t made = updates_at(events, events.back().step);
-  auto found = std::find_if(events.rbegin(), events.rend(), [&](const auto& event) {
-    return is_validation(event) && updates_at(events, event.step) == until;
-  });
-  // Where a run has not ended before, a line is missing.
-  if (found == events.rend() && made <= until && events.back().event == "end") {
-    found = std::find_if(events.rbegin(), events.rend(), is_validation);
-  }
-  if (found == events.rend()) return std::nullopt;
-  auto value = found->number(metric);
-  if (value && !std::isfinite(*value)) value = std::nullopt;
-  return ReportedValue{.updates = updates_at(events, found->step),
-                       .value = value,
-                       .seconds = found->seconds.value_or(0),
-                       .made = made};
-}
-
-RunProgress run_progress(const fs::path& run_directory) {
-  const auto events = events_of(run_directory);
-  if (events.empty()) return {};
-  return {.updates = updates_at(events, events.back().step),
-          .seconds = events.back().seconds.value_or(0)};
-}
-
-std::vector<report::Point> validations_of(const fs::path& run_directory,
-                                          const std::string& metric) {
-  std::vector<report::Point> points;
-  try {
-    for (const auto& event : events_of(run_directory)) {
-      const auto value = is_validation(event) ? event.number(metric) : std::nullopt;
-      if (value && event.step > 0) points.push_back({static_cast<double>(event.step), *value});
-    }
-  } catch (const Error&) {
-    // The page lacks a curve; the result itself is read elsewhere, and an error is reported there.
-  }
-  return points;
 }
 
 }  // namespace stretto::search

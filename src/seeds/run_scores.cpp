@@ -94,12 +94,8 @@ std::optional<double> ValidationScores::number(const std::string& name) const {
 
 RunScores read_run_scores(const std::filesystem::path& run_directory, const BestBy& by) {
   RunScores run;
-  const auto path = run_directory / "metrics.jsonl";
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return run;
-  std::vector<report::BrokenLine> broken;
   std::vector<report::MetricsEvent> validations;
-  for (auto& event : report::read_metrics(path, broken)) {
+  for (auto& event : report::metrics_of_run(run_directory)) {
     if (event.seconds) run.seconds = event.seconds;
     if (event.event == "valid") validations.push_back(std::move(event));
   }

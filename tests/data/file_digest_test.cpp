@@ -15,6 +15,7 @@
 #include "data/content_hash.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/memory_stream.h"
+#include "tests/data/settled.h"
 
 namespace stretto::data {
 namespace {
@@ -148,9 +149,6 @@ class DigestOfFile : public ::testing::Test {
     gzclose(file);
     return path;
   }
-  void let_settle(const std::string& path) {
-    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  }
   /// Changes what a file of the memory says, and gives it the checksum of that.
   void remember_instead(const fs::path& memory, const std::string& from, const std::string& to) {
     constexpr size_t kChecksumLine = 17;
@@ -193,7 +191,11 @@ TEST_F(DigestOfFile, IsRememberedOnceTheFileHasSettled) {
   const DigestSetting setting{.memory_dir = folder_ / "hashes"};
   const auto digest = digest_of(path, setting);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 0) << "too new";
-  let_settle(path);
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  digest_of(path, setting);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 0)
+      << "its status changed a moment ago";
+  test::let_settle({path});
   EXPECT_EQ(digest_of(path, setting), digest);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 2);
   // What says so is the memory: it is given another hash than the content has.
@@ -219,7 +221,7 @@ TEST_F(DigestOfFile, IsRememberedOnceTheFileHasSettled) {
 
 TEST_F(DigestOfFile, IsMadeAnewOfAnEditWhoseTimeWasPutBack) {
   const auto path = folder_.write("long.txt", lines_from(1, 200'000));
-  let_settle(path);
+  test::let_settle({path});
   const DigestSetting setting{.memory_dir = folder_ / "hashes"};
   const auto digest = digest_of(path, setting);
   ASSERT_EQ(std::distance(fs::directory_iterator(folder_ / "hashes"), {}), 2);
@@ -235,7 +237,7 @@ TEST_F(DigestOfFile, IsMadeAnewOfAnEditWhoseTimeWasPutBack) {
 
 TEST_F(DigestOfFile, LeavesNothingOfSmallFiles) {
   const auto path = folder_.write("a.txt", "a\n");
-  let_settle(path);
+  test::let_settle({path});
   digest_of(path, {.memory_dir = folder_ / "hashes"});
   EXPECT_FALSE(fs::exists(folder_ / "hashes"));
 }

@@ -6,6 +6,7 @@
 #include "models/registry.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
+#include "tasks/registry.h"
 #include "tests/train/recurrent_task.h"
 
 namespace stretto::experiment {
@@ -110,6 +111,12 @@ class RecurrentFamily : public Family {
 const Family& recurrent_family() {
   static const RecurrentFamily family;
   return family;
+}
+
+void add_recurrent_family() {
+  if (experiment::TaskChoice().select("recurrent")) return;
+  experiment::add_family(experiment::recurrent_spec());
+  add_family({"recurrent", &recurrent_family});
 }
 
 }  // namespace stretto::tasks

@@ -57,4 +57,7 @@ namespace stretto::tasks {
 
 const Family& recurrent_family();
 
+/// Makes the family known to this process, once.
+void add_recurrent_family();
+
 }  // namespace stretto::tasks

@@ -12,7 +12,6 @@
 #include "engine/commands.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
-#include "tasks/registry.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
@@ -24,11 +23,7 @@ using stretto::testing::failure;
 
 class RecurrentFamilyTest : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    if (experiment::TaskChoice().select("recurrent")) return;
-    experiment::add_family(experiment::recurrent_spec());
-    add_family({"recurrent", &recurrent_family});
-  }
+  static void SetUpTestSuite() { add_recurrent_family(); }
 
   experiment::LoadedExperiment load(const std::vector<std::string>& overrides = {}) const {
     return experiment::load_experiment(recipe_, overrides);

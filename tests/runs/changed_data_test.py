@@ -128,6 +128,19 @@ SAID = {
     "question_answering": ("data.train: {root}/train.json: first differs in line 1, bytes 1 to 4,096 of the content",),
     "text_classification": ("data.train: {root}/train.tsv: first differs in line 9",),
 }
+VALIDATION_EDITS = {
+    "translation": [("valid.src", with_line(3, lambda line: None)), ("valid.tgt", with_line(3, lambda line: None))],
+    "masked_lm": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
+    "question_answering": [("valid.json", without_a_question)],
+    "text_classification": [("valid.tsv", with_line(2, other_label))],
+}
+SAID_OF_VALIDATION = {
+    "translation": ("data.valid_src: {root}/valid.src: first differs in line 3 (19 lines now, 20 then)",
+                    "data.valid_tgt: {root}/valid.tgt: first differs in line 3 (19 lines now, 20 then)"),
+    "masked_lm": ("data.valid: {root}/valid.txt: first differs in line 4",),
+    "question_answering": ("data.valid: {root}/valid.json: first differs in line 1",),
+    "text_classification": ("data.valid: {root}/valid.tsv: first differs in line 2",),
+}
 
 
 @contextlib.contextmanager
@@ -182,17 +195,19 @@ def are_refused_and_accepted(stretto, family):
         check("is not what it was when the checkpoint" not in (lab.root / "run/log.txt").read_text(), "a false alarm")
 
 
-def of_validation_are_refused_and_those_put_back_go_on(stretto):
-    with lab_with(stretto, "text_classification") as lab:
+def of_validation_are_refused_and_those_put_back_go_on(stretto, family):
+    with lab_with(stretto, family) as lab:
         expect(lab.train("run", *KEYS), 0)
-        whole = (lab.root / "valid.tsv").read_text()
-        edit(lab, [("valid.tsv", with_line(2, other_label))])
-        expect(lab.train("run", *LONGER), 65, f"data.valid: {lab.root}/valid.tsv: first differs in line 2")
-        (lab.root / "valid.tsv").write_text(whole)
+        said = [text.format(root=lab.root) for text in SAID_OF_VALIDATION[family]]
+        whole = {name: (lab.root / name).read_text() for name, _ in VALIDATION_EDITS[family]}
+        edit(lab, VALIDATION_EDITS[family])
+        expect(lab.train("run", *LONGER), 65, *said)
+        for name, text in whole.items():
+            (lab.root / name).write_text(text)
         expect(lab.train("run", *LONGER), 0)
         check(not accepted(lab, "run"), "nothing was accepted")
-        edit(lab, [("valid.tsv", with_line(2, other_label))])
-        expect(lab.train("run", "train.max_steps=7", *KEYS[1:], "--accept-data"), 0, "of different validation data")
+        edit(lab, VALIDATION_EDITS[family])
+        expect(lab.train("run", "train.max_steps=7", *KEYS[1:], "--accept-data"), 0, "of different validation data", *said)
 
 
 def are_noted_wherever_the_process_is_killed(stretto):
@@ -235,33 +250,39 @@ def are_noticed_by_replay(stretto):
         expect(lab.run([stretto, "replay", str(report)]), 65, "first differs in line 9", "put the files back")
 
 
-def end_a_search_and_several_seeds(stretto):
-    with lab_with(stretto, "text_classification") as lab:
-        seeds = [*KEYS, "--seeds", "2"]
-        expect(lab.train("seeds", *seeds[:-1], "1,"), 0)
+def end_a_search_and_several_seeds(stretto, family):
+    """First those of validation, and when they are accepted, those of training."""
+    with lab_with(stretto, family) as lab:
+        keys = list(KEYS)
         space = lab.root / "space.toml"
-        space.write_text(f'[search]\nconfig = "{lab.config.name}"\noverrides = {json.dumps(list(KEYS))}\n'
-                         'max_trials = 2\nslots = 1\n[method]\nname = "asha"\nmode = "aggressive"\ndivisor = 2\n'
-                         '[[space]]\nkey = "optim.lr"\nname = "log"\nmin = 1e-4\nmax = 1e-2\n')
         search = [stretto, "search", str(space), "--dir", str(lab.root / "search")]
+
+        def more_trials(number):
+            space.write_text(f'[search]\nconfig = "{lab.config.name}"\noverrides = {json.dumps(keys)}\nmax_trials = {number}\nslots = 1\n'
+                             '[method]\nname = "random"\n[[space]]\nkey = "optim.lr"\nname = "log"\nmin = 1e-4\nmax = 1e-2\n')
+
+        more_trials(1)
         expect(lab.run(search), 0)
-        space.write_text(space.read_text().replace("max_trials = 2", "max_trials = 3"))
-        edit(lab, EDITS["text_classification"])
-        place = f"data.train: {lab.root}/train.tsv: first differs in line 9"
-        expect(lab.train("seeds", *seeds), 65, place)
-        expect(lab.train("seeds", *seeds, "--accept-data"), 0, "seed 1: finished already", place)
-        told_by_seeds = json.loads((lab.root / "seeds/seeds.json").read_text())["accepted_data"]
-        check(len(told_by_seeds) == 1 and place in told_by_seeds[0]["changes"], f"{told_by_seeds}")
-        expect(lab.run(search), 65, place)
-        trials = [json.loads(line) for line in (lab.root / "search/trials.jsonl").read_text().splitlines()]
-        check(all(trial["state"] != "failed" for trial in trials), f"{trials}")
-        expect(lab.run([*search, "--accept-data"]), 0, place)
+        expect(lab.train("seeds", *keys, "--seeds", "1,"), 0)
+        for number, (edits, places) in enumerate(((VALIDATION_EDITS, SAID_OF_VALIDATION), (EDITS, SAID)), 1):
+            edit(lab, edits[family])
+            said = [text.format(root=lab.root) for text in places[family]]
+            more_trials(number + 1)
+            seeds = [*keys, "--seeds", str(number + 1)]
+            expect(lab.train("seeds", *seeds), 65, *said)
+            expect(lab.train("seeds", *seeds, "--accept-data"), 0, f"seed {number}: finished already", *said)
+            told_by_seeds = json.loads((lab.root / "seeds/seeds.json").read_text())["accepted_data"]
+            check(len(told_by_seeds) == number and said[0] in told_by_seeds[-1]["changes"], f"{told_by_seeds}")
+            expect(lab.run(search), 65, *said)
+            trials = [json.loads(line) for line in (lab.root / "search/trials.jsonl").read_text().splitlines()]
+            check([trial["state"] for trial in trials] == ["finished"] * number, f"{trials}")
+            expect(lab.run([*search, "--accept-data"]), 0, *said)
 
 
-FAMILY_TESTS = {f"{family}_data_are_refused_and_accepted": functools.partial(are_refused_and_accepted, family=family)
+FAMILY_TESTS = {f"{family}_data_{test.__name__}": functools.partial(test, family=family)
+                for test in (are_refused_and_accepted, of_validation_are_refused_and_those_put_back_go_on, end_a_search_and_several_seeds)
                 for family in EDITS}
-TESTS = (of_validation_are_refused_and_those_put_back_go_on, are_noted_wherever_the_process_is_killed,
-         of_a_damaged_record_are_not_known, are_noticed_by_replay, end_a_search_and_several_seeds)
+TESTS = (are_noted_wherever_the_process_is_killed, of_a_damaged_record_are_not_known, are_noticed_by_replay)
 
 if __name__ == "__main__":
     main(FAMILY_TESTS | {test.__name__: test for test in TESTS})

@@ -390,10 +390,20 @@ def work():
                 (self.folder / path).unlink(missing_ok=True)
 
     @unittest.skipUnless(shutil.which("ctest"), "needs ctest")
-    def test_a_suite_that_is_killed_goes_on_behind_what_passed(self):
-        self.assertEqual(self.interrupted(self.SUITE, signal.SIGKILL)[0], -signal.SIGKILL)
-        self.end_child()
+    def test_a_suite_that_is_killed_ends_with_its_processes_and_goes_on_behind_what_passed(self):
+        code, child = self.interrupted(self.SUITE, signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertTrue(has_ended(child))
         self.goes_on()
+
+    def test_what_ignores_sigterm_ends_too_when_the_run_is_killed(self):
+        self.write("stubborn", f"trap '' TERM\necho $$ >{self.folder}/child.tmp\nmv {self.folder}/child.tmp {self.folder}/child\n"
+                               "while :; do sleep 1; done\n")
+        script = self.SUITE.replace('run.suite("tests", ["ctest", "--test-dir", "tests"])',
+                                    'stages.PATIENCE = 0.3; run.check("stubborn", ["sh", folder / "stubborn"])')
+        code, child = self.interrupted(script, signal.SIGKILL)
+        self.assertEqual(code, -signal.SIGKILL)
+        self.assertTrue(has_ended(child))
 
     def test_commands_of_other_threads_end_too_and_no_more_begin(self):
         for name in "abcdefghijklmnopqrstuvwxyz"[:os.cpu_count() + 2]:
@@ -428,6 +438,19 @@ class WholeRuns(InTemporaryFolder):
         self.assertEqual(self.green_after(lambda run: run.check("bad", ["false"])), (1, None))
         head = changed.git(self.folder, "rev-parse", "HEAD")
         self.assertEqual(self.green_after(lambda run: run.check("good", ["true"])), (0, head))
+
+    def commit(self):
+        subprocess.run(["git", "-C", str(self.folder), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "y", "--allow-empty"],
+                       check=True)
+        return True
+
+    def test_a_commit_that_came_during_the_run_is_not_noted(self):
+        self.assertEqual(self.green_after(lambda run: run.check("good", ["true"]) and self.commit()), (0, None))
+
+    def test_files_that_are_committed_during_the_run_were_another_commit_at_its_begin(self):
+        self.write("new", "")
+        add = ["git", "-C", str(self.folder), "add", "new"]
+        self.assertEqual(self.green_after(lambda run: run.check("add", add) and self.commit()), (0, None))
 
     def test_a_run_that_is_cut_off_notes_no_commit(self):
         self.assertEqual(self.green_after(lambda run: run.check("fuzz", ["true"]), spent=75 * 60), (0, None))

@@ -358,14 +358,14 @@ TEST(SearchHtml, ShowsAllTrialsAndLoadsNothing) {
   EXPECT_EQ(page.find("https://"), std::string::npos);
   EXPECT_EQ(page.find("nan"), std::string::npos);
   size_t lines = 0;
-  for (size_t at = 0; (at = page.find("<path class=\"trial", at)) != std::string::npos; ++at)
+  for (size_t at = 0; (at = page.find("<path class=\"ranked", at)) != std::string::npos; ++at)
     ++lines;
   EXPECT_EQ(lines, 14u) << "seven trials have a result, in two pictures";
   // A trial that failed has what its process printed, the others a report.
   expect_in("<td><a href=\"trials/1/output.txt\">1</a></td><td>failed</td>", page);
   expect_in("<td><a href=\"trials/0/report.html\">0</a></td>", page);
   EXPECT_EQ(page.find("trials/1/report.html"), std::string::npos);
-  expect_in("trial winner", page);
+  expect_in("ranked winner", page);
   expect_in("Rank correlation", page);
 }
 

@@ -4,12 +4,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/program_path.h"
 #include "base/signals.h"
 #include "base/system_info.h"
 #include "cli/command.h"
+#include "cli/launch.h"
 #include "cli/notes.h"
 #include "config/describe.h"
-#include "distributed/launch.h"
 #include "search/explain.h"
 #include "search/load_search.h"
 #include "search/search_files.h"
@@ -33,16 +34,6 @@ struct WatchArguments {
   std::vector<std::string> variables, words;
 };
 
-// A process of a job would start trials that take themselves for its ranks.
-void require_single_process() {
-  const auto launch = distributed::detect_launch();
-  if (launch.kind == distributed::Launch::Kind::kSingle) return;
-  throw Error(
-      ExitCode::kUsage,
-      "a search is one process, but this one was started with others (" + launch.evidence + ")",
-      "start it without mpirun, srun or torchrun");
-}
-
 int run_search(const SearchArguments& options) {
   if (options.file.empty() || options.directory.empty()) {
     throw Error(
@@ -51,14 +42,14 @@ int run_search(const SearchArguments& options) {
             " is missing",
         "stretto search SPACE.toml --dir DIR; `stretto search --help` shows how it is used");
   }
-  require_single_process();
+  // A process of a job would start trials that take themselves for its ranks.
+  require_own_start("a search is one process", "start it without mpirun, srun or torchrun");
   ignore_broken_pipes();
   log::set_quiet(options.quiet);
   const fs::path directory = fs::absolute(options.directory);
   auto loaded = search::load_search(options.file, search::space_use(directory));
   tell_notes(loaded.origins);
-  std::error_code ignored;
-  const auto program = fs::read_symlink("/proc/self/exe", ignored).string();
+  const std::string program = program_path();
   search::SearchRunner runner(
       {.directory = directory,
        .plan = std::move(loaded.plan),

@@ -11,6 +11,7 @@
 #include "data/pairs/corpus.h"
 #include "data/pairs/pair_columns.h"
 #include "tests/data/pairs/corpus_fixture.h"
+#include "tests/data/settled.h"
 
 namespace stretto::data {
 namespace {
@@ -26,10 +27,11 @@ class CacheDamage : public CorpusFixture {
     options_.valid_src = {write("v.src", sentences(60, 7))};
     options_.valid_tgt = {write("v.tgt", sentences(60, 8))};
     options_.train_weights = {1.5};
-    // Old enough for their hashes to be remembered.
-    for (const char* name : {"train.src", "train.tgt", "v.src", "v.tgt"}) {
-      fs::last_write_time(folder_ / name, fs::file_time_type::clock::now() - std::chrono::hours(1));
-    }
+  }
+  /// Waits until the hashes of the texts are remembered.
+  void let_settle() const {
+    test::let_settle({options_.train_src[0], options_.train_tgt[0], options_.valid_src[0],
+                      options_.valid_tgt[0]});
   }
   void TearDown() override {
     ::alarm(0);
@@ -90,6 +92,7 @@ class CacheDamage : public CorpusFixture {
 };
 
 TEST_F(CacheDamage, AFlippedBitAnywhereIsMendedAndSaidOnce) {
+  let_settle();
   const auto whole = ids();
   // Ids, starts, source lengths, head, order and its head; for validation text and its ends too; a
   // hash of each input.
@@ -118,6 +121,7 @@ TEST_F(CacheDamage, AFlippedBitAnywhereIsMendedAndSaidOnce) {
 }
 
 TEST_F(CacheDamage, AFileThatIsNoneIsMadeAgain) {
+  let_settle();
   const auto whole = ids();
   for (const fs::path& path : cache_files()) {
     for (const char* kind : {"nothing", "empty", "pipe", "folder", "zero"}) {

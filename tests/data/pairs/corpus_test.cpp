@@ -4,12 +4,12 @@
 #include <sys/wait.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <sstream>
 #include <stdexcept>
 
 #include "tests/data/pairs/corpus_fixture.h"
+#include "tests/data/settled.h"
 
 namespace stretto::data {
 namespace {
@@ -186,9 +186,7 @@ TEST_F(CorpusCache, ATextThatChangesWhileItIsReadIsRefused) {
 
 TEST_F(CorpusCache, RemembersTheHashOfAFileThatHasSettled) {
   const DataOptions o = options(500);
-  for (const std::string& path : {o.train_src[0], o.train_tgt[0]}) {
-    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
-  }
+  test::let_settle({o.train_src[0], o.train_tgt[0]});
   open(o);
   const auto files = fs::directory_iterator(folder_ / "cache" / "hashes");
   EXPECT_EQ(std::distance(fs::begin(files), fs::end(files)), 2);
