@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/parts.h"
-#include "models/seq2seq_options.h"
 #include "models/token_embedding.h"
+#include "models/transformer_options.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
@@ -21,11 +21,10 @@
 /// Shape letters: N rows of all sequences, D model width.
 namespace stretto::models {
 
-/// What one stack is built from: `[model]` with the sizes of `[model.encoder]` or
-/// `[model.decoder]`.
-struct TransformerPart : Seq2SeqOptions {
-  TransformerPart(const Seq2SeqOptions& model, const StackOptions& sizes)
-      : Seq2SeqOptions(model), stack(sizes) {}
+/// What one stack is built from: the style of a model's layers with the sizes of this stack.
+struct TransformerPart : LayerStyle {
+  TransformerPart(const LayerStyle& style, const StackOptions& sizes)
+      : LayerStyle(style), stack(sizes) {}
 
   StackOptions stack;
 };
