@@ -22,6 +22,11 @@ class StepDecoder {
 
 /// From the tokens so far and an encoder's output to the row that predicts the next token.
 ///
+/// A decoder whose PartSetup has no memory_width attends to its own tokens alone: it is a language
+/// model. forward() does not read its `memory` then, which is {}, and start() takes no_memory()
+/// (models/memory.h), which says how many sources there are. Kinds of decoders that need a memory
+/// refuse such a setup.
+///
 /// Nt rows of targets, D the decoder's width.
 class Decoder : public torch::nn::Module {
  public:
@@ -33,7 +38,7 @@ class Decoder : public torch::nn::Module {
 
   /// Mean over heads of the attention of one layer (-1 = the last that attends), teacher-forced:
   /// for each sequence a [target rows, memory rows] matrix. Throws c10::Error for a layer that does
-  /// not attend.
+  /// not attend, and without a memory.
   virtual std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                             int64_t layer) = 0;
 

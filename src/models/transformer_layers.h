@@ -118,14 +118,17 @@ class StackShell {
   nn::Norm final_norm{nullptr};
 };
 
-/// Registers `count` layers below `owner` as layers.0, layers.1, …
-template <class Layer>
+/// Registers the layers of a stack below `owner` as layers.0, layers.1, …
+/// Layer: constructible from (Init, TransformerPart, d_model, more).
+template <class Layer, class... More>
 std::vector<Layer> make_layers(torch::nn::Module& owner, const nn::Init& init,
-                               const TransformerPart& options, int64_t d_model) {
+                               const TransformerPart& options, int64_t d_model,
+                               const More&... more) {
   std::vector<Layer> layers;
   torch::nn::ModuleList list;
   for (int64_t i = 0; i < options.stack.num_layers; ++i) {
-    layers.push_back(Layer(init.child("layers").child(std::to_string(i)), options, d_model));
+    layers.push_back(
+        Layer(init.child("layers").child(std::to_string(i)), options, d_model, more...));
     list->push_back(layers.back());
   }
   owner.register_module("layers", list);

@@ -51,6 +51,7 @@ inline nn::PackedRows targets(const data::Batch& batch) {
 inline PartSetup setup_of(const char* name, at::Device device = at::kCPU) {
   return {.init = nn::Init(3, device).child(name),
           .d_model = kWidth,
+          .memory_width = kWidth,
           .rows = kRows,
           .pad = 0,
           .first_site = std::string(name) == "encoder" ? kEncoderSites : kDecoderSites};
@@ -141,11 +142,8 @@ inline void expect_steps_of_teacher_forcing(Decoder& decoder, const Encoded& mem
 }
 
 /// Lanes of one source that change places take their histories along.
-inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
+inline void expect_lanes_to_keep_their_histories(Decoder& decoder, const Encoded& memory) {
   const torch::NoGradGuard no_grad;
-  data::Batch batch = first_batch();
-  batch = data::pair_batch({1}, data::source(data::part(batch, 0, 1)));
-  const Encoded memory = any_memory(batch, at::kFloat, true);
   const auto swapped = decoder.start(memory, 2), straight = decoder.start(memory, 2);
   for (int64_t t = 0; t < 20; ++t) {
     const at::Tensor tokens = at::tensor({4 + t % 7, 5 + t % 11}, at::kLong);
@@ -154,6 +152,12 @@ inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
     EXPECT_LT(relative_distance(odd ? b.flip(0) : b, a), 1e-5) << "step " << t;
     swapped->reorder({1, 0});
   }
+}
+
+inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
+  data::Batch batch = first_batch();
+  batch = data::pair_batch({1}, data::source(data::part(batch, 0, 1)));
+  expect_lanes_to_keep_their_histories(decoder, any_memory(batch, at::kFloat, true));
 }
 
 inline void expect_no_look_ahead(Decoder& decoder, const Encoded& memory,

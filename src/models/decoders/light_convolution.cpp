@@ -50,6 +50,7 @@ LightDecoder::LightDecoder(const LightPart& part, double attention_dropout, cons
       shell_(*this, setup, part),
       layers_(make_light_layers<LightDecoderLayer>(*this, setup, part)) {
   part_.attention_dropout = attention_dropout;
+  required_memory(setup, "light_conv");
 }
 
 at::Tensor LightDecoder::run(const nn::PackedRows& input, const Encoded& memory,

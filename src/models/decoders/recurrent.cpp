@@ -9,6 +9,7 @@
 
 #include "models/decoders/recurrent_step.h"
 #include "models/lanes.h"
+#include "models/memory.h"
 #include "models/operations.h"
 #include "models/packed.h"
 #include "nn/watch.h"
@@ -68,7 +69,7 @@ RecurrentDecoder::RecurrentDecoder(const LstmDecoderOptions& options, const Part
     : part_(options),
       d_model_(setup.d_model),
       units_(options.units(setup.d_model)),
-      memory_width_(setup.memory_width > 0 ? setup.memory_width : setup.d_model),
+      memory_width_(required_memory(setup, "lstm")),
       first_site_(setup.first_site),
       context_above_(options.context_to_all()),
       context_is_new_(options.context_to == "gnmt_v2"),

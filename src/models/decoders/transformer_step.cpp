@@ -22,8 +22,12 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
   const torch::NoGradGuard no_grad;
   for (const TransformerDecoderLayer& layer : decoder_->layers_) {
     // Caches are fp32, whatever the arithmetic of products.
-    const at::Tensor kv = kernels::widened(keys_and_values(*layer->cross_attention, memory));
-    const at::Tensor none = at::empty({0, lanes_.size(), kv.size(1) / 2}, kv.options());
+    const at::Tensor kv = decoder_->attends_
+                              ? kernels::widened(keys_and_values(*layer->cross_attention, memory))
+                              : at::Tensor();
+    const nn::SelfAttentionImpl& self = *layer->self_attention;
+    const at::Tensor none = kernels::widened(
+        at::empty({0, lanes_.size(), self.options.kv_width()}, self.qkv->weight.options()));
     caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
   }
   lineage_ = at::empty({lanes_.size(), 0}, at::dtype(at::kInt).device(lanes_.device()));
@@ -32,8 +36,10 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
 
 int64_t TransformerStepDecoder::cached_numbers() const {
   int64_t sum = 0;
-  for (const LayerCache& cache : caches_)
-    sum += cache.cross_kv.numel() + cache.k.numel() + cache.v.numel();
+  for (const LayerCache& cache : caches_) {
+    sum += cache.k.numel() + cache.v.numel();
+    if (cache.cross_kv.defined()) sum += cache.cross_kv.numel();
+  }
   return sum;
 }
 
@@ -49,7 +55,7 @@ void TransformerStepDecoder::make_room() {
   }
   lineage_ =
       at::cat({lineage_, at::zeros({lineage_.size(0), kStepsPerChunk}, lineage_.options())}, 1);
-  bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().cross_kv);
+  bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().k);
 }
 
 at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
@@ -96,7 +102,7 @@ void TransformerStepDecoder::reorder(const std::vector<int64_t>& parents) {
   const auto change = lanes_.reorder(parents);
   lineage_ = lineage_.index_select(0, change.parents);
   if (!change.lanes_left) return;
-  if (change.rows.defined()) {
+  if (change.rows.defined() && decoder_->attends_) {
     for (LayerCache& cache : caches_) cache.cross_kv = cache.cross_kv.index_select(0, change.rows);
   }
   set_slots();

@@ -10,7 +10,8 @@ namespace stretto::models {
 
 /// A Transformer's decoder one token at a time, for L lanes of B sources.
 ///
-/// Keys and values of the memory are computed once per layer and shared by all lanes of a source.
+/// Keys and values of the memory are computed once per layer and shared by all lanes of a source; a
+/// decoder without memory has none.
 /// Self-attention keys and values are cached: a step costs one row per lane. Beams that move only
 /// rewrite a table of integers (`lineage`); cached rows are copied only when lanes leave, which
 /// keeps the caches as narrow as the lanes that live.
@@ -27,8 +28,10 @@ class TransformerStepDecoder : public StepDecoder {
  private:
   /// What one layer remembers.
   struct LayerCache {
-    at::Tensor cross_kv;  ///< [Ns, 2E], E the width of keys: of fewer heads than queries, narrower
-    at::Tensor k, v;      ///< [room, L, E]
+    /// [Ns, 2E], E the width of keys: of fewer heads than queries, narrower; undefined without
+    /// memory.
+    at::Tensor cross_kv;
+    at::Tensor k, v;  ///< [room, L, E]
   };
 
   void make_room();
