@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "decoding/step_model.h"
 #include "models/encoder.h"
 
 namespace stretto::models {
@@ -16,6 +17,13 @@ class StepDecoder {
   virtual ~StepDecoder() = default;
   /// ids int64 [L]: the last token of each lane -> [L, D]: the row behind the next one.
   virtual at::Tensor step(const at::Tensor& ids) = 0;
+  /// The same for prompts of one length, before any step: ids int64 [B, T], T > 0, what all lanes
+  /// of each source begin with -> [L, D], the rows that T steps would end with. See
+  /// decoding::StepModel::prefill.
+  virtual at::Tensor prefill(const at::Tensor& ids, int64_t lanes_per_source) {
+    return decoding::prefill_by_steps(ids, lanes_per_source,
+                                      [this](const at::Tensor& tokens) { return step(tokens); });
+  }
   /// From now on lane i continues what lane parents[i] was; there may be fewer than before.
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 };

@@ -160,6 +160,39 @@ inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
   expect_lanes_to_keep_their_histories(decoder, any_memory(batch, at::kFloat, true));
 }
 
+/// prefill() gives what as many steps end with, and both go on alike: through lanes that change
+/// places and a source that leaves. @param memory  of three sources
+inline void expect_prefill_of_steps(Decoder& decoder, const Encoded& memory, int64_t length,
+                                    double tolerance) {
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t kSources = 3, kLanes = 2;
+  const auto token = [](int64_t lane, int64_t t) { return 4 + (7 * lane + 5 * t) % 19; };
+  at::Tensor prompts = at::empty({kSources, length}, at::kLong);
+  for (int64_t i = 0; i < kSources; ++i)
+    for (int64_t t = 0; t < length; ++t) prompts[i][t] = token(i, t);
+  const auto filled = decoder.start(memory, kLanes), stepped = decoder.start(memory, kLanes);
+  const at::Tensor got = filled->prefill(prompts, kLanes);
+  at::Tensor want;
+  for (int64_t t = 0; t < length; ++t) {
+    want = stepped->step(prompts.select(1, t).repeat_interleave(kLanes).contiguous());
+  }
+  ASSERT_EQ(got.sizes(), want.sizes());
+  EXPECT_LT(relative_distance(got, want), tolerance);
+  std::vector<int64_t> parents{1, 1, 3, 2, 4, 5};
+  for (int64_t t = 0; t < 40; ++t) {
+    if (t == 8) parents = {1, 0, 4, 5};  // the second source is done
+    if (t > 8) parents = {1, 0, 3, 2};
+    filled->reorder(parents);
+    stepped->reorder(parents);
+    std::vector<int64_t> ids;
+    for (size_t lane = 0; lane < parents.size(); ++lane) {
+      ids.push_back(token(static_cast<int64_t>(lane), length + t));
+    }
+    const at::Tensor tokens = at::tensor(ids, at::kLong);
+    EXPECT_LT(relative_distance(filled->step(tokens), stepped->step(tokens)), tolerance) << t;
+  }
+}
+
 inline void expect_no_look_ahead(Decoder& decoder, const Encoded& memory,
                                  const data::Batch& batch) {
   const torch::NoGradGuard no_grad;
