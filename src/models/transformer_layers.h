@@ -108,7 +108,7 @@ class StackShell {
   /// dropout(embedding * scale + position); ids and positions int64 [N] -> [N, D].
   at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions, int64_t max_length,
                    const kernels::Dropout& dropout);
-  /// The same of the rows of a batch, in which words may be dropped (nn::PackedRows).
+  /// The same of the rows of a batch: of ids, in which words may be dropped, or of values.
   at::Tensor embed(const nn::PackedRows& rows, const kernels::Dropout& dropout);
   /// The last norm of a stack whose layers do not end in one; x itself otherwise.
   at::Tensor finish(const at::Tensor& x) const;

@@ -194,7 +194,7 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                                      const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
   const std::vector<kernels::RecurrentState> initial = initial_states(memory);
-  const at::Tensor embedded = embedding_.forward(input.ids, {}, input.dropped_words);
+  const at::Tensor embedded = embedding_.forward(input);
   const kernels::AttentiveOutput first = attend(embedded, memory, pass, initial[0], false);
   const at::Tensor given =
       context_is_new_ ? first.context : rows_before(first.context, input.positions);
@@ -235,7 +235,7 @@ std::vector<at::Tensor> RecurrentDecoder::attention(const nn::PackedRows& input,
   const torch::NoGradGuard no_grad;
   const RecurrentPass pass(part_, input, {}, first_site_);
   const at::Tensor weights =
-      attend(embedding_.forward(input.ids), memory, pass, initial_states(memory)[0], true).weights;
+      attend(embedding_.forward(input), memory, pass, initial_states(memory)[0], true).weights;
   return attention_blocks(weights, input.offsets, memory.rows.offsets);
 }
 
