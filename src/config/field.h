@@ -164,6 +164,12 @@ struct FieldDecl {
     readers.push_back({std::move(deciding_key), std::move(values)});
     return std::move(*this);
   }
+  /// The same of several deciding keys: the key counts with any of them; with none always.
+  FieldDecl read_with_any(const std::vector<std::string>& deciding_keys,
+                          const std::vector<std::string>& values) && {
+    for (const std::string& deciding_key : deciding_keys) readers.push_back({deciding_key, values});
+    return std::move(*this);
+  }
   /// The same of a deciding key in another section, by its path from the root.
   FieldDecl read_with_key(std::string path, std::vector<std::string> values) && {
     readers.push_back({std::move(path), std::move(values), true});

@@ -199,13 +199,23 @@ concept BraceConstructible = requires {
   T{Args{}...};
 };
 
-/// Members of an aggregate without base classes.
+/// Elements of an aggregate: its members, and one for a base class.
 template <class T, class... Args>
-consteval size_t member_count() {
+consteval size_t element_count() {
   if constexpr (BraceConstructible<T, Args..., Anything>) {
-    return member_count<T, Args..., Anything>();
+    return element_count<T, Args..., Anything>();
   } else {
     return sizeof...(Args);
+  }
+}
+
+/// Members of an aggregate. One with a base class names it `Inherited`, and has its members too.
+template <class T>
+consteval size_t member_count() {
+  if constexpr (requires { typename T::Inherited; }) {
+    return element_count<T>() - 1 + member_count<typename T::Inherited>();
+  } else {
+    return element_count<T>();
   }
 }
 

@@ -17,11 +17,20 @@ EnsembleStepModel::EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> mem
   }
 }
 
-at::Tensor EnsembleStepModel::step(const at::Tensor& tokens) {
-  if (members_.size() == 1) return members_.front()->step(tokens);
+template <class Of>
+at::Tensor EnsembleStepModel::mean(const Of& of) {
+  if (members_.size() == 1) return of(*members_.front());
   std::vector<at::Tensor> log_probs;
-  for (const auto& member : members_) log_probs.push_back(member->step(tokens));
+  for (const auto& member : members_) log_probs.push_back(of(*member));
   return at::logsumexp(at::stack(log_probs), 0) - std::log(static_cast<double>(members_.size()));
+}
+
+at::Tensor EnsembleStepModel::step(const at::Tensor& tokens) {
+  return mean([&](StepModel& member) { return member.step(tokens); });
+}
+
+at::Tensor EnsembleStepModel::prefill(const at::Tensor& prompts, int64_t lanes_per_source) {
+  return mean([&](StepModel& member) { return member.prefill(prompts, lanes_per_source); });
 }
 
 void EnsembleStepModel::reorder(const std::vector<int64_t>& parents) {

@@ -14,10 +14,15 @@ class EnsembleStepModel : public StepModel {
   explicit EnsembleStepModel(std::vector<std::unique_ptr<StepModel>> members);
 
   at::Tensor step(const at::Tensor& tokens) override;
+  at::Tensor prefill(const at::Tensor& prompts, int64_t lanes_per_source) override;
   void reorder(const std::vector<int64_t>& parents) override;
   int64_t vocab_size() const override { return members_.front()->vocab_size(); }
 
  private:
+  /// log of the mean of what the members give. @param of  (member) -> log-probabilities
+  template <class Of>
+  at::Tensor mean(const Of& of);
+
   std::vector<std::unique_ptr<StepModel>> members_;
 };
 

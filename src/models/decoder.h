@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "decoding/step_model.h"
 #include "models/encoder.h"
 
 namespace stretto::models {
@@ -16,11 +17,23 @@ class StepDecoder {
   virtual ~StepDecoder() = default;
   /// ids int64 [L]: the last token of each lane -> [L, D]: the row behind the next one.
   virtual at::Tensor step(const at::Tensor& ids) = 0;
+  /// The same for prompts of one length, before any step: ids int64 [B, T], T > 0, what all lanes
+  /// of each source begin with -> [L, D], the rows that T steps would end with. See
+  /// decoding::StepModel::prefill.
+  virtual at::Tensor prefill(const at::Tensor& ids, int64_t lanes_per_source) {
+    return decoding::prefill_by_steps(ids, lanes_per_source,
+                                      [this](const at::Tensor& tokens) { return step(tokens); });
+  }
   /// From now on lane i continues what lane parents[i] was; there may be fewer than before.
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 };
 
 /// From the tokens so far and an encoder's output to the row that predicts the next token.
+///
+/// A decoder whose PartSetup has no memory_width attends to its own tokens alone: it is a language
+/// model. forward() does not read its `memory` then, which is {}, and start() takes no_memory()
+/// (models/memory.h), which says how many sources there are. Kinds of decoders that need a memory
+/// refuse such a setup.
 ///
 /// Nt rows of targets, D the decoder's width.
 class Decoder : public torch::nn::Module {
@@ -33,7 +46,7 @@ class Decoder : public torch::nn::Module {
 
   /// Mean over heads of the attention of one layer (-1 = the last that attends), teacher-forced:
   /// for each sequence a [target rows, memory rows] matrix. Throws c10::Error for a layer that does
-  /// not attend.
+  /// not attend, and without a memory.
   virtual std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                             int64_t layer) = 0;
 

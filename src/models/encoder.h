@@ -37,6 +37,11 @@ struct Encoded {
 };
 
 /// From packed rows of input to rows that a decoder or a head reads. Single-device code.
+///
+/// Rows have ids, which the encoder's table turns into vectors; or they have these vectors already,
+/// in nn::PackedRows::values, of the width that the encoder is built with: from a front (models/
+/// front.h) or another part. Positions are the encoder's in both cases, and so is the dropout of
+/// the sum. An encoder that is built without rows of a table (PartSetup::rows) reads values alone.
 class Encoder : public torch::nn::Module {
  public:
   virtual Encoded forward(const nn::PackedRows& input, const ForwardContext& context) = 0;

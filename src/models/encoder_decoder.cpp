@@ -9,42 +9,10 @@
 #include "models/join_memory.h"
 #include "models/packed.h"
 #include "models/split_sources.h"
+#include "models/vocabulary_steps.h"
 #include "nn/lora.h"
 
 namespace stretto::models {
-namespace {
-
-/// The decoder's steps with the head behind them.
-class StepsOfVocabulary : public decoding::StepModel {
- public:
-  /// @param model  stays alive for as long as its parts are used
-  StepsOfVocabulary(std::shared_ptr<torch::nn::Module> model, std::unique_ptr<StepDecoder> steps,
-                    std::shared_ptr<Head> head, int64_t lanes)
-      : model_(std::move(model)), steps_(std::move(steps)), head_(std::move(head)), lanes_(lanes) {}
-
-  at::Tensor step(const at::Tensor& tokens) override {
-    const torch::NoGradGuard no_grad;
-    TORCH_CHECK(tokens.dim() == 1 && tokens.size(0) == lanes_, "[model] step: tokens must be [",
-                lanes_, "], got ", tokens.sizes());
-    return head_->log_probs(steps_->step(tokens.to(head_->device())));
-  }
-
-  void reorder(const std::vector<int64_t>& parents) override {
-    const torch::NoGradGuard no_grad;
-    steps_->reorder(parents);
-    lanes_ = static_cast<int64_t>(parents.size());
-  }
-
-  int64_t vocab_size() const override { return head_->num_classes(); }
-
- private:
-  std::shared_ptr<torch::nn::Module> model_;
-  std::unique_ptr<StepDecoder> steps_;
-  std::shared_ptr<Head> head_;
-  int64_t lanes_;
-};
-
-}  // namespace
 
 nn::Embedding EncoderDecoderParts::output_table(const Decoder& decoder) const {
   if (!ties_output()) return nullptr;
@@ -235,9 +203,10 @@ std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTok
                                                            int64_t lanes_per_src) {
   const torch::NoGradGuard no_grad;
   const Encoded memory = encode(pack(src, nullptr, device()), src, {});
-  return std::make_unique<StepsOfVocabulary>(shared_from_this(),
-                                             decoder_->start(memory, lanes_per_src), head_,
-                                             src.num_sequences() * lanes_per_src);
+  return steps_of_vocabulary({.model = shared_from_this(),
+                              .steps = decoder_->start(memory, lanes_per_src),
+                              .head = head_,
+                              .lanes = src.num_sequences() * lanes_per_src});
 }
 
 std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {

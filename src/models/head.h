@@ -30,6 +30,11 @@ struct HeadTargets {
 /// A head behind an encoder alone need not: heads of labels, spans and hidden tokens are modules
 /// with functions of their own, which TextModel hands to their family of tasks (heads/label.h).
 ///
+/// - **Prediction without targets.** Whatever a head predicts is a function of rows alone:
+///   log_probs() here and of hidden tokens, SpanHead::scores(), LabelHead::logits() with
+///   label_predictions(). So nobody who only predicts has to make a label up.
+/// - **One loss.** The loss stands in the head's file, and training, validation and `eval` call the
+///   same function of it: loss(), span_losses(), label_losses().
 /// - **Parameters.** A model registers its head under a name such as "output", so that a layer
 ///   `dense` of the head becomes `output.dense.weight`. Names decide first weights and are in every
 ///   checkpoint: they never change. First weights come from an nn::Init at the head's own name.

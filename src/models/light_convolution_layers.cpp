@@ -46,7 +46,7 @@ at::Tensor LightConvolutionImpl::forward(const at::Tensor& x, const Pass& pass) 
   return out->forward(nn::watch(*this, pass.weigh(rows, weights)));
 }
 
-double LightConvolutionImpl::filter_operations() const {
+double LightConvolutionImpl::operations() const {
   return 2 * static_cast<double>(out->weight.size(1) * kernel_);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/convolution/convolution.h"
 #include "models/light_convolution_options.h"
 #include "models/transformer_layers.h"
+#include "nn/counted.h"
 
 /// Lightweight and dynamic convolutions (Wu et al. 2019, arXiv:1901.10430, section 3): what stands
 /// in the place of a Transformer layer's self-attention.
@@ -65,7 +66,7 @@ struct LightDropout {
 ///
 /// A module has its projections apart from the convolution between them, because decoding puts a
 /// cache in that place.
-class LightConvolutionImpl : public torch::nn::Module {
+class LightConvolutionImpl : public torch::nn::Module, public nn::Counted {
  public:
   LightConvolutionImpl(const nn::Init& init, const LightPart& part, int64_t d_model,
                        int64_t kernel);
@@ -81,8 +82,8 @@ class LightConvolutionImpl : public torch::nn::Module {
   Pass over(const kernels::Offsets& offsets, kernels::Border border,
             const LightDropout& dropout) const;
 
-  /// The operations of one row's window with its filters; see models/operations.h.
-  double filter_operations() const;
+  /// Those of one row's window with its filters, in each channel; maps are modules of their own.
+  double operations() const override;
 
   int64_t kernel() const { return kernel_; }
   int64_t num_heads() const { return num_heads_; }

@@ -8,9 +8,8 @@
 /// products do: lookups, norms, gates, softmax, dropout, sums of residual connections.
 namespace stretto::models {
 
-/// The operations of one row with all weights of `module` and of the modules below it: 2 for each
-/// weight of an nn::Linear and an nn::TimeConvolution, and those of nn::RelativeKeys for each head.
-/// A head's matrix is no such module (Head::operations), nor are filters that channels share.
+/// The operations of one row with all weights of `module` and of the modules below it: the sum of
+/// what each nn::Counted of them says. A head's matrix is no such module (Head::operations).
 double weight_operations(const torch::nn::Module& module);
 
 /// The operations of one row that attends to `length` rows: a product with each key, and a sum of

@@ -29,11 +29,11 @@ std::string odd_heads(int64_t heads, int64_t width) {
   return "rotary positions need an even head width, it is " + number(width / heads);
 }
 
-/// Notes what is wrong with one side.
-class Side {
+/// Notes what is wrong with the keys of one section.
+class Section {
  public:
-  Side(const Seq2SeqOptions& model, std::string section, std::vector<OptionConflict>& found)
-      : model_(model), section_(std::move(section)), found_(found) {}
+  Section(std::string section, int64_t d_model, std::vector<OptionConflict>& found)
+      : found_(found), section_(std::move(section)), d_model_(d_model) {}
 
   std::string key(const std::string& leaf) const { return section_ + "." + leaf; }
   void wrong(const std::string& leaf, std::vector<std::string> others, std::string what,
@@ -43,8 +43,7 @@ class Side {
   }
 
   void heads_divide_the_width(int64_t heads) {
-    const std::string what =
-        uneven_heads(heads, model_.d_model, "model.d_model = " + number(model_.d_model));
+    const std::string what = uneven_heads(heads, d_model_, "model.d_model = " + number(d_model_));
     if (what.empty()) return;
     wrong("num_heads", {"model.d_model"}, what,
           "choose num_heads so that d_model / num_heads is a whole number");
@@ -59,15 +58,37 @@ class Side {
           "choose a num_kv_heads that divides num_heads, or leave it out");
   }
 
-  void check(const StackOptions& stack) {
+  void check_stack(const StackOptions& stack, const LayerStyle& style) {
     heads_divide_the_width(stack.num_heads);
     kv_heads_divide_the_heads(stack);
-    if (model_.positions != "rotary") return;
-    const std::string what = odd_heads(stack.num_heads, model_.d_model);
+    if (style.positions != "rotary") return;
+    const std::string what = odd_heads(stack.num_heads, d_model_);
     if (what.empty()) return;
     wrong("num_heads", {"model.d_model", "model.positions"}, what,
           "choose num_heads so that d_model / num_heads is even");
   }
+
+  void sinusoids_need_an_even_width(const std::string& positions,
+                                    const std::string& positions_key) {
+    if (positions != "sinusoidal" || d_model_ % 2 == 0) return;
+    found_.push_back({{"model.d_model", positions_key},
+                      "sinusoidal positions need an even d_model, it is " + number(d_model_),
+                      "use an even number"});
+  }
+
+ private:
+  std::vector<OptionConflict>& found_;
+  const std::string section_;
+  const int64_t d_model_;
+};
+
+/// Notes what is wrong with one side of an encoder-decoder.
+class Side : public Section {
+ public:
+  Side(const Seq2SeqOptions& model, std::string section, std::vector<OptionConflict>& found)
+      : Section(std::move(section), model.d_model, found), model_(model) {}
+
+  void check(const StackOptions& stack) { check_stack(stack, model_); }
 
   // `in` and `out`: of a layer that a residual connection goes around.
   void same_width(int64_t layer, int64_t in, int64_t out) {
@@ -143,18 +164,8 @@ class Side {
     sinusoids_need_an_even_width(light.positions, key("positions"));
   }
 
-  void sinusoids_need_an_even_width(const std::string& positions,
-                                    const std::string& positions_key) {
-    if (positions != "sinusoidal" || model_.d_model % 2 == 0) return;
-    found_.push_back({{"model.d_model", positions_key},
-                      "sinusoidal positions need an even d_model, it is " + number(model_.d_model),
-                      "use an even number"});
-  }
-
  private:
   const Seq2SeqOptions& model_;
-  const std::string section_;
-  std::vector<OptionConflict>& found_;
 };
 
 int64_t rows_of(const Seq2SeqOptions& model, const EncoderChoice& encoder) {
@@ -245,13 +256,12 @@ void last_state_fits(const Seq2SeqOptions& model, std::vector<OptionConflict>& f
   }
 }
 
-void one_norm_stands_before_its_parts(const Seq2SeqOptions& model,
-                                      std::vector<OptionConflict>& found) {
-  if (!has_transformer(model) || !model.parallel_residual || model.norm == "pre") return;
+void one_norm_stands_before_its_parts(const LayerStyle& style, std::vector<OptionConflict>& found) {
+  if (!style.parallel_residual || style.norm == "pre") return;
   found.push_back({{"model.parallel_residual", "model.norm"},
                    "all parts of a layer read the rows behind one norm, which has to stand before "
                    "them, but model.norm is \"" +
-                       model.norm + "\"",
+                       style.norm + "\"",
                    "set model.norm = \"pre\", or leave parallel_residual out"});
 }
 
@@ -302,12 +312,23 @@ std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model) {
     choice.visit([&](const auto& part) { encoder.check(part); });
   });
   model.decoder.visit([&](const auto& part) { decoder.check(part); });
-  if (has_transformer(model))
+  if (has_transformer(model)) {
     decoder.sinusoids_need_an_even_width(model.positions, "model.positions");
-  one_norm_stands_before_its_parts(model, found);
+    one_norm_stands_before_its_parts(model, found);
+  }
   decoder_reads_the_width(model, found);
   encoders_are_two_of_one_width(model, found);
   last_state_fits(model, found);
+  return found;
+}
+
+std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const LayerStyle& style,
+                                             int64_t d_model, const std::string& section) {
+  std::vector<OptionConflict> found;
+  Section own(section, d_model, found);
+  own.check_stack(stack, style);
+  own.sinusoids_need_an_even_width(style.positions, "model.positions");
+  one_norm_stands_before_its_parts(style, found);
   return found;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ struct OptionConflict {
 /// not divide the width, rows that are too wide for who attends to them, and so on. Empty for a
 /// sound model.
 std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model);
+
+/// The same of one stack of Transformer layers in a model that is no encoder-decoder.
+/// @param section  where `stack` stands, "model.decoder"; the style and `d_model` stand in [model]
+std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const LayerStyle& style,
+                                             int64_t d_model, const std::string& section);
 
 /// The same of an encoder of text: sizes that are missing, heads that do not divide the width.
 std::vector<OptionConflict> option_conflicts(const BertOptions& model);

@@ -14,6 +14,18 @@ namespace stretto::models {
 nn::PackedRows pack(const data::PackedTokens& tokens, const std::vector<int64_t>* sample_ids,
                     c10::Device device);
 
+/// A column of values instead of ids: `values` are fp32 or uint8 [N, width].
+nn::PackedRows pack(const data::Ragged<float>& rows, const std::vector<int64_t>* sample_ids,
+                    c10::Device device);
+nn::PackedRows pack(const data::Ragged<uint8_t>& rows, const std::vector<int64_t>* sample_ids,
+                    c10::Device device);
+
+/// The rows behind a convolution in time over `rows` with this stride (kernels::TimeWindow): row t
+/// of a sequence comes from its row t * stride, and has that row's key, so that masks of dropout do
+/// not depend on the cut of a batch. Places are counted anew.
+/// @param values  [M, C], what the convolution gave. Throws c10::Error on a CPU for another M
+nn::PackedRows behind_stride(const nn::PackedRows& rows, int64_t stride, const at::Tensor& values);
+
 /// The same sequences twice, one copy behind the other, for two passes with other dropout. Masks of
 /// the first copy are those of pack(); row keys of the second are mix64(row key of the first, 1),
 /// so that the pass is one more coordinate of a mask.

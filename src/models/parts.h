@@ -11,10 +11,12 @@ namespace stretto::models {
 
 /// What a part of a model (an encoder, a decoder) is built from beside its options.
 struct PartSetup {
-  nn::Init init;                         ///< already at the part's own name: "encoder", "decoder"
-  int64_t d_model = 512;                 ///< width of token vectors, and of rows unless a part says
-  int64_t memory_width = 0;              ///< of a decoder: width of the encoder's rows; 0 = d_model
-  int64_t rows = 0;                      ///< of its embedding table, if it has one of its own
+  nn::Init init;          ///< already at the part's own name: "encoder", "decoder"
+  int64_t d_model = 512;  ///< width of token vectors, and of rows unless a part says
+  /// The width of an encoder's rows that a decoder attends to; nothing = it has no memory, and is a
+  /// language model.
+  std::optional<int64_t> memory_width = std::nullopt;
+  int64_t rows = 0;                      ///< of its embedding table; 0 = it reads rows of values
   int64_t pad = -1;                      ///< row of that table that starts at zero; -1 = none
   nn::Embedding embedding = nullptr;     ///< the table of another part to use too; null = its own
   std::string embedding_scale = "auto";  ///< model.embedding_scale: see models/embedding_options.h

@@ -37,22 +37,18 @@ std::vector<nn::InitRule> init_rules_of(const Seq2SeqOptions& options) {
 
 /// Builds the chosen parts: one overload for each of them, and a forgotten one does not compile.
 struct MakeEncoder {
-  const Seq2SeqOptions& model;
+  const LayerStyle& style;
   const PartSetup& setup;
+  int64_t num_attentions;
 
   std::shared_ptr<Encoder> operator()(const StackOptions& stack) const {
-    return std::make_shared<TransformerEncoder>(TransformerPart(model, stack), setup);
+    return std::make_shared<TransformerEncoder>(TransformerPart(style, stack), setup);
   }
   std::shared_ptr<Encoder> operator()(const LstmEncoderOptions& options) const {
     return make_lstm_encoder(options, setup);
   }
   std::shared_ptr<Encoder> operator()(const ConvEncoderOptions& options) const {
-    int64_t attending = 0;  // layers; each batch goes through one decoder
-    for (const DecoderChoice* decoder : decoders_of(model)) {
-      if (!decoder->is<ConvDecoderOptions>()) continue;
-      attending = std::max(attending, decoder->as<ConvDecoderOptions>().num_layers);
-    }
-    return make_conv_encoder(options, setup, attending);
+    return make_conv_encoder(options, setup, num_attentions);
   }
   std::shared_ptr<Encoder> operator()(const LightEncoderOptions& options) const {
     return make_light_encoder(options, setup);
@@ -63,11 +59,11 @@ struct MakeEncoder {
 };
 
 struct MakeDecoder {
-  const Seq2SeqOptions& model;
+  const LayerStyle& style;
   const PartSetup& setup;
 
   std::shared_ptr<Decoder> operator()(const StackOptions& stack) const {
-    return std::make_shared<TransformerDecoder>(TransformerPart(model, stack), setup);
+    return std::make_shared<TransformerDecoder>(TransformerPart(style, stack), setup);
   }
   std::shared_ptr<Decoder> operator()(const LstmDecoderOptions& options) const {
     return make_lstm_decoder(options, setup);
@@ -83,15 +79,35 @@ struct MakeDecoder {
   }
 };
 
+/// Layers of a ConvS2S decoder that attend to the encoder; each batch goes through one decoder.
+int64_t attending_layers(const Seq2SeqOptions& options) {
+  int64_t most = 0;
+  for (const DecoderChoice* decoder : decoders_of(options)) {
+    if (!decoder->is<ConvDecoderOptions>()) continue;
+    most = std::max(most, decoder->as<ConvDecoderOptions>().num_layers);
+  }
+  return most;
+}
+
 std::function<std::shared_ptr<Encoder>(const PartSetup&)> second_encoder_of(
     const Seq2SeqOptions& options) {
   if (!has_two_encoders(options)) return nullptr;
   return [&options](const PartSetup& part) {
-    return options.encoders.back().visit(MakeEncoder{options, part});
+    return make_encoder(options.encoders.back(), options, part, attending_layers(options));
   };
 }
 
 }  // namespace
+
+std::shared_ptr<Encoder> make_encoder(const EncoderChoice& choice, const LayerStyle& style,
+                                      const PartSetup& setup, int64_t num_attentions) {
+  return choice.visit(MakeEncoder{style, setup, num_attentions});
+}
+
+std::shared_ptr<Decoder> make_decoder(const DecoderChoice& choice, const LayerStyle& style,
+                                      const PartSetup& setup) {
+  return choice.visit(MakeDecoder{style, setup});
+}
 
 std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const ModelSetup& setup,
                                          nn::OutputLoss loss, nn::OutputLoss pair_loss) {
@@ -117,13 +133,11 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
       .tgt_word_dropout = options.tgt_word_dropout,
       .encoder =
           [&](const PartSetup& part) {
-            return first_encoder(options).visit(MakeEncoder{options, part});
+            return make_encoder(first_encoder(options), options, part, attending_layers(options));
           },
       .second_encoder = second_encoder_of(options),
       .decoder =
-          [&](const PartSetup& part) {
-            return options.decoder.visit(MakeDecoder{options, part});
-          }};
+          [&](const PartSetup& part) { return make_decoder(options.decoder, options, part); }};
   nn::OutputLosses losses{.one = std::move(loss), .pair = std::move(pair_loss)};
   if (options.heads.empty()) {
     return std::make_shared<EncoderDecoder>(parts, setup, std::move(losses));
@@ -131,7 +145,7 @@ std::shared_ptr<Seq2SeqModel> make_model(const Seq2SeqOptions& options, const Mo
   std::vector<HeadParts> heads;
   for (const HeadOptions& head : options.heads) {
     heads.push_back({.name = head.name, .decoder = [&](const PartSetup& part) {
-                       return head.decoder.visit(MakeDecoder{options, part});
+                       return make_decoder(head.decoder, options, part);
                      }});
   }
   return std::make_shared<SeveralDecoders>(parts, heads, setup, losses);

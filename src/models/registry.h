@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "models/decoder.h"
+#include "models/parts.h"
 #include "models/seq2seq_model.h"
 #include "models/seq2seq_options.h"
 #include "nn/output_loss.h"
@@ -25,6 +27,18 @@ struct ModelSetup {
   bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
 };
+
+/// The encoder that is chosen.
+/// @param style  what layers of a `transformer` are like; other kinds say it in their own options
+/// @param num_attentions  of `conv`: layers of the decoder that attend to it; 0 = none
+std::shared_ptr<Encoder> make_encoder(const EncoderChoice& choice, const LayerStyle& style,
+                                      const PartSetup& setup, int64_t num_attentions = 0);
+
+/// The decoder that is chosen. A `transformer` needs no memory: without PartSetup::memory_width it
+/// is a language model, and start() takes no_memory() (models/memory.h).
+/// Throws c10::Error for other kinds without memory_width.
+std::shared_ptr<Decoder> make_decoder(const DecoderChoice& choice, const LayerStyle& style,
+                                      const PartSetup& setup);
 
 /// The encoder-decoder of these parts, with first weights that depend on seed and parameter name.
 ///

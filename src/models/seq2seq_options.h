@@ -63,30 +63,20 @@ struct HeadOptions {
 
 /// `[model]`: an encoder and a decoder that attends to it; or two encoders, one for each of two
 /// sources, of which the decoder attends to both (models/join_memory.h); or several decoders, one
-/// for each of `heads` (models/several_decoders.h). Keys from `norm` on, but for those of
-/// embeddings, `init` and word dropout, are those of Transformer layers (Vaswani et al. 2017), on
-/// either side.
-struct Seq2SeqOptions {
+/// for each of `heads` (models/several_decoders.h). What Transformer layers are like, on either
+/// side, is the LayerStyle.
+struct Seq2SeqOptions : LayerStyle {
+  using Inherited = LayerStyle;
+
   std::string name = "encoder_decoder";
   int64_t d_model = 512;
   EncoderChoice encoder;
   std::vector<EncoderChoice> encoders = {};  ///< two, in the place of `encoder`; empty = one source
   DecoderChoice decoder;
   std::vector<HeadOptions> heads;
-  std::string norm = "post";
-  std::string norm_layer = "layer_norm";
-  bool parallel_residual = false;
-  bool zero_gamma = false;
-  bool output_bias = false;
-  std::string activation = "relu";
-  std::string positions = "sinusoidal";
-  int64_t max_positions = 1024;
-  int64_t max_distance = 16;
   std::string tie_embeddings = "all";
+  bool output_bias = false;
   std::string embedding_scale = "auto";
-  double dropout = 0.1;
-  double attention_dropout = 0.0;
-  double activation_dropout = 0.0;
   std::vector<std::string> init;
   nn::LoraOptions lora;
   nn::AdapterOptions adapter;
@@ -96,7 +86,7 @@ struct Seq2SeqOptions {
   static auto fields() {
     using namespace config;
     using O = Seq2SeqOptions;
-    const Meta hidden{.hidden_in_shapes = true};
+    const PartKeys parts{"encoder.name", "decoder.name"};
     return Fields{
         field(&O::name, "name", "how its parts are joined", one_of({"encoder_decoder"}))
             .also_called({"arch", "architecture", "type", "model_type"})
@@ -125,148 +115,55 @@ struct Seq2SeqOptions {
         with_names_elsewhere(field(&O::decoder, "decoder", "what writes the target")),
         field(&O::heads, "heads",
               "several decoders behind the encoder, each with its data in data.heads; empty = "
-              "model.decoder alone"),
-        field(&O::norm, "norm",
-              "where each part is normalised: after the residual sum (Vaswani 2017), before the "
-              "part, or its output before the sum (Swin v2)",
-              one_of({"post", "pre", "res_post"}), hidden)
-            .also_called({"encoder_normalize_before", "decoder_normalize_before",
-                          "normalize_before", "norm_first", "pre_norm"},
-                         "= \"pre\"")
-            .also_called({"transformer_preprocess"}, "= \"pre\" for Marian's \"n\"")
-            .also_called({"transformer_postprocess"}, "= \"post\" for Marian's \"dan\"")
-            .also_called({"norm_position"})
-            .value_also_called("post", {"postnorm", "post_norm", "post_ln", "after"})
-            .value_also_called("pre", {"prenorm", "pre_norm", "pre_ln", "before"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::norm_layer, "norm_layer",
-              "over the width of each token (rms_norm: without a mean and without a bias), or each "
-              "channel over all tokens of a micro-batch (see dist.batch_norm)",
-              one_of({"layer_norm", "rms_norm", "batch_norm"}), hidden)
-            .also_called({"norm_type", "layer_norm_type", "normalization"})
-            .value_also_called("layer_norm", {"ln", "standard", "layer"})
-            .value_also_called("rms_norm", {"rms", "rmsnorm", "t5_layer_norm"})
-            .value_also_called("batch_norm", {"bn", "batch"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::parallel_residual, "parallel_residual",
-              "all parts of a layer read the same normed rows and are added at once (GPT-J, PaLM); "
-              "for norm = \"pre\"",
-              any(), hidden)
-            .also_called(
-                {"use_parallel_residual", "parallel_attn", "parallel_block", "parallel_layers"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::zero_gamma, "zero_gamma",
-              "norms start with a gain of 0, so that each part adds nothing at first; for norm = "
-              "\"res_post\"",
-              any())
-            .also_called({"zero_init_residual", "zero_init_gamma", "zero_gain"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::activation, "activation",
-              "of the feed-forward part: gelu_tanh is GELU's approximation by tanh, silu is also "
-              "called swish; swiglu has a third matrix",
-              one_of({"relu", "gelu", "swiglu", "gelu_tanh", "silu"}), hidden)
-            .also_called({"activation_fn", "activation_function", "pos_ffn_activation_fn",
-                          "hidden_act", "transformer_ffn_activation"})
-            .value_also_called("gelu_tanh", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"})
-            .value_also_called("silu", {"swish"})
-            .value_also_called("swiglu", {"silu_gated", "gated_silu", "swish_gated"})
-            .value_also_called("relu", {"rectifier"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::positions, "positions",
-              "how a token knows its place. Vectors added to embeddings: sinusoidal (fairseq's "
-              "table), marian (Marian's table of sinusoids), learned. Queries and keys turned: "
-              "rotary. A bias of distances in self-attention: alibi, t5. Vectors of distances "
-              "added to its keys: shaw",
-              one_of({"sinusoidal", "learned", "rotary", "alibi", "t5", "shaw", "marian"}), hidden)
-            .also_called({"position_encoding", "positional_encoding", "position_embeddings",
-                          "position_embedding_type"})
-            .also_called(
-                {"encoder_learned_pos", "decoder_learned_pos", "transformer_train_positions"},
-                "= \"learned\"")
-            .also_called({"rope"}, "= \"rotary\"")
-            .also_called({"use_alibi", "alibi_bias"}, "= \"alibi\"")
-            .also_called({"relative_attention_num_buckets", "relative_positions_buckets"},
-                         "= \"t5\", which has 32")
-            .value_also_called("sinusoidal", {"sin", "sinusoid", "fixed"})
-            .value_also_called("learned", {"absolute", "embedding", "trained"})
-            .value_also_called("rotary", {"rope", "rotary_embedding"})
-            .value_also_called("alibi", {"linear_bias", "linear_biases"})
-            .value_also_called("t5", {"relative_bias", "relative_attention_bias", "bucketed"})
-            .value_also_called("shaw", {"relative_key", "relative_keys", "relative_positions"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::max_positions, "max_positions",
-              "longest sequence of learned positions; of sinusoidal and marian: that of a model "
-              "that `stretto export` writes",
-              between(1, 1000000), {.unit = "tokens"})
-            .also_called({"max_position_embeddings", "n_positions"})
-            .read_with("positions", {"learned", "sinusoidal", "marian"}),
-        field(&O::max_distance, "max_distance",
-              "of shaw: distances beyond it share the vector of the farthest", between(1, 4096),
-              {.unit = "tokens"})
-            .also_called({"max_relative_positions", "max_relative_position"})
-            .read_with("positions", {"shaw"}),
-        field(&O::tie_embeddings, "tie_embeddings",
-              "which of source embedding, target embedding and output projection share one matrix",
-              one_of({"all", "decoder", "none"}))
-            .also_called({"share_all_embeddings", "share_embeddings", "tied_embeddings",
-                          "tied_embeddings_all", "tie_word_embeddings", "tie_weights"})
-            .also_called({"share_decoder_input_output_embed", "share_decoder_embeddings"},
-                         "= \"decoder\"")
-            .value_also_called("all", {"true", "yes", "shared", "share_all"})
-            .value_also_called("none", {"false", "no"})
-            .value_also_called("decoder", {"target", "tgt"}),
-        field(&O::output_bias, "output_bias",
-              "whether the output projection adds a learned number for each token of the "
-              "vocabulary, as Marian's does; starts at zero")
-            .also_called({"final_logits_bias", "logits_bias", "output_projection_bias"}),
-        field(&O::embedding_scale, "embedding_scale",
-              "token vectors are multiplied by sqrt(d_model), by nothing, or (auto) by "
-              "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that "
-              "none of these reads and nothing multiplies starts N(0, 0.1) with conv, learned "
-              "positions too, and as init_bound says with lstm. Others start N(0, d_model^-0.5)",
-              one_of({"auto", "sqrt", "none"}))
-            .also_called({"scale_embedding", "embed_scale", "scale_embeddings"},
-                         "= \"sqrt\" for true, \"none\" for false")
-            .also_called({"no_scale_embedding"}, "= \"none\"")
-            .value_also_called("sqrt", {"true", "yes", "sqrt_d_model", "sqrt_dim"})
-            .value_also_called("none", {"false", "no", "off"}),
-        field(&O::dropout, "dropout", "on embeddings and each part's output", fraction())
-            .also_called({"dropout_rate", "hidden_dropout", "resid_dropout", "transformer_dropout",
-                          "residual_dropout", "hidden_dropout_prob"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::attention_dropout, "attention_dropout", "on attention weights", fraction())
-            .also_called(
-                {"attn_dropout", "transformer_dropout_attention", "attention_probs_dropout_prob"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        field(&O::activation_dropout, "activation_dropout", "after the feed-forward activation",
-              fraction())
-            .also_called({"relu_dropout", "ffn_dropout", "transformer_dropout_ffn"})
-            .read_with("encoder.name", {"transformer"})
-            .read_with("decoder.name", {"transformer"}),
-        nn::init_field(&O::init),
-        field(&O::lora, "lora",
-              "low-rank adaptation: linear maps learn beside their weights, which stay")
-            .also_called({"peft"}),
-        field(&O::adapter, "adapter",
-              "bottleneck adapters: small layers learn behind the parts of all layers, which stay")
-            .also_called({"adapters", "bottleneck_adapter"}),
-        field(&O::src_word_dropout, "src_word_dropout",
-              "probability that training zeroes the whole vector of a source token, before its "
-              "position is added; each occurrence for itself, the others are not scaled",
-              fraction())
-            .also_called({"dropout_src", "dropout_source", "source_word_dropout", "word_dropout"}),
-        field(&O::tgt_word_dropout, "tgt_word_dropout",
-              "the same of the target tokens that the decoder reads", fraction())
-            .also_called({"dropout_trg", "dropout_target", "target_word_dropout"}),
-    };
+              "model.decoder alone")}
+        .with(LayerStyle::layer_fields(parts))
+        .with(Fields{
+            field(&O::tie_embeddings, "tie_embeddings",
+                  "which of source embedding, target embedding and output projection share one "
+                  "matrix",
+                  one_of({"all", "decoder", "none"}))
+                .also_called({"share_all_embeddings", "share_embeddings", "tied_embeddings",
+                              "tied_embeddings_all", "tie_word_embeddings", "tie_weights"})
+                .also_called({"share_decoder_input_output_embed", "share_decoder_embeddings"},
+                             "= \"decoder\"")
+                .value_also_called("all", {"true", "yes", "shared", "share_all"})
+                .value_also_called("none", {"false", "no"})
+                .value_also_called("decoder", {"target", "tgt"}),
+            field(&O::output_bias, "output_bias",
+                  "whether the output projection adds a learned number for each token of the "
+                  "vocabulary, as Marian's does; starts at zero")
+                .also_called({"final_logits_bias", "logits_bias", "output_projection_bias"}),
+            field(
+                &O::embedding_scale, "embedding_scale",
+                "token vectors are multiplied by sqrt(d_model), by nothing, or (auto) by "
+                "sqrt(d_model) in transformer, light_conv and dynamic_conv alone. A table that "
+                "none of these reads and nothing multiplies starts N(0, 0.1) with conv, learned "
+                "positions too, and as init_bound says with lstm. Others start N(0, d_model^-0.5)",
+                one_of({"auto", "sqrt", "none"}))
+                .also_called({"scale_embedding", "embed_scale", "scale_embeddings"},
+                             "= \"sqrt\" for true, \"none\" for false")
+                .also_called({"no_scale_embedding"}, "= \"none\"")
+                .value_also_called("sqrt", {"true", "yes", "sqrt_d_model", "sqrt_dim"})
+                .value_also_called("none", {"false", "no", "off"})})
+        .with(LayerStyle::dropout_fields(parts))
+        .with(Fields{
+            nn::init_field(&O::init),
+            field(&O::lora, "lora",
+                  "low-rank adaptation: linear maps learn beside their weights, which stay")
+                .also_called({"peft"}),
+            field(&O::adapter, "adapter",
+                  "bottleneck adapters: small layers learn behind the parts of all layers, which "
+                  "stay")
+                .also_called({"adapters", "bottleneck_adapter"}),
+            field(&O::src_word_dropout, "src_word_dropout",
+                  "probability that training zeroes the whole vector of a source token, before its "
+                  "position is added; each occurrence for itself, the others are not scaled",
+                  fraction())
+                .also_called(
+                    {"dropout_src", "dropout_source", "source_word_dropout", "word_dropout"}),
+            field(&O::tgt_word_dropout, "tgt_word_dropout",
+                  "the same of the target tokens that the decoder reads", fraction())
+                .also_called({"dropout_trg", "dropout_target", "target_word_dropout"})});
   }
 };
 

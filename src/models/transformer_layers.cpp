@@ -69,8 +69,8 @@ at::Tensor StackShell::embed(const at::Tensor& ids, const at::Tensor& places, in
 
 at::Tensor StackShell::embed(const nn::PackedRows& rows, const kernels::Dropout& dropout) {
   const at::Tensor position =
-      positions->forward(rows.positions, rows.offsets.max_length, embedding.table()->weight);
-  return kernels::dropout(embedding.forward(rows.ids, position, rows.dropped_words), dropout);
+      positions->forward(rows.positions, rows.offsets.max_length, embedding.like(rows));
+  return kernels::dropout(embedding.forward(rows, position), dropout);
 }
 
 at::Tensor StackShell::finish(const at::Tensor& x) const {

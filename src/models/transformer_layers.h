@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/parts.h"
-#include "models/seq2seq_options.h"
 #include "models/token_embedding.h"
+#include "models/transformer_options.h"
 #include "nn/adapter.h"
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
@@ -21,11 +21,10 @@
 /// Shape letters: N rows of all sequences, D model width.
 namespace stretto::models {
 
-/// What one stack is built from: `[model]` with the sizes of `[model.encoder]` or
-/// `[model.decoder]`.
-struct TransformerPart : Seq2SeqOptions {
-  TransformerPart(const Seq2SeqOptions& model, const StackOptions& sizes)
-      : Seq2SeqOptions(model), stack(sizes) {}
+/// What one stack is built from: the style of a model's layers with the sizes of this stack.
+struct TransformerPart : LayerStyle {
+  TransformerPart(const LayerStyle& style, const StackOptions& sizes)
+      : LayerStyle(style), stack(sizes) {}
 
   StackOptions stack;
 };
@@ -109,7 +108,7 @@ class StackShell {
   /// dropout(embedding * scale + position); ids and positions int64 [N] -> [N, D].
   at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions, int64_t max_length,
                    const kernels::Dropout& dropout);
-  /// The same of the rows of a batch, in which words may be dropped (nn::PackedRows).
+  /// The same of the rows of a batch: of ids, in which words may be dropped, or of values.
   at::Tensor embed(const nn::PackedRows& rows, const kernels::Dropout& dropout);
   /// The last norm of a stack whose layers do not end in one; x itself otherwise.
   at::Tensor finish(const at::Tensor& x) const;
@@ -119,14 +118,17 @@ class StackShell {
   nn::Norm final_norm{nullptr};
 };
 
-/// Registers `count` layers below `owner` as layers.0, layers.1, …
-template <class Layer>
+/// Registers the layers of a stack below `owner` as layers.0, layers.1, …
+/// Layer: constructible from (Init, TransformerPart, d_model, more).
+template <class Layer, class... More>
 std::vector<Layer> make_layers(torch::nn::Module& owner, const nn::Init& init,
-                               const TransformerPart& options, int64_t d_model) {
+                               const TransformerPart& options, int64_t d_model,
+                               const More&... more) {
   std::vector<Layer> layers;
   torch::nn::ModuleList list;
   for (int64_t i = 0; i < options.stack.num_layers; ++i) {
-    layers.push_back(Layer(init.child("layers").child(std::to_string(i)), options, d_model));
+    layers.push_back(
+        Layer(init.child("layers").child(std::to_string(i)), options, d_model, more...));
     list->push_back(layers.back());
   }
   owner.register_module("layers", list);

@@ -50,7 +50,12 @@ std::vector<at::Tensor> SelfAttentionImpl::split(const at::Tensor& qkv_rows) con
 at::Tensor SelfAttentionImpl::attend(const at::Tensor& x, const PackedRows& rows, bool causal,
                                      const kernels::Dropout& dropout,
                                      const kernels::DistanceBias& bias) const {
-  const at::Tensor projected = project(x, rows.positions);
+  return attend_projected(project(x, rows.positions), rows, causal, dropout, bias);
+}
+
+at::Tensor SelfAttentionImpl::attend_projected(const at::Tensor& projected, const PackedRows& rows,
+                                               bool causal, const kernels::Dropout& dropout,
+                                               const kernels::DistanceBias& bias) const {
   return watch(*this, kernels::self_attention(projected, {.offsets = rows.offsets,
                                                           .num_heads = options.num_heads,
                                                           .causal = causal,

@@ -52,6 +52,11 @@ class SelfAttentionImpl : public torch::nn::Module {
   at::Tensor attend(const at::Tensor& x, const PackedRows& rows, bool causal,
                     const kernels::Dropout& dropout, const kernels::DistanceBias& bias = {}) const;
 
+  /// The same of rows that are projected already, project() -> [N, D]: a cache keeps them too.
+  at::Tensor attend_projected(const at::Tensor& projected, const PackedRows& rows, bool causal,
+                              const kernels::Dropout& dropout,
+                              const kernels::DistanceBias& bias = {}) const;
+
   /// out(attend(x)); x [N, D] -> [N, D].
   at::Tensor forward(const at::Tensor& x, const PackedRows& rows, bool causal,
                      const kernels::Dropout& dropout, const kernels::DistanceBias& bias = {}) const;

@@ -44,6 +44,11 @@ at::Tensor LinearImpl::rows(const at::Tensor& x, int64_t from, int64_t count) co
   return kernels::linear(x, matrix().narrow(0, from, count), shift);
 }
 
+double LinearImpl::operations() const {
+  const int64_t learned = lora ? lora->a.numel() + lora->b.numel() : 0;
+  return 2 * static_cast<double>(weight.numel() + learned);
+}
+
 at::Tensor LinearImpl::matrix() const {
   if (!lora) return weight;
   if (at::GradMode::is_enabled()) return lora->merged(weight);

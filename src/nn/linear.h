@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "nn/counted.h"
 #include "nn/init.h"
 #include "nn/lora.h"
 
@@ -25,7 +26,7 @@ struct LinearOptions {
 /// Where `model.lora` names this map, it also has the parameters `lora_a` and `lora_b` (nn/lora.h),
 /// and W above stands for W + scale B A. Without gradients that sum is computed first, so that a
 /// model has the bits of the one that it is merged into.
-class LinearImpl : public torch::nn::Module {
+class LinearImpl : public torch::nn::Module, public Counted {
  public:
   LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options = {});
   /// @param storage  kRounded for what goes to an operator that takes it
@@ -37,6 +38,9 @@ class LinearImpl : public torch::nn::Module {
   at::Tensor rows(const at::Tensor& x, int64_t from, int64_t count) const;
   /// W, for operators that take the matrix itself.
   at::Tensor matrix() const;
+
+  /// Those of LoRA's two matrices are made beside those of `weight`.
+  double operations() const override;
 
   at::Tensor weight;
   at::Tensor bias;             ///< undefined without bias

@@ -9,16 +9,20 @@
 
 namespace stretto::nn {
 
-/// One side of a batch as tensors: the N tokens of B sequences one after the other, no padding.
+/// One side of a batch as tensors: the N rows of B sequences one after the other, no padding. A row
+/// is a token, which has an id, or whatever has values: a frame, a patch, a vector of another part.
 struct PackedRows {
-  at::Tensor ids;        ///< int64 [N]
-  at::Tensor positions;  ///< int64 [N]: place of each token in its sequence, from 0
+  at::Tensor ids;        ///< int64 [N]; undefined where rows have values
+  at::Tensor positions;  ///< int64 [N]: place of each row in its sequence, from 0
   at::Tensor row_keys;   ///< int64 [N]: mix64(sample id, position); undefined when not training
   kernels::Offsets offsets;
   /// bool [N]: tokens whose vector is zero in this pass (word dropout); undefined = none.
   at::Tensor dropped_words = {};
   /// int64 [N]: which text of its sequence a token belongs to (BERT's token types); undefined = 0.
   at::Tensor segments = {};
+  at::Tensor values = {};  ///< [N, C] in the place of ids; undefined where rows have ids
+
+  int64_t num_rows() const { return positions.size(0); }
 };
 
 /// Where the dropout masks of one forward pass come from. Each place in a network that drops has a

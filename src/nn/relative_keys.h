@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "nn/counted.h"
 #include "nn/init.h"
 
 namespace stretto::nn {
@@ -29,15 +30,15 @@ struct RelativeKeysOptions {
 ///
 /// The product of a query with all vectors is made once for each query, [N, H, distances], so that
 /// there is no vector for each pair.
-class RelativeKeysImpl : public torch::nn::Module {
+class RelativeKeysImpl : public torch::nn::Module, public Counted {
  public:
   RelativeKeysImpl(const Init& init, const RelativeKeysOptions& options);
 
   /// queries [N, H W], not scaled -> what distances add to their scores [N, H, distances].
   kernels::DistanceBias forward(const at::Tensor& queries) const;
 
-  /// Multiplications and additions for one query row.
-  double operations() const;
+  /// For one query row: each head meets all vectors.
+  double operations() const override;
 
   at::Tensor weight;
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/convolution/convolution.h"
+#include "nn/counted.h"
 #include "nn/init.h"
 #include "nn/lora.h"
 
@@ -36,7 +37,7 @@ struct TimeConvolutionWeights {
 /// never meets the input by itself.
 ///
 /// C channels in, O channels out, K taps, N rows.
-class TimeConvolutionImpl : public torch::nn::Module {
+class TimeConvolutionImpl : public torch::nn::Module, public Counted {
  public:
   TimeConvolutionImpl(const Init& init, int64_t in, int64_t out,
                       const TimeConvolutionOptions& options = {});
@@ -50,6 +51,8 @@ class TimeConvolutionImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x, const TimeConvolutionWeights& weights) const;
 
   int64_t kernel() const { return options_.kernel; }
+  /// For one row that comes out. What LoRA learns is added to the weight, once for all rows.
+  double operations() const override { return 2 * static_cast<double>(weight.numel()); }
 
   at::Tensor weight;           ///< [O, K * C]
   at::Tensor gain;             ///< [O]; undefined without weight normalisation

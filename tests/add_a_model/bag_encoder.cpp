@@ -40,7 +40,7 @@ BagEncoder::BagEncoder(const BagEncoderOptions& options, const PartSetup& setup)
 
 Encoded BagEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
-  const at::Tensor x = kernels::dropout(embedding_.forward(input.ids),
+  const at::Tensor x = kernels::dropout(embedding_.forward(input),
                                         dropout.at(dropout_, first_site_ + kEmbeddingSite));
   const at::Tensor means = nn::watch(*this, means_around(x, input, reach_));
   return {.rows = input, .keys = out_->forward(means), .values = {}, .state = {}};

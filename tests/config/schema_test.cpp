@@ -28,6 +28,45 @@ TEST(ConfigSchema, AForgottenMemberIsNoticedWhenCompiling) {
   static_assert(detail::member_count<KitchenOptions>() == 3);
 }
 
+struct Shelf {
+  int64_t boards = 3;
+  double height = 1;
+  static auto fields() {
+    return Fields{field(&Shelf::boards, "boards", ""), field(&Shelf::height, "height", "")};
+  }
+};
+
+struct Bookcase : Shelf {
+  using Inherited = Shelf;
+  bool has_door = false;
+  static auto fields() {
+    return Fields{
+        field(&Bookcase::has_door, "has_door", "").read_with_any({"height", "boards"}, {})}
+        .with(Shelf::fields());
+  }
+};
+
+struct ForgetfulBookcase : Shelf {
+  using Inherited = Shelf;
+  bool forgotten = false;
+  static auto fields() { return Shelf::fields(); }
+};
+
+TEST(ConfigSchema, KeysOfABaseClassAreCountedAndBound) {
+  static_assert(detail::member_count<Bookcase>() == 3);
+  static_assert(lists_every_member<Bookcase>);
+  static_assert(!lists_every_member<ForgetfulBookcase>);
+  Bookcase bookcase;
+  const Schema schema = schema_of(bookcase);
+  ASSERT_EQ(schema.keys.size(), 3u);
+  EXPECT_EQ(schema.keys[0].path, "has_door");
+  EXPECT_EQ(schema.keys[1].path, "boards");
+  EXPECT_EQ(std::get<int64_t*>(schema.keys[1].value), &bookcase.boards);
+  const auto& readers = schema.keys[0].readers;
+  ASSERT_EQ(readers.size(), 2u);
+  EXPECT_EQ(readers[1].deciding_key, "boards");
+}
+
 TEST(ConfigSchema, ListsKeysAndSectionsWithTheirPathsInOrder) {
   House house;
   const Schema schema = schema_of(house);

@@ -256,5 +256,17 @@ TEST(Operations, OfWeightsAreTwoForEachThatARowMeets) {
   EXPECT_EQ(weight_operations(*nn::Linear(nn::Init(1, at::kCPU).child("one"), 3, 5)), 30);
 }
 
+/// A layer that no room knows: for each row a plane of windows.
+struct PlaneLayer : torch::nn::Module, nn::Counted {
+  PlaneLayer() { register_module("map", nn::Linear(nn::Init(1, at::kCPU).child("map"), 3, 5)); }
+  double operations() const override { return 1000; }
+};
+
+TEST(Operations, OfALayerAreWhatItSaysAndThoseOfTheLayersBelowIt) {
+  const torch::nn::ModuleList layers(std::make_shared<PlaneLayer>(),
+                                     std::make_shared<PlaneLayer>());
+  EXPECT_EQ(weight_operations(*layers), 2 * (1000 + 30));
+}
+
 }  // namespace
 }  // namespace stretto::models

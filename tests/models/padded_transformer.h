@@ -50,31 +50,8 @@ class PaddedTransformer {
     }
     memory = finish(memory, "encoder");
 
-    const at::Tensor future = torch::ones({tgt.size(1), tgt.size(1)}, torch::kBool).triu(1);
-    at::Tensor x = embed("decoder", tgt);
-    for (int64_t i = 0; i < options_.decoder.as<StackOptions>().num_layers; ++i) {
-      const std::string layer = "decoder.layers." + std::to_string(i) + ".";
-      const int64_t heads = options_.decoder.as<StackOptions>().num_heads;
-      const auto attend_self = [&](const at::Tensor& h) {
-        return self(h, layer + "self_attention", heads, future);
-      };
-      const auto attend_memory = [&](const at::Tensor& h) {
-        const std::string name = layer + "cross_attention.";
-        const auto kv = linear(memory, name + "kv").chunk(2, -1);
-        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask, {}),
-                      name + "out");
-      };
-      if (options_.parallel_residual) {
-        const at::Tensor h = norm(x, layer + "residual.norm");
-        x = x + attend_self(h) + attend_memory(h) + ffn(h, layer + "ffn");
-        continue;
-      }
-      x = residual(x, layer + "self_residual", attend_self);
-      x = residual(x, layer + "cross_residual", attend_memory);
-      x = residual(x, layer + "ffn_residual",
-                   [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
-    }
-    const at::Tensor logits = torch::matmul(finish(x, "decoder"), output().t());
+    const at::Tensor rows = decoded(tgt, memory, src_mask);
+    const at::Tensor logits = torch::matmul(rows, output().t());
     return torch::log_softmax(logits.narrow(-1, 0, num_classes_), -1);
   }
 
@@ -94,7 +71,45 @@ class PaddedTransformer {
     return sum;
   }
 
+  /// Rows [B, Tt, D] of a decoder without memory, whose parameters are named `decoder.…`.
+  at::Tensor rows_without_memory(const data::PackedTokens& targets) {
+    const at::Tensor tgt = padded(targets, true);
+    real_ = {{"decoder", tgt != 0}};
+    return decoded(tgt, {}, {});
+  }
+
  private:
+  /// Rows of the decoder [B, Tt, D]. @param memory  [B, Ts, D]; undefined = it has none
+  at::Tensor decoded(const at::Tensor& tgt, const at::Tensor& memory, const at::Tensor& src_mask) {
+    const at::Tensor future = torch::ones({tgt.size(1), tgt.size(1)}, torch::kBool).triu(1);
+    at::Tensor x = embed("decoder", tgt);
+    for (int64_t i = 0; i < options_.decoder.as<StackOptions>().num_layers; ++i) {
+      const std::string layer = "decoder.layers." + std::to_string(i) + ".";
+      const int64_t heads = options_.decoder.as<StackOptions>().num_heads;
+      const auto attend_self = [&](const at::Tensor& h) {
+        return self(h, layer + "self_attention", heads, future);
+      };
+      const auto attend_memory = [&](const at::Tensor& h) {
+        const std::string name = layer + "cross_attention.";
+        const auto kv = linear(memory, name + "kv").chunk(2, -1);
+        return linear(attend(linear(h, name + "q"), kv[0], kv[1], heads, src_mask, {}),
+                      name + "out");
+      };
+      if (options_.parallel_residual) {
+        const at::Tensor h = norm(x, layer + "residual.norm");
+        x = x + attend_self(h);
+        if (memory.defined()) x = x + attend_memory(h);
+        x = x + ffn(h, layer + "ffn");
+        continue;
+      }
+      x = residual(x, layer + "self_residual", attend_self);
+      if (memory.defined()) x = residual(x, layer + "cross_residual", attend_memory);
+      x = residual(x, layer + "ffn_residual",
+                   [&](const at::Tensor& h) { return ffn(h, layer + "ffn"); });
+    }
+    return finish(x, "decoder");
+  }
+
   static at::Tensor padded(const data::PackedTokens& tokens, bool shift) {
     at::Tensor ids = torch::zeros({tokens.num_sequences(), tokens.max_length()}, torch::kLong);
     for (int64_t i = 0; i < tokens.num_sequences(); ++i) {

@@ -51,6 +51,7 @@ inline nn::PackedRows targets(const data::Batch& batch) {
 inline PartSetup setup_of(const char* name, at::Device device = at::kCPU) {
   return {.init = nn::Init(3, device).child(name),
           .d_model = kWidth,
+          .memory_width = kWidth,
           .rows = kRows,
           .pad = 0,
           .first_site = std::string(name) == "encoder" ? kEncoderSites : kDecoderSites};
@@ -141,11 +142,8 @@ inline void expect_steps_of_teacher_forcing(Decoder& decoder, const Encoded& mem
 }
 
 /// Lanes of one source that change places take their histories along.
-inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
+inline void expect_lanes_to_keep_their_histories(Decoder& decoder, const Encoded& memory) {
   const torch::NoGradGuard no_grad;
-  data::Batch batch = first_batch();
-  batch = data::pair_batch({1}, data::source(data::part(batch, 0, 1)));
-  const Encoded memory = any_memory(batch, at::kFloat, true);
   const auto swapped = decoder.start(memory, 2), straight = decoder.start(memory, 2);
   for (int64_t t = 0; t < 20; ++t) {
     const at::Tensor tokens = at::tensor({4 + t % 7, 5 + t % 11}, at::kLong);
@@ -153,6 +151,45 @@ inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
     const at::Tensor a = straight->step(tokens), b = swapped->step(odd ? tokens.flip(0) : tokens);
     EXPECT_LT(relative_distance(odd ? b.flip(0) : b, a), 1e-5) << "step " << t;
     swapped->reorder({1, 0});
+  }
+}
+
+inline void expect_lanes_to_keep_their_histories(Decoder& decoder) {
+  data::Batch batch = first_batch();
+  batch = data::pair_batch({1}, data::source(data::part(batch, 0, 1)));
+  expect_lanes_to_keep_their_histories(decoder, any_memory(batch, at::kFloat, true));
+}
+
+/// prefill() gives what as many steps end with, and both go on alike: through lanes that change
+/// places and a source that leaves. @param memory  of three sources
+inline void expect_prefill_of_steps(Decoder& decoder, const Encoded& memory, int64_t length,
+                                    double tolerance) {
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t kSources = 3, kLanes = 2;
+  const auto token = [](int64_t lane, int64_t t) { return 4 + (7 * lane + 5 * t) % 19; };
+  at::Tensor prompts = at::empty({kSources, length}, at::kLong);
+  for (int64_t i = 0; i < kSources; ++i)
+    for (int64_t t = 0; t < length; ++t) prompts[i][t] = token(i, t);
+  const auto filled = decoder.start(memory, kLanes), stepped = decoder.start(memory, kLanes);
+  const at::Tensor got = filled->prefill(prompts, kLanes);
+  at::Tensor want;
+  for (int64_t t = 0; t < length; ++t) {
+    want = stepped->step(prompts.select(1, t).repeat_interleave(kLanes).contiguous());
+  }
+  ASSERT_EQ(got.sizes(), want.sizes());
+  EXPECT_LT(relative_distance(got, want), tolerance);
+  std::vector<int64_t> parents{1, 1, 3, 2, 4, 5};
+  for (int64_t t = 0; t < 40; ++t) {
+    if (t == 8) parents = {1, 0, 4, 5};  // the second source is done
+    if (t > 8) parents = {1, 0, 3, 2};
+    filled->reorder(parents);
+    stepped->reorder(parents);
+    std::vector<int64_t> ids;
+    for (size_t lane = 0; lane < parents.size(); ++lane) {
+      ids.push_back(token(static_cast<int64_t>(lane), length + t));
+    }
+    const at::Tensor tokens = at::tensor(ids, at::kLong);
+    EXPECT_LT(relative_distance(filled->step(tokens), stepped->step(tokens)), tolerance) << t;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "models/seq2seq_options.h"
 #include "tests/models/part_cases.h"
 
 namespace stretto::models {

@@ -3,6 +3,7 @@
 #include "kernels/convolution/convolution.h"
 #include "models/decoders/convolution_step.h"
 #include "models/lanes.h"
+#include "models/memory.h"
 #include "models/operations.h"
 #include "nn/watch.h"
 
@@ -49,7 +50,9 @@ ConvDecoder::ConvDecoder(const ConvDecoderOptions& options, const PartSetup& set
       width_(options.output_width(setup.d_model)),
       first_site_(setup.first_site),
       shell_(*this, setup, options_, width_),
-      layers_(make_conv_layers<ConvDecoderLayer>(*this, setup, options_)) {}
+      layers_(make_conv_layers<ConvDecoderLayer>(*this, setup, options_)) {
+  required_memory(setup, "conv");
+}
 
 at::Tensor ConvDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                             const ForwardContext& context, const Observer& observe) {

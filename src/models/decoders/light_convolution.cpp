@@ -50,6 +50,7 @@ LightDecoder::LightDecoder(const LightPart& part, double attention_dropout, cons
       shell_(*this, setup, part),
       layers_(make_light_layers<LightDecoderLayer>(*this, setup, part)) {
   part_.attention_dropout = attention_dropout;
+  required_memory(setup, "light_conv");
 }
 
 at::Tensor LightDecoder::run(const nn::PackedRows& input, const Encoded& memory,
@@ -82,12 +83,9 @@ at::Tensor LightDecoder::forward(const nn::PackedRows& input, const Encoded& mem
 }
 
 double LightDecoder::operations(double /*length*/, double memory_length) const {
-  const auto d = static_cast<double>(d_model_);
-  double sum = weight_operations(*this) - memory_operations();
-  for (const auto& layer : layers_) {
-    sum += layer->convolution->filter_operations() + attention_operations(d, d, memory_length);
-  }
-  return sum;
+  const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
+  return weight_operations(*this) - memory_operations() +
+         layers * attention_operations(d, d, memory_length);
 }
 
 double LightDecoder::memory_operations() const {

@@ -9,6 +9,7 @@
 
 #include "models/decoders/recurrent_step.h"
 #include "models/lanes.h"
+#include "models/memory.h"
 #include "models/operations.h"
 #include "models/packed.h"
 #include "nn/watch.h"
@@ -68,7 +69,7 @@ RecurrentDecoder::RecurrentDecoder(const LstmDecoderOptions& options, const Part
     : part_(options),
       d_model_(setup.d_model),
       units_(options.units(setup.d_model)),
-      memory_width_(setup.memory_width > 0 ? setup.memory_width : setup.d_model),
+      memory_width_(required_memory(setup, "lstm")),
       first_site_(setup.first_site),
       context_above_(options.context_to_all()),
       context_is_new_(options.context_to == "gnmt_v2"),
@@ -193,7 +194,7 @@ at::Tensor RecurrentDecoder::forward(const nn::PackedRows& input, const Encoded&
                                      const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
   const std::vector<kernels::RecurrentState> initial = initial_states(memory);
-  const at::Tensor embedded = embedding_.forward(input.ids, {}, input.dropped_words);
+  const at::Tensor embedded = embedding_.forward(input);
   const kernels::AttentiveOutput first = attend(embedded, memory, pass, initial[0], false);
   const at::Tensor given =
       context_is_new_ ? first.context : rows_before(first.context, input.positions);
@@ -234,7 +235,7 @@ std::vector<at::Tensor> RecurrentDecoder::attention(const nn::PackedRows& input,
   const torch::NoGradGuard no_grad;
   const RecurrentPass pass(part_, input, {}, first_site_);
   const at::Tensor weights =
-      attend(embedding_.forward(input.ids), memory, pass, initial_states(memory)[0], true).weights;
+      attend(embedding_.forward(input), memory, pass, initial_states(memory)[0], true).weights;
   return attention_blocks(weights, input.offsets, memory.rows.offsets);
 }
 

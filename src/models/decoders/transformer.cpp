@@ -10,27 +10,33 @@ namespace stretto::models {
 
 TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
                                                          const TransformerPart& options,
-                                                         int64_t d_model) {
+                                                         int64_t d_model, bool attends) {
   self_attention = register_module(
       "self_attention",
       make_self_attention(init.child("self_attention"), options, d_model, /*causal=*/true));
-  cross_attention = register_module(
-      "cross_attention",
-      nn::CrossAttention(init.child("cross_attention"),
-                         nn::AttentionOptions{.d_model = d_model,
-                                              .num_heads = options.stack.num_heads,
-                                              .num_kv_heads = options.stack.num_kv_heads}));
+  if (attends) {
+    cross_attention = register_module(
+        "cross_attention",
+        nn::CrossAttention(init.child("cross_attention"),
+                           nn::AttentionOptions{.d_model = d_model,
+                                                .num_heads = options.stack.num_heads,
+                                                .num_kv_heads = options.stack.num_kv_heads}));
+  }
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
+    const std::vector<std::string> parts = attends
+                                               ? std::vector<std::string>{"self", "cross", "ffn"}
+                                               : std::vector<std::string>{"self", "ffn"};
     residual = register_module("residual",
-                               ParallelResidual(init.child("residual"), options, d_model,
-                                                std::vector<std::string>{"self", "cross", "ffn"}));
+                               ParallelResidual(init.child("residual"), options, d_model, parts));
     return;
   }
   self_residual =
       register_module("self_residual", Residual(init.child("self_residual"), options, d_model));
-  cross_residual =
-      register_module("cross_residual", Residual(init.child("cross_residual"), options, d_model));
+  if (attends) {
+    cross_residual =
+        register_module("cross_residual", Residual(init.child("cross_residual"), options, d_model));
+  }
   ffn_residual =
       register_module("ffn_residual", Residual(init.child("ffn_residual"), options, d_model));
 }
@@ -45,12 +51,13 @@ at::Tensor TransformerDecoderLayerImpl::forward(at::Tensor x, const DecoderAtten
   const auto transform = [&](const at::Tensor& h) {
     return ffn->forward(h, dropout.at(o.activation_dropout, D::kFfnInner));
   };
-  if (residual) {
+  if (residual && cross_attention) {
     return residual->forward(
         x, {{attention.self, of_self}, {attention.cross, of_cross}, {transform, of_ffn}});
   }
+  if (residual) return residual->forward(x, {{attention.self, of_self}, {transform, of_ffn}});
   x = self_residual->forward(x, of_self, attention.self);
-  x = cross_residual->forward(x, of_cross, attention.cross);
+  if (cross_residual) x = cross_residual->forward(x, of_cross, attention.cross);
   return ffn_residual->forward(x, of_ffn, transform);
 }
 
@@ -58,16 +65,29 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
     : options_(options),
       d_model_(setup.d_model),
       first_site_(setup.first_site),
+      attends_(setup.memory_width.has_value()),
       shell_(*this, setup, options),
       distance_bias_(make_distance_bias(*this, setup, options, /*causal=*/true)),
-      layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model)) {
-  TORCH_CHECK(setup.memory_width == 0 || setup.memory_width == d_model_,
+      layers_(make_layers<TransformerDecoderLayer>(*this, setup.init, options, setup.d_model,
+                                                   attends_)) {
+  TORCH_CHECK(setup.memory_width.value_or(d_model_) == d_model_,
               "[transformer] the decoder attends to rows of model.d_model = ", d_model_,
-              ", the encoder gives rows of ", setup.memory_width);
+              ", the encoder gives rows of ", *setup.memory_width);
+}
+
+void TransformerDecoder::check_memory(const Encoded& memory) const {
+  const bool has_rows = memory.keys.defined() && memory.keys.numel() > 0;
+  TORCH_CHECK(
+      attends_ || !has_rows,
+      "[transformer] the decoder was built without memory (PartSetup::memory_width), and is "
+      "given rows of one");
+  TORCH_CHECK(!attends_ || memory.keys.defined(),
+              "[transformer] the decoder attends to a memory, and is given none");
 }
 
 at::Tensor TransformerDecoder::run(const nn::PackedRows& input, const Encoded& memory,
                                    const ForwardContext& context, const Observer& observe) {
+  check_memory(memory);
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   at::Tensor x = shell_.embed(input, dropout.at(options_.dropout, first_site_ + kEmbeddingSite));
   const kernels::DistanceBias bias = bias_of(distance_bias_, input.offsets.max_length, x);
@@ -110,17 +130,19 @@ at::Tensor TransformerDecoder::forward(const nn::PackedRows& input, const Encode
 double TransformerDecoder::operations(double length, double memory_length) const {
   const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
   return weight_operations(*this) - memory_operations() +
-         layers * attention_operations(d, d, length + memory_length);
+         layers * attention_operations(d, d, length + (attends_ ? memory_length : 0));
 }
 
 double TransformerDecoder::memory_operations() const {
   double sum = 0;
+  if (!attends_) return sum;
   for (const auto& layer : layers_) sum += weight_operations(*layer->cross_attention->kv);
   return sum;
 }
 
 std::unique_ptr<StepDecoder> TransformerDecoder::start(const Encoded& memory,
                                                        int64_t lanes_per_source) {
+  check_memory(memory);
   auto self = std::dynamic_pointer_cast<TransformerDecoder>(shared_from_this());
   return std::make_unique<TransformerStepDecoder>(std::move(self), memory, lanes_per_source);
 }
@@ -131,6 +153,7 @@ int64_t TransformerDecoder::max_length() const {
 
 std::vector<at::Tensor> TransformerDecoder::attention(const nn::PackedRows& input,
                                                       const Encoded& memory, int64_t layer) {
+  TORCH_CHECK(attends_, "[transformer] a decoder without memory has no alignments");
   const int64_t wanted = attending_layer(layer, layers_.size(), "transformer");
   at::Tensor weights;
   run(input, memory, {}, [&](int64_t at_layer, const at::Tensor& q, const at::Tensor& kv) {

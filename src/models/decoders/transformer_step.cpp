@@ -22,8 +22,12 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
   const torch::NoGradGuard no_grad;
   for (const TransformerDecoderLayer& layer : decoder_->layers_) {
     // Caches are fp32, whatever the arithmetic of products.
-    const at::Tensor kv = kernels::widened(keys_and_values(*layer->cross_attention, memory));
-    const at::Tensor none = at::empty({0, lanes_.size(), kv.size(1) / 2}, kv.options());
+    const at::Tensor kv = decoder_->attends_
+                              ? kernels::widened(keys_and_values(*layer->cross_attention, memory))
+                              : at::Tensor();
+    const nn::SelfAttentionImpl& self = *layer->self_attention;
+    const at::Tensor none = kernels::widened(
+        at::empty({0, lanes_.size(), self.options.kv_width()}, self.qkv->weight.options()));
     caches_.push_back({.cross_kv = kv, .k = none, .v = at::empty_like(none)});
   }
   lineage_ = at::empty({lanes_.size(), 0}, at::dtype(at::kInt).device(lanes_.device()));
@@ -32,8 +36,10 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
 
 int64_t TransformerStepDecoder::cached_numbers() const {
   int64_t sum = 0;
-  for (const LayerCache& cache : caches_)
-    sum += cache.cross_kv.numel() + cache.k.numel() + cache.v.numel();
+  for (const LayerCache& cache : caches_) {
+    sum += cache.k.numel() + cache.v.numel();
+    if (cache.cross_kv.defined()) sum += cache.cross_kv.numel();
+  }
   return sum;
 }
 
@@ -41,19 +47,20 @@ void TransformerStepDecoder::set_slots() {
   slots_ = at::arange(lanes_.size(), at::dtype(at::kInt).device(lanes_.device()));
 }
 
-void TransformerStepDecoder::make_room() {
-  if (time_ < lineage_.size(1)) return;
+void TransformerStepDecoder::make_room(int64_t steps) {
+  const int64_t missing = time_ + steps - lineage_.size(1);
+  if (missing <= 0) return;
+  const int64_t more = (missing + kStepsPerChunk - 1) / kStepsPerChunk * kStepsPerChunk;
   for (LayerCache& cache : caches_) {
-    cache.k = grown(cache.k, kStepsPerChunk);
-    cache.v = grown(cache.v, kStepsPerChunk);
+    cache.k = grown(cache.k, more);
+    cache.v = grown(cache.v, more);
   }
-  lineage_ =
-      at::cat({lineage_, at::zeros({lineage_.size(0), kStepsPerChunk}, lineage_.options())}, 1);
-  bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().cross_kv);
+  lineage_ = at::cat({lineage_, at::zeros({lineage_.size(0), more}, lineage_.options())}, 1);
+  bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().k);
 }
 
 at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
-  make_room();
+  make_room(1);
   lineage_.select(1, time_).copy_(slots_);
   positions_ = at::full_like(ids, time_);
 
@@ -63,11 +70,69 @@ at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
     const TransformerDecoderLayerImpl& layer = *decoder_->layers_[i];
     const DecoderAttention attention{
         .self = [&](const at::Tensor& h) { return attend_self(layer, caches_[i], h); },
-        .cross = [&](const at::Tensor& h) { return attend_cross(layer, caches_[i], h); }};
+        .cross =
+            [&](const at::Tensor& h) {
+              return attend_cross(layer, caches_[i], h, lanes_.query_offsets());
+            }};
     x = layer.forward(x, attention, {decoder_->options_, no_dropout, 0});
   }
   ++time_;
   return decoder_->shell_.finish(x);
+}
+
+at::Tensor TransformerStepDecoder::prefill(const at::Tensor& ids, int64_t lanes_per_source) {
+  TORCH_CHECK(time_ == 0, "[transformer] prefill begins a decoding, and ", time_,
+              " steps were taken");
+  TORCH_CHECK(ids.dim() == 2 && ids.size(1) > 0 && ids.size(0) * lanes_per_source == lanes_.size(),
+              "[transformer] prefill: prompts must be [sources, tokens] of ", lanes_.size(),
+              " lanes, ", lanes_per_source, " for each source, got ", ids.sizes());
+  Prompts prompts{.rows = {},
+                  .sources = ids.size(0),
+                  .length = ids.size(1),
+                  .lanes_per_source = lanes_per_source,
+                  .bias = {}};
+  const auto counted = [&](int64_t end) { return at::arange(end, ids.options()); };
+  prompts.rows.ids = ids.reshape({-1});
+  prompts.rows.positions = counted(prompts.length).repeat({prompts.sources});
+  prompts.rows.offsets = {.values = (counted(prompts.sources + 1) * prompts.length).to(at::kInt),
+                          .max_length = prompts.length};
+  make_room(prompts.length);
+  // All lanes of a source find its prompt in the slot of the first.
+  const at::Tensor first = slots_.div(lanes_per_source, "trunc").mul(lanes_per_source);
+  lineage_.narrow(1, 0, prompts.length).copy_(first.unsqueeze(1));
+
+  const nn::DropoutSource no_dropout;
+  at::Tensor x = decoder_->shell_.embed(prompts.rows, {});
+  prompts.bias = bias_of(decoder_->distance_bias_, prompts.length, x);
+  for (size_t i = 0; i < decoder_->layers_.size(); ++i) {
+    const TransformerDecoderLayerImpl& layer = *decoder_->layers_[i];
+    const DecoderAttention attention{
+        .self = [&](const at::Tensor& h) { return attend_prompts(layer, caches_[i], h, prompts); },
+        .cross =
+            [&](const at::Tensor& h) {
+              return attend_cross(layer, caches_[i], h, prompts.rows.offsets);
+            }};
+    x = layer.forward(x, attention, {decoder_->options_, no_dropout, 0});
+  }
+  time_ = prompts.length;
+  const at::Tensor last = x.view({prompts.sources, prompts.length, -1}).select(1, time_ - 1);
+  return decoder_->shell_.finish(last.repeat_interleave(lanes_per_source, 0));
+}
+
+at::Tensor TransformerStepDecoder::attend_prompts(const TransformerDecoderLayerImpl& layer,
+                                                  LayerCache& cache, const at::Tensor& x,
+                                                  const Prompts& prompts) {
+  const at::Tensor projected = layer.self_attention->project(x, prompts.rows.positions);
+  const std::vector<at::Tensor> parts = layer.self_attention->split(kernels::widened(projected));
+  const auto keep = [&](const at::Tensor& rows, at::Tensor& kept) {
+    kept.narrow(0, 0, prompts.length)
+        .slice(1, 0, lanes_.size(), prompts.lanes_per_source)
+        .copy_(rows.reshape({prompts.sources, prompts.length, -1}).transpose(0, 1));
+  };
+  keep(parts[1], cache.k);
+  keep(parts[2], cache.v);
+  return layer.self_attention->out->forward(layer.self_attention->attend_projected(
+      projected, prompts.rows, /*causal=*/true, /*dropout=*/{}, prompts.bias));
 }
 
 at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl& layer,
@@ -81,11 +146,11 @@ at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl
 }
 
 at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImpl& layer,
-                                                const LayerCache& cache,
-                                                const at::Tensor& x) const {
+                                                const LayerCache& cache, const at::Tensor& x,
+                                                const kernels::Offsets& queries) const {
   return layer.cross_attention->out->forward(
       kernels::cross_attention(layer.cross_attention->q->forward(x), cache.cross_kv,
-                               {.query_offsets = lanes_.query_offsets(),
+                               {.query_offsets = queries,
                                 .key_offsets = lanes_.key_offsets(),
                                 .num_heads = decoder_->options_.stack.num_heads,
                                 .dropout = {},
@@ -96,7 +161,7 @@ void TransformerStepDecoder::reorder(const std::vector<int64_t>& parents) {
   const auto change = lanes_.reorder(parents);
   lineage_ = lineage_.index_select(0, change.parents);
   if (!change.lanes_left) return;
-  if (change.rows.defined()) {
+  if (change.rows.defined() && decoder_->attends_) {
     for (LayerCache& cache : caches_) cache.cross_kv = cache.cross_kv.index_select(0, change.rows);
   }
   set_slots();

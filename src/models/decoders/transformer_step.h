@@ -10,16 +10,20 @@ namespace stretto::models {
 
 /// A Transformer's decoder one token at a time, for L lanes of B sources.
 ///
-/// Keys and values of the memory are computed once per layer and shared by all lanes of a source.
+/// Keys and values of the memory are computed once per layer and shared by all lanes of a source; a
+/// decoder without memory has none.
 /// Self-attention keys and values are cached: a step costs one row per lane. Beams that move only
 /// rewrite a table of integers (`lineage`); cached rows are copied only when lanes leave, which
-/// keeps the caches as narrow as the lanes that live.
+/// keeps the caches as narrow as the lanes that live. prefill() computes the rows of a source once,
+/// and all its lanes have their history in the slot of the first.
 class TransformerStepDecoder : public StepDecoder {
  public:
   TransformerStepDecoder(std::shared_ptr<TransformerDecoder> decoder, const Encoded& memory,
                          int64_t lanes_per_source);
 
   at::Tensor step(const at::Tensor& ids) override;
+  /// Throws c10::Error behind a step, and for other numbers of lanes than the decoder has.
+  at::Tensor prefill(const at::Tensor& ids, int64_t lanes_per_source) override;
   void reorder(const std::vector<int64_t>& parents) override;
   /// Numbers that its caches hold, with the room for steps to come.
   int64_t cached_numbers() const;
@@ -27,17 +31,30 @@ class TransformerStepDecoder : public StepDecoder {
  private:
   /// What one layer remembers.
   struct LayerCache {
-    at::Tensor cross_kv;  ///< [Ns, 2E], E the width of keys: of fewer heads than queries, narrower
-    at::Tensor k, v;      ///< [room, L, E]
+    /// [Ns, 2E], E the width of keys: of fewer heads than queries, narrower; undefined without
+    /// memory.
+    at::Tensor cross_kv;
+    at::Tensor k, v;  ///< [room, L, E]
   };
 
-  void make_room();
+  /// Prompts as packed rows.
+  struct Prompts {
+    nn::PackedRows rows;
+    int64_t sources, length, lanes_per_source;
+    kernels::DistanceBias bias;  ///< where all layers share one
+  };
+
+  void make_room(int64_t steps);
   void set_slots();
   void copy_history();
   at::Tensor attend_self(const TransformerDecoderLayerImpl& layer, LayerCache& cache,
                          const at::Tensor& x);
+  /// The same of whole prompts, B rows a step of the cache.
+  at::Tensor attend_prompts(const TransformerDecoderLayerImpl& layer, LayerCache& cache,
+                            const at::Tensor& x, const Prompts& prompts);
+  /// @param queries  bounds of the rows of each source in `x`
   at::Tensor attend_cross(const TransformerDecoderLayerImpl& layer, const LayerCache& cache,
-                          const at::Tensor& x) const;
+                          const at::Tensor& x, const kernels::Offsets& queries) const;
 
   std::shared_ptr<TransformerDecoder> decoder_;
   Lanes lanes_;

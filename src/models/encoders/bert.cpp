@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/operations.h"
+#include "models/token_embedding.h"
 #include "models/transformer_layers.h"
 #include "nn/lora.h"
 
@@ -85,8 +86,10 @@ BertEncoder::BertEncoder(const BertOptions& options, const PartSetup& setup)
   const nn::InitRule drawn = rule_of_matrices(options);
   const nn::Init init = setup.init.with_linear_rule(drawn);
   const int64_t d = sizes_.d_model;
-  embedding_ = register_module(
-      "embedding", nn::Embedding(init.child("embedding"), setup.rows, d, setup.pad, drawn));
+  if (setup.rows > 0) {
+    embedding_ = register_module(
+        "embedding", nn::Embedding(init.child("embedding"), setup.rows, d, setup.pad, drawn));
+  }
   positions_ = register_module(
       "positions",
       nn::Positions(init.child("positions"), options.positions, d, options.max_positions, drawn));
@@ -108,13 +111,16 @@ BertEncoder::BertEncoder(const BertOptions& options, const PartSetup& setup)
 }
 
 at::Tensor BertEncoder::embed(const nn::PackedRows& input) {
-  at::Tensor place =
-      positions_->forward(input.positions, input.offsets.max_length, embedding_->weight);
+  TORCH_CHECK(input.values.defined() || embedding_,
+              "[bert] the encoder has no table of tokens (PartSetup::rows = 0), and is given ids");
+  const at::Tensor& like = input.values.defined() ? input.values : embedding_->weight;
+  at::Tensor place = positions_->forward(input.positions, input.offsets.max_length, like);
   if (segments_) {
     const at::Tensor segments =
-        input.segments.defined() ? input.segments : at::zeros_like(input.ids);
+        input.segments.defined() ? input.segments : at::zeros_like(input.positions);
     place = segments_->forward(segments, place, /*dropped=*/{}, nn::RowScale::kOne);
   }
+  if (input.values.defined()) return vectors_of_values(input, place, sizes_.d_model);
   return embedding_->forward(input.ids, place, input.dropped_words, nn::RowScale::kOne);
 }
 

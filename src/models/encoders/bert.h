@@ -54,12 +54,14 @@ TORCH_MODULE(BertLayer);
 ///     x = dropout(embedding_norm(embedding[id] + positions[place] + segments[segment]))
 ///     rows = final_norm(layers(x))        final_norm of pre-norm alone
 ///
-/// Nothing is scaled. Places start at 0 in every sequence. `segments` is there unless num_segments
-/// is 0, `positions.weight` where they are learned. Matrices start normal with deviation init_std,
-/// drawn again beyond two of it, the row of padding at zero.
+/// Rows of values stand for embedding[id]. Nothing is scaled. Places start at 0 in every sequence.
+/// `segments` is there unless num_segments is 0, `positions.weight` where they are learned.
+/// Matrices start normal with deviation init_std, drawn again beyond two of it, the row of padding
+/// at zero.
 class BertEncoder : public Encoder {
  public:
-  /// @param setup  its rows, pad, first_site and init; the width is that of `options`
+  /// @param setup  its rows, pad, first_site and init; the width is that of `options`. Without rows
+  ///     the encoder has no table of tokens, and reads rows of values alone: patches, say
   BertEncoder(const BertOptions& options, const PartSetup& setup);
 
   /// Throws Error(kBadData) for a sequence longer than learned positions, and c10::Error for a

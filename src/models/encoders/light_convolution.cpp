@@ -46,9 +46,7 @@ Encoded LightEncoder::forward(const nn::PackedRows& input, const ForwardContext&
 }
 
 double LightEncoder::operations(double /*length*/) const {
-  double sum = weight_operations(*this);
-  for (const auto& layer : layers_) sum += layer->convolution->filter_operations();
-  return sum;
+  return weight_operations(*this);
 }
 
 std::shared_ptr<Encoder> make_light_encoder(const LightEncoderOptions& options,

@@ -75,7 +75,7 @@ at::Tensor RecurrentEncoder::run(const EncoderLayer& layer, const at::Tensor& x,
 
 Encoded RecurrentEncoder::forward(const nn::PackedRows& input, const ForwardContext& context) {
   const RecurrentPass pass(part_, input, context, first_site_);
-  at::Tensor x = embedding_.forward(input.ids, {}, input.dropped_words);
+  at::Tensor x = embedding_.forward(input);
   std::vector<at::Tensor> state;
   for (size_t i = 0; i < layers_.size(); ++i) {
     x = run(layers_[i], x, pass, static_cast<int64_t>(i), state);

@@ -63,6 +63,60 @@ double LabelHead::operations() const {
   return weight_operations(*this);
 }
 
+at::Tensor label_predictions(LabelTarget target, const at::Tensor& logits) {
+  switch (target) {
+    case LabelTarget::kSeveral:
+      return logits.sigmoid();
+    case LabelTarget::kOne:
+      return logits.softmax(1);
+    case LabelTarget::kValue:
+      break;
+  }
+  return logits;
+}
+
+at::Tensor mean_label_logits(LabelTarget target, const std::vector<at::Tensor>& logits) {
+  if (logits.size() == 1) return logits.front();
+  at::Tensor sum = at::zeros_like(logits.front(), at::kDouble);
+  for (const auto& one : logits) sum += label_predictions(target, one.to(at::kDouble));
+  const at::Tensor mean = sum / static_cast<double>(logits.size());
+  switch (target) {
+    case LabelTarget::kSeveral:
+      return at::logit(mean);
+    case LabelTarget::kOne:
+      return mean.log();
+    case LabelTarget::kValue:
+      break;
+  }
+  return mean;
+}
+
+at::Tensor num_labels_right(LabelTarget target, const at::Tensor& logits,
+                            const at::Tensor& labels) {
+  switch (target) {
+    case LabelTarget::kValue:
+      return at::zeros({}, logits.options());
+    case LabelTarget::kSeveral:
+      return (logits >= 0).eq(labels > 0).all(1).sum().to(logits.scalar_type());
+    case LabelTarget::kOne:
+      break;
+  }
+  return logits.argmax(1).eq(labels).sum().to(logits.scalar_type());
+}
+
+LabelLosses label_losses(LabelTarget target, const at::Tensor& logits, const at::Tensor& labels,
+                         const LabelWeights& weights) {
+  switch (target) {
+    case LabelTarget::kSeveral:
+      return models::binary_cross_entropy(logits, labels, weights.of_classes);
+    case LabelTarget::kValue:
+      return squared_error(logits, labels);
+    case LabelTarget::kOne:
+      break;
+  }
+  return label_cross_entropy(logits, labels, weights);
+}
+
 LabelLosses label_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
                                 const LabelWeights& weights) {
   TORCH_CHECK(logits.dim() == 2 && labels.dim() == 1 && labels.size(0) == logits.size(0),

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/bert_options.h"
 #include "models/encoder.h"
@@ -12,6 +13,13 @@
 
 /// Shape letters: N rows of all sequences, B sequences, D width of rows, L labels.
 namespace stretto::models {
+
+/// What is read from a text: how the head's logits [B, L] are meant, and its labels are given.
+enum class LabelTarget : uint8_t {
+  kOne,      ///< one of L labels: softmax; labels int64 [B]
+  kSeveral,  ///< any of L labels: logistic function; labels [B, L], 0 or 1
+  kValue,    ///< a value, L = 1; values [B]
+};
 
 struct LabelHeadSetup {
   nn::Init init;           ///< already at the head's own name: "head"
@@ -51,17 +59,33 @@ class LabelHead : public torch::nn::Module {
   nn::Linear pooler_{nullptr}, output_{nullptr};
 };
 
+/// What logits predict: probabilities [B, L], or values [B, 1]. No label is needed.
+at::Tensor label_predictions(LabelTarget target, const at::Tensor& logits);
+
+/// The logits that predict the mean of what several models predict, fp64 [B, L]; those of one model
+/// as they are.
+at::Tensor mean_label_logits(LabelTarget target, const std::vector<at::Tensor>& logits);
+
+/// How many samples have exactly their labels predicted; 0 for values. A scalar of the logits'
+/// type.
+at::Tensor num_labels_right(LabelTarget target, const at::Tensor& logits, const at::Tensor& labels);
+
 /// Losses of B samples.
 struct LabelLosses {
   at::Tensor each;    ///< [B], differentiable: add them up for the loss of a micro-batch
   at::Tensor weight;  ///< [B], no gradient: what each sample counts in the divisor
 };
 
-/// What cross entropy of one label a sample is given.
+/// What the losses of labels are given beside logits and labels; values read nothing of it.
 struct LabelWeights {
   at::Tensor of_classes = {};  ///< fp32 [L]: what a sample of each label counts; undefined = 1
-  double smoothing = 0;        ///< as kernels::linear_cross_entropy has it
+  double smoothing = 0;        ///< of kOne, as kernels::linear_cross_entropy has it
 };
+
+/// The loss of a target: the one place that training, validation and `eval` have it from. It is one
+/// of the three functions below.
+LabelLosses label_losses(LabelTarget target, const at::Tensor& logits, const at::Tensor& labels,
+                         const LabelWeights& weights = {});
 
 /// One of L labels: w[label] times the (smoothed) cross entropy, natural log. The divisor is the
 /// sum of w[label], so that weights change shares and not the size of the loss. labels int64 [B].

@@ -155,6 +155,63 @@ TEST(SquaredError, IsThePlainFormula) {
   EXPECT_THROW(squared_error(at::zeros({2, 2}), values), c10::Error);
 }
 
+const std::vector<LabelTarget> kLabelTargets{LabelTarget::kOne, LabelTarget::kSeveral,
+                                             LabelTarget::kValue};
+
+/// Logits of 4 samples.
+at::Tensor logits_for(LabelTarget target, uint64_t seed) {
+  const int64_t outputs = target == LabelTarget::kValue ? 1 : kLabels;
+  return stretto::testing::noise({4, outputs}, seed).to(at::kDouble) * 2;
+}
+
+TEST(LabelPredictions, AreProbabilitiesOrValuesAndNeedNoLabels) {
+  for (const LabelTarget target : kLabelTargets) {
+    const at::Tensor x = logits_for(target, 2), got = label_predictions(target, x);
+    const at::Tensor powers = x.exp();
+    const at::Tensor plain = target == LabelTarget::kOne       ? powers / powers.sum(1, true)
+                             : target == LabelTarget::kSeveral ? powers / (1 + powers)
+                                                               : x;
+    EXPECT_TRUE(at::allclose(got, plain));
+  }
+}
+
+TEST(LabelPredictions, OfSeveralModelsAreTheirMean) {
+  for (const LabelTarget target : kLabelTargets) {
+    const at::Tensor a = logits_for(target, 2), b = logits_for(target, 3);
+    const at::Tensor mean = (label_predictions(target, a) + label_predictions(target, b)) / 2;
+    EXPECT_TRUE(at::allclose(label_predictions(target, mean_label_logits(target, {a, b})), mean));
+    EXPECT_TRUE(mean_label_logits(target, {a}).is_same(a));
+  }
+}
+
+TEST(LabelLosses, OfATargetAreThoseOfItsFunction) {
+  const at::Tensor one = at::tensor({2, 0, 1, 2}, at::kLong),
+                   several =
+                       at::tensor({1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0}, at::kLong).view({4, 3}),
+                   values = at::tensor({1.5, -2.0, 0.0, 3.0}, at::kDouble);
+  const LabelWeights weights{.of_classes = at::tensor({0.5, 2.0, 3.0}, at::kDouble),
+                             .smoothing = 0.2};
+  const at::Tensor x = logits_for(LabelTarget::kOne, 2), v = logits_for(LabelTarget::kValue, 2);
+  EXPECT_TRUE(at::equal(label_losses(LabelTarget::kOne, x, one, weights).each,
+                        label_cross_entropy(x, one, weights).each));
+  EXPECT_TRUE(at::equal(label_losses(LabelTarget::kSeveral, x, several, weights).each,
+                        models::binary_cross_entropy(x, several, weights.of_classes).each));
+  EXPECT_TRUE(at::equal(label_losses(LabelTarget::kValue, v, values, weights).each,
+                        squared_error(v, values).each));
+}
+
+TEST(LabelsRight, AreSamplesWithExactlyTheirLabels) {
+  const at::Tensor x = at::tensor({1.0, 2.0, -1.0, 3.0, -2.0, -1.0}, at::kDouble).view({2, 3});
+  const auto right = [&](LabelTarget target, const at::Tensor& labels) {
+    return num_labels_right(target, x, labels).item<double>();
+  };
+  EXPECT_EQ(right(LabelTarget::kOne, at::tensor({1, 0}, at::kLong)), 2);
+  EXPECT_EQ(right(LabelTarget::kOne, at::tensor({0, 0}, at::kLong)), 1);
+  const at::Tensor labels = at::tensor({1, 1, 0, 1, 0, 1}, at::kFloat).view({2, 3});
+  EXPECT_EQ(right(LabelTarget::kSeveral, labels), 1);
+  EXPECT_EQ(right(LabelTarget::kValue, at::zeros({2})), 0);
+}
+
 TEST(LabelLosses, GradientsAreThoseOfFiniteDifferences) {
   const at::Tensor labels = at::tensor({2, 0, 1, 2}, at::kLong);
   const at::Tensor several =

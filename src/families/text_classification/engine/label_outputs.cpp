@@ -101,20 +101,17 @@ at::Tensor LabelOutputs::values_of(const data::Batch& batch, at::Device device) 
   return at::tensor(batch.column<float>(kLabelColumn).values, at::kFloat).to(device);
 }
 
+at::Tensor LabelOutputs::targets_of(const data::Batch& batch, at::Device device) const {
+  if (target_ == LabelTarget::kSeveral) return indicators_of(batch, device);
+  return target_ == LabelTarget::kOne ? labels_of(batch, device) : values_of(batch, device);
+}
+
 models::LabelLosses LabelOutputs::losses(const at::Tensor& logits, const data::Batch& batch) const {
   const at::Device device = logits.device();
   const at::Tensor weights =
       weights_.empty() ? at::Tensor() : at::tensor(weights_, at::kFloat).to(device);
-  switch (target_) {
-    case LabelTarget::kSeveral:
-      return models::binary_cross_entropy(logits, indicators_of(batch, device), weights);
-    case LabelTarget::kValue:
-      return models::squared_error(logits, values_of(batch, device));
-    case LabelTarget::kOne:
-      break;
-  }
-  return models::label_cross_entropy(logits, labels_of(batch, device),
-                                     {.of_classes = weights, .smoothing = smoothing_});
+  return models::label_losses(target_, logits, targets_of(batch, device),
+                              {.of_classes = weights, .smoothing = smoothing_});
 }
 
 double LabelOutputs::weight(const data::Batch& batch) const {
@@ -129,47 +126,15 @@ double LabelOutputs::weight(const data::Batch& batch) const {
 }
 
 at::Tensor LabelOutputs::num_right(const at::Tensor& logits, const data::Batch& batch) const {
-  switch (target_) {
-    case LabelTarget::kValue:
-      return at::zeros({}, logits.options());
-    case LabelTarget::kSeveral:
-      return (logits >= 0)
-          .eq(indicators_of(batch, logits.device()) > 0)
-          .all(1)
-          .sum()
-          .to(logits.scalar_type());
-    case LabelTarget::kOne:
-      break;
-  }
-  return logits.argmax(1).eq(labels_of(batch, logits.device())).sum().to(logits.scalar_type());
+  return models::num_labels_right(target_, logits, targets_of(batch, logits.device()));
 }
 
 at::Tensor LabelOutputs::probabilities(const at::Tensor& logits) const {
-  switch (target_) {
-    case LabelTarget::kSeveral:
-      return logits.sigmoid();
-    case LabelTarget::kOne:
-      return logits.softmax(1);
-    case LabelTarget::kValue:
-      break;
-  }
-  return logits;
+  return models::label_predictions(target_, logits);
 }
 
 at::Tensor LabelOutputs::mean_logits(const std::vector<at::Tensor>& logits) const {
-  if (logits.size() == 1) return logits.front();
-  at::Tensor sum = at::zeros_like(logits.front(), at::kDouble);
-  for (const auto& one : logits) sum += probabilities(one.to(at::kDouble));
-  const at::Tensor mean = sum / static_cast<double>(logits.size());
-  switch (target_) {
-    case LabelTarget::kSeveral:
-      return at::logit(mean);
-    case LabelTarget::kOne:
-      return mean.log();
-    case LabelTarget::kValue:
-      break;
-  }
-  return mean;
+  return models::mean_label_logits(target_, logits);
 }
 
 std::vector<double> class_weights(const experiment::TextClassificationOptions& options,

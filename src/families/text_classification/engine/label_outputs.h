@@ -21,11 +21,10 @@
 /// Shape letters: B samples of a batch, N samples of a set, L labels; of a value L = 1.
 namespace stretto::tasks {
 
-/// What is read from a text.
-enum class LabelTarget : uint8_t { kOne, kSeveral, kValue };
+using models::LabelTarget;
 
-/// Logits as what they stand for, and their loss: one of L labels (softmax, cross entropy), any of
-/// L labels (logistic function, binary cross entropy), a value (squared error).
+/// What a run's options make of the functions of models/heads/label.h: which target its data have,
+/// with the weights of classes and the smoothing of its loss.
 class LabelOutputs {
  public:
   /// @param labels   null for a value
@@ -49,6 +48,8 @@ class LabelOutputs {
   at::Tensor mean_logits(const std::vector<at::Tensor>& logits) const;
 
  private:
+  /// The labels of a batch, as models::label_losses reads them.
+  at::Tensor targets_of(const data::Batch& batch, at::Device device) const;
   at::Tensor labels_of(const data::Batch& batch, at::Device device) const;
   at::Tensor indicators_of(const data::Batch& batch, at::Device device) const;
   at::Tensor values_of(const data::Batch& batch, at::Device device) const;
