@@ -10,6 +10,7 @@
 
 #include "interchange/names.h"
 #include "models/bert_options.h"
+#include "text/pretrained_kind.h"
 
 namespace stretto::interchange {
 
@@ -37,12 +38,13 @@ struct ModelDescription {
 /// One architecture of `transformers`: a file in architectures/ has its table of names and its keys
 /// of config.json.
 struct Architecture {
-  std::string_view model_type;        ///< config.json says so
-  std::string_view class_stem;        ///< "Bert" of "BertModel"
-  std::string_view prefix;            ///< of the encoder in models with a head
-  std::span<const NameRow> encoder;   ///< with the prefix, as all that follows
-  std::span<const NameRow> segments;  ///< of models with segments
-  std::span<const NameRow> pooler;    ///< of models without a head
+  std::string_view model_type;            ///< config.json says so
+  std::string_view class_stem;            ///< "Bert" of "BertModel"
+  std::string_view prefix;                ///< of the encoder in models with a head
+  const text::PretrainedKind* tokenizer;  ///< of all its models
+  std::span<const NameRow> encoder;       ///< with the prefix, as all that follows
+  std::span<const NameRow> segments;      ///< of models with segments
+  std::span<const NameRow> pooler;        ///< of models without a head
   std::array<std::span<const NameRow>, kNumHeads> heads;
   /// Their head.output.weight; in a model that ties it, the table of tokens under a second name.
   std::string_view output_matrix;

@@ -172,7 +172,7 @@ ImportedModel import_model(const fs::path& folder, const ImportOptions& options)
                     " are too few for a text",
                 "a model needs at least 8");
   }
-  auto spec = read_tokenizer_folder(folder, model.config.architecture == &kRoberta);
+  auto spec = read_tokenizer_folder(folder, *model.config.architecture->tokenizer);
   // BERT's template knows two, which such a model cannot look up.
   if (description.model.num_segments == 1) spec = without_segments(std::move(spec));
   const std::string tokenizer = text::write_tokenizer_json(spec);

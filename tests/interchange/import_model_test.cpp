@@ -415,7 +415,7 @@ TEST(ExportModel, GivesBackWhatWasImported) {
     const TempDir target;
     const auto description = model.config.description;
     export_model({.description = description,
-                  .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                  .tokenizer = read_tokenizer_folder(folder.dir->path(), text::kBertKind),
                   .max_text_tokens = 16,
                   .tensors = model.tensors},
                  *model.config.architecture, target / "out");
@@ -444,7 +444,7 @@ TEST(ExportModel, KeepsTheLongestText) {
   const auto model = import_model(folder.dir->path());
   const TempDir target;
   export_model({.description = model.config.description,
-                .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
+                .tokenizer = read_tokenizer_folder(folder.dir->path(), text::kBertKind),
                 .max_text_tokens = 12,
                 .tensors = model.tensors},
                kBert, target / "out");
@@ -500,10 +500,11 @@ TEST(ExportModel, AFolderThatIsThereStays) {
   auto folder = ModelFolder::bert("BertModel");
   folder.write();
   const auto model = import_model(folder.dir->path());
-  const ExportedModel exported{.description = model.config.description,
-                               .tokenizer = read_tokenizer_folder(folder.dir->path(), false),
-                               .max_text_tokens = 16,
-                               .tensors = model.tensors};
+  const ExportedModel exported{
+      .description = model.config.description,
+      .tokenizer = read_tokenizer_folder(folder.dir->path(), text::kBertKind),
+      .max_text_tokens = 16,
+      .tensors = model.tensors};
   const TempDir target;
   target.write("out/notes.txt", "mine");
   failure(ExitCode::kUsage, [&] { export_model(exported, kBert, target / "out"); });
@@ -522,7 +523,7 @@ TEST(ExportModel, AFolderThatIsThereStays) {
 TEST(ImportModel, ATemplateFitsIntoThePositions) {
   auto folder = ModelFolder::bert("BertModel");
   folder.write();
-  auto spec = read_tokenizer_folder(folder.dir->path(), false);
+  auto spec = read_tokenizer_folder(folder.dir->path(), text::kBertKind);
   const auto special = spec.sequences.single.front();
   const auto write = [&](size_t specials) {
     auto& pair = spec.sequences.pair;

@@ -60,6 +60,7 @@ std::string bert_incompatibility(const ModelDescription& description) {
 const Architecture kBert{.model_type = "bert",
                          .class_stem = "Bert",
                          .prefix = "bert.",
+                         .tokenizer = &text::kBertKind,
                          .encoder = kBertEncoder,
                          .segments = kBertSegments,
                          .pooler = kBertPooler,

@@ -99,6 +99,7 @@ const Architecture kDistilBert{
     .model_type = "distilbert",
     .class_stem = "DistilBert",
     .prefix = "distilbert.",
+    .tokenizer = &text::kBertKind,
     .encoder = kDistilBertEncoder,
     .segments = {},
     .pooler = {},

@@ -71,6 +71,7 @@ std::string roberta_incompatibility(const ModelDescription& description) {
 const Architecture kRoberta{.model_type = "roberta",
                             .class_stem = "Roberta",
                             .prefix = "roberta.",
+                            .tokenizer = &text::kRobertaKind,
                             .encoder = kRobertaEncoder,
                             .segments = kRobertaSegments,
                             .pooler = kRobertaPooler,
