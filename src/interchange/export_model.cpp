@@ -65,13 +65,14 @@ std::vector<TensorView> without_spare_rows(const ExportedModel& model) {
 
 /// A model without segments is one whose single segment adds nothing.
 void add_empty_segments(const ExportedModel& model, const Architecture& architecture,
-                        bool has_prefix, TensorList& list) {
+                        bool has_prefix, std::vector<store::StreamedTensor>& list) {
   if (model.description.model.num_segments > 0 || architecture.segments.empty()) return;
   const auto names =
       expand(architecture.segments, 0, has_prefix ? std::string_view() : architecture.prefix);
   const int64_t width = models::sizes_of(model.description.model).d_model;
-  list.add(names[0].theirs[0], store::DType::kF32, {1, width},
-           std::string(static_cast<size_t>(width) * sizeof(float), '\0'));
+  list.push_back(
+      {.tensor = {names[0].theirs[0], store::DType::kF32, {1, width}, {}},
+       .make = [width] { return std::string(static_cast<size_t>(width) * sizeof(float), '\0'); }});
 }
 
 void require_all_written(const ExportedModel& model, const std::vector<NamePair>& names) {
@@ -134,7 +135,7 @@ void export_model(const ExportedModel& model, const Architecture& architecture,
       separated(without_spare_rows(model), names, model.description.pad_id + 1, "the checkpoint");
   add_empty_segments(model, architecture, has_prefix, theirs);
   NewFolder target(folder);
-  store::write_safetensors(target.path() / "model.safetensors", theirs.tensors, {{"format", "pt"}});
+  store::stream_safetensors(target.path() / "model.safetensors", theirs, {{"format", "pt"}});
   const auto tokenizer =
       tokenizer_files(model.tokenizer, model.max_text_tokens, model.description.model.num_segments);
   for (const auto& [name, bytes] : tokenizer) {

@@ -101,12 +101,12 @@ std::string export_seq2seq(const ExportedSeq2Seq& model, const fs::path& folder)
   require_all_names(model.tensors, names);
   auto theirs = separated(without_rounding(model.tensors, description.vocab_size), names, 0,
                           "the checkpoint");
-  for (TensorView& tensor : theirs.tensors) {
+  for (auto& [tensor, make] : theirs) {
     if (tensor.name == kMarianOutputBias) tensor.shape.insert(tensor.shape.begin(), 1);
   }
   const auto tokenizer = marian_tokenizer_files(model.tokenizers, model.model.max_positions);
   NewFolder target(folder);
-  store::write_safetensors(target.path() / "model.safetensors", theirs.tensors, {{"format", "pt"}});
+  store::stream_safetensors(target.path() / "model.safetensors", theirs, {{"format", "pt"}});
   for (const auto& [name, bytes] : tokenizer) write_file_atomic(target.path() / name, bytes);
   write_file_atomic(target.path() / "generation_config.json", write_marian_generation(description));
   write_file_atomic(target.path() / "config.json", write_marian_config(description));

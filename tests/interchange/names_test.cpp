@@ -24,6 +24,14 @@ TEST(Names, BracesAreJoinedAndPrefixesLeftOut) {
   EXPECT_EQ(pairs[0], (NamePair{{"q.t", "k.t"}, "x", true}));
 }
 
+TEST(Names, OfATransposedLayerTheMatrixAloneIsTransposed) {
+  const NameRow row{.theirs = "h.*.attn.c_attn", .ours = "layers.*.qkv", .transposed = true};
+  const auto pairs = expand({&row, 1}, 1);
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_TRUE(pairs[0].transposed) << pairs[0].ours;
+  EXPECT_FALSE(pairs[1].transposed) << pairs[1].ours;
+}
+
 TEST(Names, OldNamesOfNormsAreKnown) {
   EXPECT_EQ(modern_name("a.LayerNorm.gamma"), "a.LayerNorm.weight");
   EXPECT_EQ(modern_name("a.LayerNorm.beta"), "a.LayerNorm.bias");
