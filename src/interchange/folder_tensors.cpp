@@ -163,4 +163,27 @@ int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
   return rows - size.ids;
 }
 
+std::vector<TensorView> without_spare_rows(
+    std::vector<TensorView> tensors, int64_t ids,
+    const std::function<bool(const std::string& name)>& is_table) {
+  for (TensorView& tensor : tensors) {
+    if (!is_table(tensor.name) || tensor.shape.empty() || tensor.shape[0] <= ids) continue;
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+    tensor.shape[0] = ids;
+    tensor.bytes = tensor.bytes.substr(0, row * static_cast<size_t>(ids));
+  }
+  return tensors;
+}
+
+void require_all_written(const std::vector<TensorView>& tensors,
+                         const std::vector<NamePair>& names) {
+  for (const TensorView& tensor : tensors) {
+    if (std::ranges::find(names, tensor.name, &NamePair::ours) != names.end()) continue;
+    throw Error(
+        ExitCode::kBadData,
+        "the checkpoint has `" + printable(tensor.name) + "`, which the model does not have",
+        "the checkpoint belongs to another configuration");
+  }
+}
+
 }  // namespace stretto::interchange

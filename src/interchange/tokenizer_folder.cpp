@@ -262,6 +262,18 @@ TokenizerSpec without_segments(TokenizerSpec spec) {
   return spec;
 }
 
+TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                 const std::string& run) {
+  constexpr const char* kFile = "tokenizer.json";
+  const auto found = assets.find(kFile);
+  if (found == assets.end()) {
+    throw Error(ExitCode::kUsage,
+                run + ": the tokenizer is a SentencePiece model, which has no tokenizer.json",
+                "models of WordPiece and of byte-level BPE are exported");
+  }
+  return text::parse_tokenizer_json(found->second, kFile);
+}
+
 std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, int64_t max_tokens,
                                                    int64_t num_segments) {
   const TokenizerSpec spec = num_segments > 1 ? given : without_segments(given);

@@ -29,6 +29,13 @@ int64_t stated_max_length(const std::filesystem::path& folder);
 /// The same tokenizer with all tokens of segment 0.
 text::TokenizerSpec without_segments(text::TokenizerSpec spec);
 
+/// The tokenizer of a run as a folder can have it: the one of tokenizer.json.
+/// @param assets  of the run folder
+/// @param run     for messages
+/// Throws Error(kUsage) for a run whose tokenizer is of another kind; Error(kBadData).
+text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                       const std::string& run);
+
 /// The files of a tokenizer as `transformers` reads them: name -> bytes.
 /// @param max_tokens    longest sequence of the model
 /// @param num_segments  of the model; with fewer than two all tokens are of segment 0, and the

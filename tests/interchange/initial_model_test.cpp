@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "families/text/text_sections.h"
+#include "interchange/import_folder.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/marian_folder.h"
 #include "tests/interchange/model_folder.h"

@@ -6,11 +6,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "families/text/engine/embed.h"
+#include "families/text/folders/export_model.h"
+#include "families/text/folders/text_folders.h"
 #include "families/text/requests.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
-#include "interchange/described_experiment.h"
-#include "interchange/export_model.h"
+#include "interchange/tokenizer_folder.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
 #include "runs/initial_weights.h"
@@ -92,7 +93,7 @@ std::string TextFamily::export_model(const ExportedRun& run, const ExportRequest
   run.require_same_tokenizer(run.assets);
   const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
   const auto description =
-      interchange::describe(run.experiment, made->size(), made->specials().pad, names);
+      interchange::description_of_run(run.experiment, made->size(), made->specials().pad, names);
   const auto& architecture = interchange::choose_architecture(
       description, tokenizer.model == text::TokenizerSpec::Model::kByteBpe, request.model_type);
   const auto weights = run.weights();
