@@ -1,17 +1,17 @@
 #include "families/text/text_plan.h"
 
+#include "families/text/encoder_rules.h"
 #include "families/text/requests.h"
-#include "families/text/text_rules.h"
 
 namespace stretto::experiment {
 namespace {
 
 bool writes_tokens(const Experiment& experiment) {
-  return text_rules_of(experiment).predicts_masked_tokens();
+  return encoder_rules_of(experiment).predicts_masked_tokens();
 }
 
 PlannedText planned_texts(const Experiment& experiment) {
-  const TextSections text = text_sections(experiment);
+  const EncoderSections text = encoder_sections(experiment);
   return {.max_tokens = text.max_tokens,
           .max_samples = text.max_samples,
           .tokenizer = text.tokenizer->tokenizer_options(),
@@ -27,8 +27,8 @@ FamilyPlan text_plan() {
   return {.text = &planned_texts,
           .tables =
               [](const Experiment& e, const TableRows& rows, bool rows_apart) {
-                return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e),
-                                            rows_apart);
+                return text_table_gradients(*encoder_sections(e).model, rows.output,
+                                            writes_tokens(e), rows_apart);
               },
           .sizes =
               [](const TableRows& rows) {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "families/text/encoder_sections.h"
 #include "families/text/folders/model_config.h"
-#include "families/text/text_sections.h"
 #include "interchange/described_experiment.h"
 
 namespace stretto::interchange {
@@ -60,7 +60,7 @@ experiment::OtherModel TextFolders::describe(const std::filesystem::path& folder
 ModelDescription description_of_run(const experiment::Experiment& run, int64_t num_ids,
                                     int64_t pad_id, const std::vector<std::string>& labels) {
   ModelDescription description{
-      .model = *experiment::text_sections(run).model, .vocab_size = num_ids, .pad_id = pad_id};
+      .model = *experiment::encoder_sections(run).model, .vocab_size = num_ids, .pad_id = pad_id};
   const auto* folders = dynamic_cast<const TextFolders*>(find_folders(run));
   if (description.model.head == "none" || folders == nullptr) return description;
   description.head = folders->head();

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "experiment/experiment.h"
+#include "families/text/encoder_sections.h"
 #include "families/text/folders/export_model.h"
-#include "families/text/text_sections.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/import_folder.h"
 #include "interchange/tokenizer_folder.h"
@@ -88,7 +88,7 @@ TEST(ImportModel, AnEncoderHasAPoolerIfTheFolderHasOne) {
   auto folder = ModelFolder::bert("BertModel", "");
   folder.write();
   const auto without = import_folder(folder.dir->path());
-  const auto sections = experiment::text_sections(without.experiment);
+  const auto sections = experiment::encoder_sections(without.experiment);
   EXPECT_EQ(sections.model->pooling, "mean");
   EXPECT_EQ(sections.model->head, "none");
   auto other = ModelFolder::bert("BertModel", "");

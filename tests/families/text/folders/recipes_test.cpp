@@ -4,7 +4,7 @@
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
-#include "families/text/text_sections.h"
+#include "families/text/encoder_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "tests/families/text/folders/described.h"
 
@@ -25,8 +25,8 @@ Experiment recipe(const std::string& name) {
 
 /// The tables of an encoder beside its layers, as names and rows, and what their shapes hide.
 void expect_that_weights_fit(const Experiment& theirs, const Experiment& own) {
-  const auto &before = *experiment::text_sections(theirs).model,
-             &now = *experiment::text_sections(own).model;
+  const auto &before = *experiment::encoder_sections(theirs).model,
+             &now = *experiment::encoder_sections(own).model;
   EXPECT_EQ(before.num_segments, now.num_segments);
   EXPECT_EQ(before.max_positions, now.max_positions);
   const auto there = models::sizes_of(before), here = models::sizes_of(now);

@@ -1,4 +1,4 @@
-#include "families/text/text_taken.h"
+#include "families/text/encoder_taken.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "config/schema.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/taken_parts.h"
-#include "families/text/text_rules.h"
+#include "families/text/encoder_rules.h"
 
 namespace stretto::experiment {
 namespace {
@@ -26,7 +26,7 @@ bool stays_own(const std::string& key) {
 // A preset that is given says the sizes that are not.
 bool is_size_of_preset(const std::string& key, const Experiment& own,
                        const config::Origins& given) {
-  return given.given("model.preset") && text_sections(own).model->preset != "none" &&
+  return given.given("model.preset") && encoder_sections(own).model->preset != "none" &&
          std::find(kSizes.begin(), kSizes.end(), key) != kSizes.end();
 }
 
@@ -37,10 +37,10 @@ std::string in_quotes(const std::string& word) {
 // Encoders without a head come from folders of `transformers`. DistilBERT's have neither a pooler
 // nor segments, and its labels are read behind a relu.
 std::optional<std::string> pooling_of(const OtherModel& other, const Experiment& own) {
-  if (!text_rules_of(own).reads_pooled_rows()) return std::nullopt;
-  const auto& model = *text_sections(other.options).model;
+  if (!encoder_rules_of(own).reads_pooled_rows()) return std::nullopt;
+  const auto& model = *encoder_sections(other.options).model;
   const bool pools = model.head == "none" ? models::has_pooler(model)
-                                          : text_rules_of(other.options).reads_pooled_rows();
+                                          : encoder_rules_of(other.options).reads_pooled_rows();
   if (pools) return in_quotes(model.pooling);
   if (model.head == "none" && model.num_segments == 0) return in_quotes("cls_relu");
   return std::nullopt;
@@ -48,9 +48,9 @@ std::optional<std::string> pooling_of(const OtherModel& other, const Experiment&
 
 }  // namespace
 
-std::vector<TakenValue> text_values_of(const OtherModel& other, const Experiment& own,
-                                       const config::Origins& given) {
-  if (!find_text_sections(other.options)) return {};
+std::vector<TakenValue> encoder_values_of(const OtherModel& other, const Experiment& own,
+                                          const config::Origins& given) {
+  if (!find_encoder_sections(other.options)) return {};
   const TakenParts taken(other.is_own ? std::vector<std::string>() : own.train.init_only,
                          other.tensors);
   Experiment theirs = other.options;
