@@ -1,5 +1,6 @@
 #include "interchange/import_folder.h"
 
+#include "interchange/config_reader.h"
 #include "interchange/model_folders.h"
 
 namespace stretto::interchange {

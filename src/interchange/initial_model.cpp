@@ -1,6 +1,7 @@
 #include "interchange/initial_model.h"
 
 #include "base/error.h"
+#include "interchange/config_reader.h"
 #include "interchange/model_folders.h"
 
 namespace stretto::interchange {

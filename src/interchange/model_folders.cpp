@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "experiment/family_spec.h"
+#include "interchange/config_reader.h"
 
 namespace stretto::interchange {
 namespace {

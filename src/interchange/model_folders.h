@@ -7,13 +7,14 @@
 
 #include "experiment/experiment.h"
 #include "experiment/other_model.h"
-#include "interchange/config_reader.h"
 #include "interchange/import_options.h"
 #include "interchange/imported_run.h"
 
 /// The families that read folders of `transformers` (experiment::FamilySpec::folders), and which of
 /// them reads a folder.
 namespace stretto::interchange {
+
+class ConfigReader;
 
 /// What models of a folder are called in messages.
 struct FolderWords {

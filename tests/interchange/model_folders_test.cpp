@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "interchange/config_reader.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/marian_folder.h"
 #include "tests/interchange/model_folder.h"

@@ -1,9 +1,10 @@
 #pragma once
 
-#include "interchange/model_folders.h"
-
 namespace stretto::interchange {
 
+class ModelFolders;
+
+/// FamilySpec::folders.
 const ModelFolders& masked_lm_folders();
 
 }  // namespace stretto::interchange

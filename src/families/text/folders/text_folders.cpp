@@ -4,6 +4,7 @@
 
 #include "families/text/encoder_sections.h"
 #include "families/text/folders/model_config.h"
+#include "interchange/config_reader.h"
 #include "interchange/described_experiment.h"
 
 namespace stretto::interchange {

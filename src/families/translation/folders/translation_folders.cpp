@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "families/translation/folders/import_seq2seq.h"
 #include "families/translation/folders/marian.h"
+#include "interchange/config_reader.h"
 #include "interchange/described_experiment.h"
 
 namespace stretto::interchange {
