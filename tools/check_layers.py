@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Checks who includes whom in src/: a file may include its own room or rooms of a lower level.
 
-Rooms on one level are strangers. In families, every folder is a family: it may include itself, the
-folder of what the families of text share, and lower rooms, but no other family. What it has in
-engine/ is a room of its own, families/engine. Rooms in TORCH_FREE, and every *_options.h, include no
+Rooms on one level are strangers. In families, every folder is a family: it may include itself, folders
+of what several families share, and lower rooms, but no other family. What it has in engine/ is a room
+of its own, families/engine. Rooms in TORCH_FREE, and every *_options.h, include no
 libtorch header, so that the command line starts fast and sanitizers and fuzzers build without it.
 Rooms in ANY_FAMILY do not speak of translation, nor, but for data, of other families of tasks: the
 names of these are those of their folders. They neither name nor include what is of one kind of models.
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
+A name that means something else too, since it is one word or that of a model, is a family's in quotes
+and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -26,8 +28,8 @@ LEVELS = {
     "parallel": 6, "runs": 6,
     "train": 7,
     "experiment": 8,
-    "families": 9, "lint": 9,
-    "interchange": 10,
+    "interchange": 9, "lint": 9,
+    "families": 10,
     "tasks": 11, "plan": 11, "search": 11, "seeds": 11,
     "families/engine": 12,
     "engine": 13,
@@ -37,10 +39,11 @@ TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "s
               "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
-ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data"}  # but data/pairs
-TRANSLATION = re.compile(r"translat\w*|bleu|sentence(?!piece)s?|bilingual|hypothes[ei]s|(?<![a-z])(?:src|tgt)(?![a-z])|"
-                         r"\"(?:source|target)\"|(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))",
-                         re.IGNORECASE)
+ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data", "interchange"}  # but data/pairs
+TRANSLATION = re.compile(r"translat(?:ion|or)\w*|bleu|bilingual|hypothes[ei]s|(?<![a-z])tgt(?![a-z])|"
+                         r"(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))", re.IGNORECASE)
+# Other data has them too, and its readers are folders of src/data: a column "sentence" of transcripts, an image's translate_x.
+BORROWED = re.compile(r"translat\w*|sentence(?!piece)s?|(?<![a-z])src(?![a-z])|\"(?:source|target)\"", re.IGNORECASE)
 OTHERS = (r"(?<![a-z])question\w*|squad\w*|(?:label|answer)s\.json\b|"
           r"masked[ _]?(?:lm|language|token)\w*")  # beside the names of families; data has a folder for each
 KINDS = re.compile(r"seq2seq\w*|(?<!con)text_?(?:model|section)\w*|sinusoid\w*|marian\w*|pegasus\w*", re.IGNORECASE)
@@ -53,34 +56,49 @@ ELSEWHERE = [  # what means something else, or is stored: file, and what its lin
     ("src/report/report_data.cpp", '"source"'), ("src/report/report_data.cpp", "hypothesis"),  # keys of report.json
     ("src/report/report_data.cpp", '"question"'),
     ("src/lint/lint.cpp", "OpenSeq2Seq, whose LARC"),                    # a toolkit
+    ("src/interchange/embed_recipe.h", "`sentence-transformers`"),       # a package
 ]
 NAMING = {  # sources outside src/families that name a family: none may join them, and who stops leaves the list
     "src/data/documents/masked_text_options.h",   # a key of another toolkit
     "src/experiment/foreign_options.cpp",         # an answer to keys of other toolkits
-    "src/interchange/architecture.cpp",           # names of classes of transformers
-    "src/interchange/described_experiment.cpp",   # the experiment that an imported model becomes
     "src/models/bert_options.h",                  # help of a key
 }
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
-SHARED_FOLDER = "text"  # of families: what those of text have in common
+SHARED_FOLDERS = {"text", "audio"}  # of families: what those of text, or of sound, have in common
+FAMILY_PARTS = "rules|spec|display|family|task|folders|facts|plan|preflight|requests"  # files and types of a family
 ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
 
 
 def families(root: pathlib.Path) -> list[str]:
     """The names of all families, which are those of their folders."""
-    return sorted(path.name for path in (root / "src/families").glob("*/") if path.name != SHARED_FOLDER)
+    return sorted(path.name for path in (root / "src/families").glob("*/") if path.name not in SHARED_FOLDERS)
 
 
-def words_of_families(names: list[str]) -> re.Pattern:
-    """What only speaks of a family that is none of translation: "text_classification", "TextClassificationOptions" …"""
-    own = [name.replace("_", "_?") + r"\w*" for name in names if name != "translation"]
-    return re.compile("|".join([OTHERS, *own]), re.IGNORECASE)
+def models(root: pathlib.Path) -> set[str]:
+    """The names of models and their parts, which are those of their files."""
+    return {path.stem for path in (root / "src/models").rglob("*.h")}
 
 
-def names_of_families(names: list[str]) -> re.Pattern:
-    """The names themselves, in any spelling: "MaskedLmOptions", "ForQuestionAnswering"; never matches without families."""
-    own = [name.replace("_", "_?") for name in names if name != "translation"]
+def names_of_families(root: pathlib.Path) -> re.Pattern:
+    """The names of families but for translation, in any spelling: "MaskedLmOptions", "ForQuestionAnswering"; never
+    matches without families. Those that mean something else too count as far as nothing else is meant."""
+    known, own = models(root), []
+    for name in families(root):
+        if name == "translation":
+            continue
+        spelt = name.replace("_", "_?")
+        if name in known:
+            own.append(f'"{name}"|families/{name}/|{spelt}_?(?:{FAMILY_PARTS})(?![a-z])')
+        elif "_" not in name:
+            own.append(f'"{name}"|families/{name}/|(?<![a-z]){spelt}_?(?:options|{FAMILY_PARTS})(?![a-z])')
+        else:
+            own.append(spelt)
     return re.compile("|".join(own) or "(?!)", re.IGNORECASE)
+
+
+def words_of_families(root: pathlib.Path) -> re.Pattern:
+    """What only speaks of a family that is none of translation: its name, and words of its data."""
+    return re.compile(rf"{OTHERS}|(?:{names_of_families(root).pattern})\w*", re.IGNORECASE)
 
 
 def room_of(path: str) -> str:
@@ -109,7 +127,8 @@ def word_of_a_family(name: str, room: str, line: str, others: re.Pattern) -> str
         return f"{match[0]!r} is a word of one kind of models"
     if re.match(r'\s*#\s*include', line):
         return ""
-    if match := TRANSLATION.search(line):
+    reads_others = name.startswith("src/data/") and name.count("/") > 2
+    if match := TRANSLATION.search(line) or (None if reads_others else BORROWED.search(line)):
         return f"{match[0]!r} is a word of translation"
     match = others.search(line) if room != "data" else None
     return f"{match[0]!r} is a word of one family of tasks" if match else ""
@@ -117,8 +136,8 @@ def word_of_a_family(name: str, room: str, line: str, others: re.Pattern) -> str
 
 def offences(root: pathlib.Path) -> list[str]:
     found = []
-    others = words_of_families(families(root))
-    naming = names_of_families(families(root))
+    others = words_of_families(root)
+    naming = names_of_families(root)
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
     for path in files:
         parts = path.relative_to(root / "src").parts
@@ -151,7 +170,7 @@ def offences(root: pathlib.Path) -> list[str]:
             elif other != room and LEVELS[other] >= LEVELS[room]:
                 found.append(f"{place}: {room} (level {LEVELS[room]}) includes {other} "
                              f"(level {LEVELS[other]}); only lower levels are allowed")
-            elif family_of(own) and family_of(match[1]) not in {"", SHARED_FOLDER, family_of(own)}:
+            elif family_of(own) and family_of(match[1]) not in {"", family_of(own)} | SHARED_FOLDERS:
                 found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
     return found
 

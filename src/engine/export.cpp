@@ -2,7 +2,7 @@
 
 #include "base/stdout.h"
 #include "engine/commands.h"
-#include "interchange/export_model.h"
+#include "interchange/model_folders.h"
 #include "tasks/checkpoint_experiment.h"
 #include "tasks/exported_run.h"
 #include "tasks/registry.h"

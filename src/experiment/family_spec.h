@@ -10,6 +10,10 @@
 #include "experiment/task_rules.h"
 #include "report/display.h"
 
+namespace stretto::interchange {
+class ModelFolders;
+}
+
 /// What a family of tasks hands in; no other room knows it. No libtorch. What needs tensors is a
 /// tasks::Family.
 namespace stretto::experiment {
@@ -27,6 +31,9 @@ struct FamilySpec {
   FamilyCommand eval = {}, infer = {};      ///< what not every family has of them
   std::optional<FamilyCommand> embed = {};  ///< nothing: its models give no vectors of lines
   std::optional<FamilyPlan> plan = {};      ///< nothing: `stretto plan` cannot tell
+  /// What it knows of folders of `transformers` (interchange/model_folders.h); null: nothing, so
+  /// that it imports none.
+  const interchange::ModelFolders& (*folders)() = nullptr;
 };
 
 /// All families, in the order in which `stretto describe` lists them; the first one is the default

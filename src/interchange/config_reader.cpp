@@ -101,6 +101,25 @@ std::string ConfigReader::text(const char* key, const std::string& fallback) con
   return found->get<std::string>();
 }
 
+std::string model_class_of(const ConfigReader& config) {
+  if (!config.has("architectures")) return "";
+  const auto& list = config.json()["architectures"];
+  if (!list.is_array() || list.empty() || !list[0].is_string()) {
+    config.refuse("architectures", "is no list of names", "the config.json is damaged");
+  }
+  return list[0].get<std::string>();
+}
+
+void require_whole_heads(const ConfigReader& config, const std::string& heads_key, int64_t heads,
+                         const std::string& width_key, int64_t width) {
+  if (width % heads == 0) return;
+  config.refuse(
+      heads_key,
+      "is " + std::to_string(heads) + ", which does not divide " + width_key + " " +
+          std::to_string(width),
+      "correct `" + heads_key + "` or `" + width_key + "`: heads have equal parts of the width");
+}
+
 std::string read_activation(const ConfigReader& config, const char* key) {
   const std::string name = config.text(key, "gelu");
   for (const auto& known : kActivations) {

@@ -9,8 +9,12 @@
 #include <utility>
 
 #include "base/allowance.h"
+#include "base/file.h"
 
 namespace stretto::interchange {
+
+/// The longest config.json: it may list every label.
+inline constexpr size_t kMaxConfigBytes = kMaxSmallTextBytes * 16;
 
 /// config.json, or another JSON file of the folder, with checks. Each member throws Error(kBadData)
 /// that names file and key.
@@ -44,6 +48,14 @@ ConfigReader read_config_file(const std::filesystem::path& path, size_t max_byte
 /// The same as one file of a folder, whose reading has an allowance.
 ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes,
                               Allowance& allowance);
+
+/// The class that `architectures` of a config.json names, "BertModel"; empty when there is none.
+/// Throws Error(kBadData) where the key is no list of names.
+std::string model_class_of(const ConfigReader& config);
+
+/// Refuses a number of heads that does not divide the width, by both keys of config.json.
+void require_whole_heads(const ConfigReader& config, const std::string& heads_key, int64_t heads,
+                         const std::string& width_key, int64_t width);
 
 /// "gelu" of transformers' names of it; refuses others.
 std::string read_activation(const ConfigReader& config, const char* key);

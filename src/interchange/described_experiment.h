@@ -1,32 +1,31 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
-#include <vector>
+#include <utility>
 
 #include "experiment/experiment.h"
 #include "experiment/load_experiment.h"
-#include "interchange/architecture.h"
 
 namespace stretto::interchange {
 
-/// The experiment of a model: its task and `[model]`, and sections that fit it, without data.
-/// @param max_tokens  longest text that the model was made for; 0 = as many as it has positions
-experiment::Experiment described_experiment(const ModelDescription& description, bool byte_bpe,
-                                            int64_t max_tokens);
+/// Gives an experiment with sections of a family what else it needs: a length, and the first score
+/// of its task as the best one.
+void complete_described(experiment::Experiment& experiment);
+
+/// The experiment of a model that was not trained here: the sections of its family, and all others
+/// with their defaults, without data.
+/// @param sections  the family's struct, one of the alternatives of Experiment::task
+template <class Sections>
+experiment::Experiment described_experiment(Sections sections) {
+  experiment::Experiment experiment;
+  experiment.task = std::move(sections);
+  complete_described(experiment);
+  return experiment;
+}
 
 /// Such an experiment as its run keeps it. Throws Error(kBadData) that names the config.json of
 /// `folder` if a range or a rule refuses what it describes.
 experiment::LoadedExperiment load_described(const experiment::Experiment& described,
                                             const std::filesystem::path& folder);
-
-/// The head of the models that an experiment trains; kNone where they are no encoders of texts.
-Head head_of(const experiment::Experiment& experiment);
-
-/// The model of an experiment on encoded texts, for a tokenizer of so many ids.
-/// @param labels  their names in their order, of a head of labels
-ModelDescription describe(const experiment::Experiment& experiment, int64_t num_ids, int64_t pad_id,
-                          const std::vector<std::string>& labels);
 
 }  // namespace stretto::interchange

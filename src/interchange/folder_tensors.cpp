@@ -110,8 +110,8 @@ void require_equal_copies(const TensorsByName& theirs, const std::vector<NamePai
     known.insert(copy.theirs[0]);
     const auto original = std::ranges::find(read.ours, copy.ours, &TensorView::name);
     if (original == read.ours.end()) continue;
-    std::deque<std::string> bytes;
-    if (to_f32(*found->second, bytes, folder.string()).bytes == original->bytes) continue;
+    const auto read_alike = joined({{copy.theirs[0], found->second}}, {copy}, 0, folder.string());
+    if (read_alike.list.tensors[0].bytes == original->bytes) continue;
     throw Error(ExitCode::kBadData,
                 folder.string() + ": " + ticked(copy.theirs[0]) + " is not " +
                     name_in_folder(read.names, copy.ours) + ", which config.json ties to it",
@@ -161,6 +161,29 @@ int64_t fit_rows(TensorView& table, const VocabularySize& size, TensorList& own,
   bytes.resize(row * static_cast<size_t>(table.shape[0]), '\0');
   table.bytes = own.bytes.emplace_back(std::move(bytes));
   return rows - size.ids;
+}
+
+std::vector<TensorView> without_spare_rows(
+    std::vector<TensorView> tensors, int64_t ids,
+    const std::function<bool(const std::string& name)>& is_table) {
+  for (TensorView& tensor : tensors) {
+    if (!is_table(tensor.name) || tensor.shape.empty() || tensor.shape[0] <= ids) continue;
+    const size_t row = tensor.bytes.size() / static_cast<size_t>(tensor.shape[0]);
+    tensor.shape[0] = ids;
+    tensor.bytes = tensor.bytes.substr(0, row * static_cast<size_t>(ids));
+  }
+  return tensors;
+}
+
+void require_all_written(const std::vector<TensorView>& tensors,
+                         const std::vector<NamePair>& names) {
+  for (const TensorView& tensor : tensors) {
+    if (std::ranges::find(names, tensor.name, &NamePair::ours) != names.end()) continue;
+    throw Error(
+        ExitCode::kBadData,
+        "the checkpoint has `" + printable(tensor.name) + "`, which the model does not have",
+        "the checkpoint belongs to another configuration");
+  }
 }
 
 }  // namespace stretto::interchange

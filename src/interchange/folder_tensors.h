@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -63,5 +64,16 @@ struct VocabularySize {
 /// for so many without an id that the tokenizer is probably another model's.
 int64_t fit_rows(store::TensorView& table, const VocabularySize& size, TensorList& own,
                  const std::filesystem::path& folder);
+
+/// The other way: tables [V, …] of a checkpoint without the rows that round them up.
+/// @param is_table  by name, whether a tensor is such a table
+std::vector<store::TensorView> without_spare_rows(
+    std::vector<store::TensorView> tensors, int64_t ids,
+    const std::function<bool(const std::string& name)>& is_table);
+
+/// Throws Error(kBadData) for a tensor of a checkpoint that has no name in the folder to be
+/// written.
+void require_all_written(const std::vector<store::TensorView>& tensors,
+                         const std::vector<NamePair>& names);
 
 }  // namespace stretto::interchange

@@ -1,14 +1,12 @@
 #include "interchange/import_folder.h"
 
-#include "interchange/import_model.h"
-#include "interchange/import_seq2seq.h"
+#include "interchange/config_reader.h"
+#include "interchange/model_folders.h"
 
 namespace stretto::interchange {
 
 ImportedRun import_folder(const std::filesystem::path& folder, const ImportOptions& options) {
-  // A reader's result is cut to what every kind of model has.
-  if (is_seq2seq_folder(folder)) return import_seq2seq(folder, options);
-  return import_model(folder, options);
+  return reader_of(read_folder_config(folder), options).read(folder, options);
 }
 
 }  // namespace stretto::interchange

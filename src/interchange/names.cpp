@@ -33,7 +33,10 @@ void add_row(std::vector<NamePair>& pairs, const NameRow& row, int64_t layer,
              std::string_view prefix) {
   const bool is_whole = row.parts == Parts::kWhole;
   for (const std::string ending : {".weight", ".bias"}) {
-    NamePair pair{.ours = with_number(row.ours, layer), .skips_rows = row.skips_rows};
+    const bool is_bias = !is_whole && ending == ".bias";
+    NamePair pair{.ours = with_number(row.ours, layer),
+                  .skips_rows = row.skips_rows,
+                  .transposed = row.transposed && !is_bias};
     for (const auto& name : alternatives(with_number(row.theirs, layer))) {
       pair.theirs.push_back(without_prefix(name, prefix) + (is_whole ? "" : ending));
     }

@@ -25,6 +25,9 @@ struct NameRow {
   /// Their first rows belong to positions before the first token, which nothing reads (RoBERTa):
   /// as many as the id of padding and one more. Left out here, and zeros there.
   bool skips_rows = false;
+  /// Their matrix is the transposed one (GPT-2's Conv1D, [in, out]); a bias is as it is. Several
+  /// that are joined are transposed first. Not together with skips_rows.
+  bool transposed = false;
 };
 
 /// A tensor here, and the tensors that it is joined from.
@@ -32,6 +35,7 @@ struct NamePair {
   std::vector<std::string> theirs;
   std::string ours;
   bool skips_rows = false;
+  bool transposed = false;
 
   bool operator==(const NamePair&) const = default;
 };

@@ -1,7 +1,9 @@
 #include "interchange/tensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -24,22 +26,79 @@ std::string shape_text(const std::vector<int64_t>& shape) {
               "the weights are not those of the model that config.json describes");
 }
 
+constexpr size_t kTile = 32;  // of a matrix that is transposed: 4 KiB of floats stay in a cache
+
+/// Elements as floats, one behind the other. @param out  has room for all of them
 template <class Element, class Convert>
-std::string converted(std::string_view bytes, Convert convert) {
-  const size_t count = bytes.size() / sizeof(Element);
-  std::string floats(count * sizeof(float), '\0');
-  for (size_t i = 0; i < count; ++i) {
+void write_floats(const TensorView& tensor, bool transposed, char* out, const Convert& convert) {
+  const char* in = tensor.bytes.data();
+  const auto put = [&](size_t to, size_t from) {
     Element element;
-    std::memcpy(&element, bytes.data() + i * sizeof(Element), sizeof(Element));
+    std::memcpy(&element, in + from * sizeof(Element), sizeof(Element));
     const float value = convert(element);
-    std::memcpy(floats.data() + i * sizeof(float), &value, sizeof(float));
+    std::memcpy(out + to * sizeof(float), &value, sizeof(float));
+  };
+  if (!transposed) {
+    for (size_t i = 0; i < tensor.bytes.size() / sizeof(Element); ++i) put(i, i);
+    return;
   }
-  return floats;
+  const auto rows = static_cast<size_t>(tensor.shape[0]),
+             columns = static_cast<size_t>(tensor.shape[1]);
+  for (size_t top = 0; top < rows; top += kTile) {
+    for (size_t left = 0; left < columns; left += kTile) {
+      for (size_t r = top; r < std::min(top + kTile, rows); ++r) {
+        for (size_t c = left; c < std::min(left + kTile, columns); ++c) {
+          put(c * rows + r, r * columns + c);
+        }
+      }
+    }
+  }
 }
 
-int64_t row_bytes(const TensorView& tensor) {
+/// The same of any dtype that require_floats() lets through, behind what `out` has.
+void append_floats(const TensorView& tensor, bool transposed, std::string& out) {
+  const size_t count = tensor.bytes.size() / static_cast<size_t>(store::size_of(tensor.dtype));
+  const size_t begin = out.size();
+  out.resize(begin + count * sizeof(float));
+  char* to = out.data() + begin;
+  switch (tensor.dtype) {
+    case DType::kF16:
+      write_floats<uint16_t>(tensor, transposed, to, distributed::from_f16);
+      break;
+    case DType::kBF16:
+      write_floats<uint16_t>(tensor, transposed, to, distributed::from_bf16);
+      break;
+    case DType::kF64:
+      write_floats<double>(tensor, transposed, to,
+                           [](double value) { return static_cast<float>(value); });
+      break;
+    default:
+      write_floats<uint32_t>(tensor, transposed, to,
+                             [](uint32_t bits) { return std::bit_cast<float>(bits); });
+  }
+}
+
+void require_floats(const TensorView& tensor, std::string_view where) {
+  if (tensor.dtype == DType::kF32 || tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16 ||
+      tensor.dtype == DType::kF64) {
+    return;
+  }
+  misshapen(where, "`" + printable(tensor.name) + "` is " +
+                       std::string(store::name_of(tensor.dtype)) +
+                       ", floating-point numbers are needed");
+}
+
+void require_matrix(const TensorView& tensor, std::string_view where) {
+  if (tensor.shape.size() == 2) return;
+  misshapen(where, "`" + printable(tensor.name) + "` is " + shape_text(tensor.shape) +
+                       ", a matrix is needed");
+}
+
+int64_t row_elements(const TensorView& tensor) {
   const int64_t rows = tensor.shape.empty() ? 0 : tensor.shape[0];
-  return rows == 0 ? 0 : static_cast<int64_t>(tensor.bytes.size()) / rows;
+  return rows == 0
+             ? 0
+             : static_cast<int64_t>(tensor.bytes.size()) / store::size_of(tensor.dtype) / rows;
 }
 
 TensorView without_rows(const TensorView& tensor, int64_t count, std::string_view where) {
@@ -49,28 +108,37 @@ TensorView without_rows(const TensorView& tensor, int64_t count, std::string_vie
   }
   TensorView rest = tensor;
   rest.shape[0] -= count;
-  rest.bytes.remove_prefix(static_cast<size_t>(count * row_bytes(tensor)));
+  rest.bytes.remove_prefix(static_cast<size_t>(count * row_elements(tensor)) * sizeof(float));
   return rest;
 }
 
-/// One below the other.
-TensorView stacked(const std::vector<TensorView>& parts, std::deque<std::string>& bytes,
-                   std::string_view where) {
-  TensorView whole = parts.front();
-  if (parts.size() == 1) return whole;
-  std::string data;
-  for (const TensorView& part : parts) {
-    if (part.shape.empty() || part.shape != parts.front().shape) {
-      misshapen(where, "`" + printable(part.name) + "` is " + shape_text(part.shape) + ", `" +
-                           printable(parts.front().name) + "` " + shape_text(parts.front().shape));
+/// One below the other, each transposed where the pair says so.
+TensorView stacked(const std::vector<const TensorView*>& parts, bool transposed,
+                   std::deque<std::string>& bytes, std::string_view where) {
+  TensorView whole = *parts.front();
+  whole.dtype = DType::kF32;
+  if (transposed) {
+    require_matrix(whole, where);
+    std::swap(whole.shape[0], whole.shape[1]);
+  }
+  if (parts.size() == 1 && !transposed && parts.front()->dtype == DType::kF32) return whole;
+  size_t elements = 0;
+  for (const TensorView* part : parts) {
+    if (parts.size() > 1 && (part->shape.empty() || part->shape != parts.front()->shape)) {
+      misshapen(where, "`" + printable(part->name) + "` is " + shape_text(part->shape) + ", `" +
+                           printable(parts.front()->name) + "` " +
+                           shape_text(parts.front()->shape));
     }
-    data += part.bytes;
+    elements += part->bytes.size() / static_cast<size_t>(store::size_of(part->dtype));
   }
   const auto times = static_cast<int64_t>(parts.size());
-  if (__builtin_mul_overflow(whole.shape[0], times, &whole.shape[0])) {
-    misshapen(where, "`" + printable(whole.name) + "` is " + shape_text(parts.front().shape));
+  if (times > 1 && __builtin_mul_overflow(whole.shape[0], times, &whole.shape[0])) {
+    misshapen(where, "`" + printable(whole.name) + "` is " + shape_text(parts.front()->shape));
   }
-  whole.bytes = bytes.emplace_back(std::move(data));
+  std::string& data = bytes.emplace_back();
+  data.reserve(elements * sizeof(float));
+  for (const TensorView* part : parts) append_floats(*part, transposed, data);
+  whole.bytes = data;
   return whole;
 }
 
@@ -80,44 +148,37 @@ const TensorView* find_named(const std::vector<TensorView>& tensors, const std::
   return found == tensors.end() ? nullptr : &*found;
 }
 
-}  // namespace
-
-void TensorList::add(std::string name, DType dtype, std::vector<int64_t> shape, std::string data) {
-  const std::string& kept = bytes.emplace_back(std::move(data));
-  tensors.push_back(
-      {.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .bytes = kept});
+/// A part of ours as one of theirs, without a name.
+store::StreamedTensor as_theirs(const TensorView& part, const NamePair& pair, int64_t zero_rows) {
+  store::StreamedTensor theirs{.tensor = part};
+  theirs.tensor.dtype = DType::kF32;
+  if (zero_rows == 0 && !pair.transposed && part.dtype == DType::kF32) return theirs;
+  theirs.tensor.bytes = {};
+  const int64_t row = row_elements(part);
+  if (zero_rows > 0) theirs.tensor.shape[0] += zero_rows;
+  if (pair.transposed) std::swap(theirs.tensor.shape[0], theirs.tensor.shape[1]);
+  theirs.make = [part, zeros = static_cast<size_t>(zero_rows * row) * sizeof(float),
+                 transposed = pair.transposed] {
+    std::string bytes(zeros, '\0');
+    append_floats(part, transposed, bytes);
+    return bytes;
+  };
+  return theirs;
 }
+
+}  // namespace
 
 TensorView to_f32(const TensorView& tensor, std::deque<std::string>& bytes,
                   std::string_view where) {
-  TensorView result = tensor;
-  result.dtype = DType::kF32;
-  switch (tensor.dtype) {
-    case DType::kF32:
-      break;
-    case DType::kF16:
-      result.bytes = bytes.emplace_back(converted<uint16_t>(tensor.bytes, distributed::from_f16));
-      break;
-    case DType::kBF16:
-      result.bytes = bytes.emplace_back(converted<uint16_t>(tensor.bytes, distributed::from_bf16));
-      break;
-    case DType::kF64:
-      result.bytes = bytes.emplace_back(
-          converted<double>(tensor.bytes, [](double value) { return static_cast<float>(value); }));
-      break;
-    default:
-      misshapen(where, "`" + printable(tensor.name) + "` is " +
-                           std::string(store::name_of(tensor.dtype)) +
-                           ", floating-point numbers are needed");
-  }
-  return result;
+  require_floats(tensor, where);
+  return stacked({&tensor}, /*transposed=*/false, bytes, where);
 }
 
 JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& names,
                      int64_t skipped_rows, std::string_view where) {
   JoinedTensors result;
   for (const NamePair& pair : names) {
-    std::vector<TensorView> parts;
+    std::vector<const TensorView*> parts;
     std::vector<std::string> absent;
     for (const auto& name : pair.theirs) {
       const auto found = theirs.find(name);
@@ -125,11 +186,12 @@ JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& n
         absent.push_back(name);
         continue;
       }
-      parts.push_back(to_f32(*found->second, result.list.bytes, where));
+      require_floats(*found->second, where);
+      parts.push_back(found->second);
       result.taken.push_back(name);
     }
     if (!parts.empty() && !absent.empty()) {
-      misshapen(where, "`" + printable(parts.front().name) + "` is there, but `" + absent.front() +
+      misshapen(where, "`" + printable(parts.front()->name) + "` is there, but `" + absent.front() +
                            "` is not");
     }
     if (parts.empty()) {
@@ -137,7 +199,7 @@ JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& n
       result.not_found.insert(result.not_found.end(), absent.begin(), absent.end());
       continue;
     }
-    TensorView whole = stacked(parts, result.list.bytes, where);
+    TensorView whole = stacked(parts, pair.transposed, result.list.bytes, where);
     if (pair.skips_rows) whole = without_rows(whole, skipped_rows, where);
     whole.name = pair.ours;
     result.list.tensors.push_back(std::move(whole));
@@ -145,32 +207,28 @@ JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& n
   return result;
 }
 
-TensorList separated(const std::vector<TensorView>& ours, const std::vector<NamePair>& names,
-                     int64_t skipped_rows, std::string_view where) {
-  TensorList list;
+std::vector<store::StreamedTensor> separated(const std::vector<TensorView>& ours,
+                                             const std::vector<NamePair>& names,
+                                             int64_t skipped_rows, std::string_view where) {
+  std::vector<store::StreamedTensor> list;
   for (const NamePair& pair : names) {
     const TensorView* found = find_named(ours, pair.ours);
     if (found == nullptr) misshapen(where, "there is no `" + pair.ours + "`");
-    TensorView whole = to_f32(*found, list.bytes, where);
-    if (pair.skips_rows) {
-      std::string data(static_cast<size_t>(skipped_rows * row_bytes(whole)), '\0');
-      data += whole.bytes;
-      whole.shape[0] += skipped_rows;
-      whole.bytes = list.bytes.emplace_back(std::move(data));
-    }
+    require_floats(*found, where);
+    if (pair.transposed) require_matrix(*found, where);
     const auto count = static_cast<int64_t>(pair.theirs.size());
+    TensorView part = *found;
     if (count > 1) {
-      if (whole.shape.empty() || whole.shape[0] % count != 0) {
-        misshapen(where, "`" + pair.ours + "` is " + shape_text(whole.shape));
+      if (part.shape.empty() || part.shape[0] % count != 0) {
+        misshapen(where, "`" + pair.ours + "` is " + shape_text(part.shape));
       }
-      whole.shape[0] /= count;
+      part.shape[0] /= count;
     }
-    const size_t step = whole.bytes.size() / static_cast<size_t>(count);
+    const size_t step = found->bytes.size() / static_cast<size_t>(count);
     for (size_t i = 0; i < pair.theirs.size(); ++i) {
-      TensorView part = whole;
-      part.name = pair.theirs[i];
-      part.bytes = whole.bytes.substr(i * step, step);
-      list.tensors.push_back(std::move(part));
+      part.bytes = found->bytes.substr(i * step, step);
+      list.push_back(as_theirs(part, pair, i == 0 && pair.skips_rows ? skipped_rows : 0));
+      list.back().tensor.name = pair.theirs[i];
     }
   }
   return list;

@@ -16,9 +16,6 @@ namespace stretto::interchange {
 struct TensorList {
   std::vector<store::TensorView> tensors;
   std::deque<std::string> bytes;
-
-  /// Adds a tensor that owns its bytes.
-  void add(std::string name, store::DType dtype, std::vector<int64_t> shape, std::string data);
 };
 
 /// By their modern names (modern_name()).
@@ -37,16 +34,19 @@ struct JoinedTensors {
   std::vector<std::string> taken;      ///< their names that were read
 };
 
-/// Their tensors as ours: joined, without rows that nothing reads, in F32.
+/// Their tensors as ours: joined, transposed, without rows that nothing reads, in F32. A tensor
+/// that cannot stay a view of its source is written once, from there to its place.
 /// @param skipped_rows  of tensors with skips_rows
-/// Throws Error(kBadData) that names tensors and shapes that cannot be joined, and a tensor of
-/// which only a part is there.
+/// Throws Error(kBadData) that names tensors and shapes that cannot be joined or transposed, and a
+/// tensor of which only a part is there.
 JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& names,
                      int64_t skipped_rows, std::string_view where);
 
-/// Our tensors as theirs, the other way.
-/// Throws Error(kBadData) that names a missing tensor.
-TensorList separated(const std::vector<store::TensorView>& ours, const std::vector<NamePair>& names,
-                     int64_t skipped_rows, std::string_view where);
+/// Our tensors as theirs, the other way, as views of ours: what is no part of ours as it lies there
+/// is made when it is written. Throws Error(kBadData) that names a missing tensor, or one of
+/// another shape.
+std::vector<store::StreamedTensor> separated(const std::vector<store::TensorView>& ours,
+                                             const std::vector<NamePair>& names,
+                                             int64_t skipped_rows, std::string_view where);
 
 }  // namespace stretto::interchange

@@ -1,7 +1,6 @@
 #include "interchange/tokenizer_folder.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -20,6 +19,7 @@ namespace stretto::interchange {
 namespace {
 
 namespace fs = std::filesystem;
+using text::PretrainedKind;
 using text::TokenizerSpec;
 
 constexpr size_t kMaxTokenizerFileBytes = size_t{128} << 20;
@@ -64,8 +64,15 @@ TokenizerSpec read_wordpiece(const fs::path& path, const TokenizerSettings& sett
   return spec;
 }
 
-TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& settings, bool roberta,
-                            Allowance& allowance) {
+/// The kind that the tokens of a spec are of: another model's vocab.txt is BERT's, and a vocab.json
+/// that the model does not expect has texts that stand alone (null).
+const PretrainedKind* kind_of(const TokenizerSpec& spec, const PretrainedKind& expected) {
+  if (spec.model == expected.model) return &expected;
+  return spec.model == TokenizerSpec::Model::kWordPiece ? &text::kBertKind : nullptr;
+}
+
+TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& settings,
+                            const PretrainedKind& expected, Allowance& allowance) {
   const fs::path vocab = folder / "vocab.json", merges = folder / "merges.txt";
   if (!fs::exists(merges)) {
     throw Error(ExitCode::kUsage, vocab.string() + ": there is no merges.txt beside it",
@@ -74,9 +81,9 @@ TokenizerSpec read_byte_bpe(const fs::path& folder, const TokenizerSettings& set
   auto spec = text::parse_vocab_json(read_file(vocab, kMaxTokenizerFileBytes), vocab.string(),
                                      read_file(merges, kMaxTokenizerFileBytes), merges.string(),
                                      settings.add_prefix_space.value_or(false), allowance);
-  if (roberta) {
-    text::make_roberta(spec);
-    spec.trim_offsets = spec.add_prefix_space;
+  if (const auto* kind = kind_of(spec, expected)) {
+    text::make_pretrained(spec, *kind);
+    if (kind->trims_offsets) spec.trim_offsets = spec.add_prefix_space;
   }
   return spec;
 }
@@ -140,30 +147,27 @@ void require_same_specials(const TokenizerSpec& spec, const fs::path& path,
 }
 
 /// A tokenizer.json has all tokens itself, and the other files repeat some of them.
-void add_tokens(const TokenizerNotes& notes, const fs::path& path, bool roberta,
+void add_tokens(const TokenizerNotes& notes, const fs::path& path, const PretrainedKind& expected,
                 TokenizerSpec& spec, Allowance& allowance) {
   take_added_tokens(notes, path, spec, allowance);
-  if (spec.model == TokenizerSpec::Model::kWordPiece) {
-    text::set_bert_sequences(spec);
-  } else if (roberta) {
-    text::set_roberta_sequences(spec);
-  }
+  if (const auto* kind = kind_of(spec, expected)) text::set_sequences(spec, *kind);
 }
 
 /// Without a tokenizer.json the tokens around a text are known by their names alone.
-void require_surrounding_tokens(const TokenizerSpec& spec, const fs::path& path, bool roberta) {
-  const bool wordpiece = spec.model == TokenizerSpec::Model::kWordPiece;
-  if (!wordpiece && !roberta) return;
+void require_surrounding_tokens(const TokenizerSpec& spec, const fs::path& path,
+                                const PretrainedKind& expected) {
+  const auto* kind = kind_of(spec, expected);
+  if (kind == nullptr) return;
   std::vector<std::string> missing;
-  for (const char* token : wordpiece ? std::array{"[CLS]", "[SEP]"} : std::array{"<s>", "</s>"}) {
+  for (const auto& token : text::tokens_around_text(*kind)) {
     const bool is_known = std::any_of(spec.added.begin(), spec.added.end(),
                                       [&](const auto& added) { return added.content == token; });
-    if (!is_known) missing.push_back(std::string("`") + token + "`");
+    if (!is_known) missing.push_back("`" + token + "`");
   }
   if (missing.empty()) return;
   throw Error(ExitCode::kBadData,
-              path.string() + ": has no " + join(missing, " and no ") + ", and the model expects " +
-                  (wordpiece ? "`[CLS] text [SEP]`" : "`<s>text</s>`"),
+              path.string() + ": has no " + join(missing, " and no ") +
+                  ", and the model expects `" + text::shown_template(*kind) + "`",
               "put all files of its tokenizer into the folder: tokenizer.json says what stands "
               "around a text, and added_tokens.json has pieces that are not in the vocabulary");
 }
@@ -197,7 +201,7 @@ std::string json_text(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
+TokenizerSpec read_tokenizer_folder(const fs::path& folder, const PretrainedKind& expected) {
   const fs::path json = folder / "tokenizer.json", vocab = folder / "vocab.txt",
                  bytes = folder / "vocab.json";
   const bool has_json = fs::exists(json);
@@ -227,7 +231,7 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
     take([&] { return read_wordpiece(vocab, settings, allowance); }, vocab);
   }
   if (fs::exists(bytes)) {
-    take([&] { return read_byte_bpe(folder, settings, roberta, allowance); }, bytes);
+    take([&] { return read_byte_bpe(folder, settings, expected, allowance); }, bytes);
   }
   if (!spec) {
     throw Error(
@@ -236,9 +240,9 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, bool roberta) {
         "copy the files of the tokenizer into the folder");
   }
   const fs::path& path = has_json ? json : fs::exists(vocab) ? vocab : bytes;
-  if (!has_json) add_tokens(notes, path, roberta, *spec, allowance);
+  if (!has_json) add_tokens(notes, path, expected, *spec, allowance);
   require_same_specials(*spec, path, notes);
-  if (!has_json) require_surrounding_tokens(*spec, path, roberta);
+  if (!has_json) require_surrounding_tokens(*spec, path, expected);
   return *spec;
 }
 
@@ -256,6 +260,18 @@ TokenizerSpec without_segments(TokenizerSpec spec) {
     for (auto& slot : *slots) slot.segment = 0;
   }
   return spec;
+}
+
+TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                 const std::string& run) {
+  constexpr const char* kFile = "tokenizer.json";
+  const auto found = assets.find(kFile);
+  if (found == assets.end()) {
+    throw Error(ExitCode::kUsage,
+                run + ": the tokenizer is a SentencePiece model, which has no tokenizer.json",
+                "models of WordPiece and of byte-level BPE are exported");
+  }
+  return text::parse_tokenizer_json(found->second, kFile);
 }
 
 std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, int64_t max_tokens,

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "text/pretrained_kind.h"
 #include "text/tokenizer_spec.h"
 
 namespace stretto::interchange {
@@ -14,10 +15,12 @@ namespace stretto::interchange {
 /// or `added_tokens.json` adds. Truncation and padding of a tokenizer.json belong to calls and are
 /// left out.
 ///
-/// @param roberta  special tokens of a vocab.json are RoBERTa's
+/// @param expected  the kind of tokenizers that the model is trained with: what a vocab.txt or a
+///                  vocab.json does not say is that kind's
 /// Throws Error(kUsage) when there is none, Error(kBadData) for one that is malformed or not
 /// supported, and for two that disagree.
-text::TokenizerSpec read_tokenizer_folder(const std::filesystem::path& folder, bool roberta);
+text::TokenizerSpec read_tokenizer_folder(const std::filesystem::path& folder,
+                                          const text::PretrainedKind& expected);
 
 /// `model_max_length` of tokenizer_config.json; 0 where it is missing or no whole number: of a
 /// tokenizer without a bound it is 1e30. Throws Error(kBadData) for a file that is no JSON object.
@@ -25,6 +28,13 @@ int64_t stated_max_length(const std::filesystem::path& folder);
 
 /// The same tokenizer with all tokens of segment 0.
 text::TokenizerSpec without_segments(text::TokenizerSpec spec);
+
+/// The tokenizer of a run as a folder can have it: the one of tokenizer.json.
+/// @param assets  of the run folder
+/// @param run     for messages
+/// Throws Error(kUsage) for a run whose tokenizer is of another kind; Error(kBadData).
+text::TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& assets,
+                                       const std::string& run);
 
 /// The files of a tokenizer as `transformers` reads them: name -> bytes.
 /// @param max_tokens    longest sequence of the model

@@ -148,9 +148,10 @@ void place_entries(std::vector<Entry>& entries, std::string_view data, std::stri
 }
 
 // Mistakes of the caller, not of the user.
-void check_writable(const std::vector<TensorView>& tensors) {
+void check_writable(const std::vector<StreamedTensor>& tensors) {
   std::set<std::string_view> names{"__metadata__"};
-  for (const auto& tensor : tensors) {
+  for (const auto& entry : tensors) {
+    const TensorView& tensor = entry.tensor;
     const auto fail = [&](const std::string& what) {
       throw std::invalid_argument("[safetensors] `" + printable(tensor.name) + "` " + what);
     };
@@ -159,24 +160,48 @@ void check_writable(const std::vector<TensorView>& tensors) {
     const bool negative =
         std::any_of(tensor.shape.begin(), tensor.shape.end(), [](int64_t n) { return n < 0; });
     const auto bytes = bytes_of(tensor.shape, tensor.dtype);
-    if (negative || !bytes || *bytes != tensor.bytes.size()) {
+    if (negative || !bytes || (!entry.make && *bytes != tensor.bytes.size())) {
       fail("has " + std::to_string(tensor.bytes.size()) + " bytes, which do not fit its shape");
     }
   }
 }
 
-std::string header_text(const std::vector<TensorView>& tensors,
+std::string header_text(const std::vector<StreamedTensor>& tensors,
                         const std::map<std::string, std::string>& metadata) {
   auto header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
-  for (const auto& tensor : tensors) {
+  for (const auto& [tensor, make] : tensors) {
+    const uint64_t size = bytes_of(tensor.shape, tensor.dtype).value();
     header[tensor.name] = {{"dtype", name_of(tensor.dtype)},
                            {"shape", tensor.shape},
-                           {"data_offsets", {offset, offset + tensor.bytes.size()}}};
-    offset += tensor.bytes.size();
+                           {"data_offsets", {offset, offset + size}}};
+    offset += size;
   }
   return header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+/// Length and header of tensors that stand in the order of their data.
+std::string header_bytes(const std::vector<StreamedTensor>& ordered,
+                         const std::map<std::string, std::string>& metadata) {
+  const std::string text = header_text(ordered, metadata);
+  // Spaces at the end of the header put the data at a multiple of 64 bytes.
+  const size_t total = (text.size() + kLengthBytes + kAlignment - 1) / kAlignment * kAlignment;
+  const uint64_t length = total - kLengthBytes;
+  std::string header;
+  for (size_t i = 0; i < kLengthBytes; ++i) header += static_cast<char>(length >> (8 * i) & 0xFF);
+  header += text;
+  header.resize(total, ' ');
+  return header;
+}
+
+std::vector<StreamedTensor> in_order_of_data(std::vector<StreamedTensor> tensors) {
+  check_writable(tensors);
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const StreamedTensor& a, const StreamedTensor& b) {
+                     return size_of(a.tensor.dtype) > size_of(b.tensor.dtype);
+                   });
+  return tensors;
 }
 
 void parse_metadata(const nlohmann::json& json, std::string_view where,
@@ -209,21 +234,13 @@ int64_t TensorView::num_elements() const {
 std::vector<std::string_view> safetensors_chunks(const std::vector<TensorView>& tensors,
                                                  const std::map<std::string, std::string>& metadata,
                                                  std::string& header) {
-  check_writable(tensors);
-  std::vector<TensorView> ordered = tensors;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const TensorView& a, const TensorView& b) {
-    return size_of(a.dtype) > size_of(b.dtype);
-  });
-  const std::string text = header_text(ordered, metadata);
-  // Spaces at the end of the header put the data at a multiple of 64 bytes.
-  const size_t total = (text.size() + kLengthBytes + kAlignment - 1) / kAlignment * kAlignment;
-  const uint64_t length = total - kLengthBytes;
-  header.clear();
-  for (size_t i = 0; i < kLengthBytes; ++i) header += static_cast<char>(length >> (8 * i) & 0xFF);
-  header += text;
-  header.resize(total, ' ');
+  std::vector<StreamedTensor> whole;
+  whole.reserve(tensors.size());
+  for (const auto& tensor : tensors) whole.push_back({.tensor = tensor});
+  const auto ordered = in_order_of_data(std::move(whole));
+  header = header_bytes(ordered, metadata);
   std::vector<std::string_view> chunks{header};
-  for (const auto& tensor : ordered) chunks.push_back(tensor.bytes);
+  for (const auto& [tensor, make] : ordered) chunks.push_back(tensor.bytes);
   return chunks;
 }
 
@@ -233,6 +250,25 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
   const auto chunks = safetensors_chunks(tensors, metadata, header);
   DurableFile file(path, "checkpoint");
   for (const std::string_view chunk : chunks) file.write(chunk);
+  file.close();
+}
+
+void stream_safetensors(const std::filesystem::path& path,
+                        const std::vector<StreamedTensor>& tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  const auto ordered = in_order_of_data(tensors);
+  DurableFile file(path, "checkpoint");
+  file.write(header_bytes(ordered, metadata));
+  for (const auto& [tensor, make] : ordered) {
+    const std::string made = make ? make() : std::string();
+    const std::string_view bytes = make ? std::string_view(made) : tensor.bytes;
+    if (bytes.size() != bytes_of(tensor.shape, tensor.dtype)) {
+      throw std::invalid_argument("[safetensors] `" + printable(tensor.name) + "` was made of " +
+                                  std::to_string(bytes.size()) +
+                                  " bytes, which do not fit its shape");
+    }
+    file.write(bytes);
+  }
   file.close();
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -39,6 +40,19 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Tens
 std::vector<std::string_view> safetensors_chunks(const std::vector<TensorView>& tensors,
                                                  const std::map<std::string, std::string>& metadata,
                                                  std::string& header);
+
+/// A tensor whose bytes are made when their turn comes to be written.
+struct StreamedTensor {
+  TensorView tensor;  ///< without bytes where `make` gives them
+  std::function<std::string()> make =
+      {};  ///< as many as dtype and shape say; empty = `tensor` has them
+};
+
+/// The same file of such tensors, of which the bytes of one are in memory at a time. Throws as
+/// write_safetensors() does, and whatever `make` does.
+void stream_safetensors(const std::filesystem::path& path,
+                        const std::vector<StreamedTensor>& tensors,
+                        const std::map<std::string, std::string>& metadata);
 
 /// Bytes before the data: the 8 of the length and the header. Throws as parse_safetensors does.
 size_t safetensors_header_bytes(std::string_view bytes, std::string_view where);

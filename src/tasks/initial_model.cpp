@@ -6,7 +6,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
 #include "experiment/task_rules.h"
-#include "families/text/text_sections.h"
+#include "families/text/encoder_sections.h"
 
 namespace stretto::tasks {
 namespace {
@@ -62,7 +62,7 @@ void InitialModel::require_alike(const experiment::Experiment& own) const {
 
 bool InitialModel::has_another_head(const experiment::Experiment& own) const {
   if (!options_ || options_->task.name() == own.task.name()) return false;
-  const auto sections = experiment::find_text_sections(*options_);
+  const auto sections = experiment::find_encoder_sections(*options_);
   return sections && sections->model->head != "none";
 }
 

@@ -92,13 +92,4 @@ std::unique_ptr<const WordModel> make_word_model(const TokenizerSpec& spec, std:
 std::shared_ptr<const Tokenizer> make_spec_tokenizer(const TokenizerSpec& spec,
                                                      std::string_view where, uint64_t fingerprint);
 
-/// Turns a spec with a vocabulary into BERT's: normaliser, decoder, and special tokens as far as
-/// the vocabulary has them.
-void make_bert(TokenizerSpec& spec, bool lowercase);
-/// That of RoBERTa, with the vocabulary and merges that are there (Liu et al. 2019).
-void make_roberta(TokenizerSpec& spec);
-/// What BERT, or RoBERTa, puts around texts, of the added tokens; nothing changes without them.
-void set_bert_sequences(TokenizerSpec& spec);
-void set_roberta_sequences(TokenizerSpec& spec);
-
 }  // namespace stretto::text

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "text/byte_bpe.h"
 #include "text/merge_training.h"
+#include "text/pretrained_kind.h"
 #include "text/word_splits.h"
 
 namespace stretto::text {
@@ -88,7 +89,7 @@ TokenizerSpec train_wordpiece(const std::vector<std::string>& lines, const SpecT
                         .min_frequency = options.min_frequency,
                         .limit_alphabet = options.limit_alphabet,
                         .continuing_prefix = spec.continuing_prefix,
-                        .specials = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"},
+                        .specials = {kBertKind.specials.begin(), kBertKind.specials.end()},
                         .initial_alphabet = {}})
                    .vocab;
   make_bert(spec, options.lowercase);
@@ -100,13 +101,13 @@ TokenizerSpec train_byte_bpe(const std::vector<std::string>& lines, const SpecTr
                          .min_frequency = options.min_frequency,
                          .limit_alphabet = 0,
                          .continuing_prefix = "",
-                         .specials = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"},
+                         .specials = {kRobertaKind.specials.begin(), kRobertaKind.specials.end()},
                          .initial_alphabet = {byte_alphabet().begin(), byte_alphabet().end()}};
   TrainedMerges merges = trained(byte_words(lines), training);
   TokenizerSpec spec;
   spec.vocab = std::move(merges.vocab);
   spec.merges = std::move(merges.merges);
-  make_roberta(spec);
+  make_pretrained(spec, kRobertaKind);
   return spec;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "text/code_points.h"
 #include "text/json_fields.h"
+#include "text/pretrained_kind.h"
 #include "text/spec_parts.h"
 #include "text/tokenizer_spec.h"
 

@@ -17,9 +17,9 @@
 #include "engine/commands.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
+#include "families/text/encoder_sections.h"
 #include "families/text/engine/embedder.h"
 #include "families/text/engine/encoder_of_run.h"
-#include "families/text/text_sections.h"
 #include "families/translation/engine/load_run.h"
 #include "models/packed.h"
 #include "models/seq2seq_model.h"
@@ -164,7 +164,7 @@ class StoredModels : public StoredFolder {
   /// Ids, logits and vectors, each as the commands compute them.
   void expect_same() const {
     const at::NoGradGuard no_grad;
-    const auto sections = experiment::text_sections(options());
+    const auto sections = experiment::encoder_sections(options());
     const auto loaded = tasks::load_encoder(options(), run(), "", at::kCPU);
     const text::TextEncoder encoder(*loaded.tokenizer.tokenizer,
                                     {.max_tokens = sections.max_text_tokens});

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "interchange/model_config.h"
+#include "families/text/folders/model_config.h"
 
 namespace {
 

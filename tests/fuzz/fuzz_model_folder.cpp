@@ -14,7 +14,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "interchange/import_model.h"
+#include "interchange/import_folder.h"
 #include "tests/fuzz/folder_parts.h"
 
 namespace {
@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   write_tensors(folder / "b.safetensors", parts[kTensors + 1]);
   for (const bool lenient : {false, true}) {
     try {
-      const auto model = interchange::import_model(
+      const auto model = interchange::import_folder(
           folder, {.encoder_only = lenient, .ignore_extra = lenient, .allow_missing = lenient});
       require_whole(model.tensors);
     } catch (const Error&) {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "interchange/import_seq2seq.h"
+#include "families/translation/folders/import_seq2seq.h"
 
 namespace {
 

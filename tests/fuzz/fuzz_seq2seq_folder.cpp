@@ -13,7 +13,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "interchange/import_seq2seq.h"
+#include "families/translation/folders/import_seq2seq.h"
 #include "tests/fuzz/folder_parts.h"
 #include "tests/fuzz/small_sentencepiece.h"
 

@@ -25,13 +25,13 @@ class AddedTokensOfAFolder : public ::testing::Test {
   }
   void write_roberta() {
     std::filesystem::remove(dir_ / "vocab.txt");
-    is_roberta_ = true;
+    kind_ = &text::kRobertaKind;
     dir_.write("vocab.json",
                R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "a": 4, "b": 5, "Ġ": 6})");
     dir_.write("merges.txt", "#version: 0.2\n");
   }
 
-  text::TokenizerSpec read() const { return read_tokenizer_folder(dir_.path(), is_roberta_); }
+  text::TokenizerSpec read() const { return read_tokenizer_folder(dir_.path(), *kind_); }
   std::vector<int64_t> ids(const std::string& line) const {
     std::vector<int64_t> found;
     text::make_spec_tokenizer(read(), "a folder", 0)->encode(line, found);
@@ -59,7 +59,7 @@ class AddedTokensOfAFolder : public ::testing::Test {
   }
 
   TempDir dir_;
-  bool is_roberta_ = false;
+  const text::PretrainedKind* kind_ = &text::kBertKind;
 };
 
 const text::AddedToken* added_token(const text::TokenizerSpec& spec, const std::string& content) {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "interchange/model_config.h"
 #include "tests/base/failure.h"
+#include "tests/families/text/folders/described.h"
 #include "tests/interchange/model_folder.h"
 
 namespace stretto::interchange {
@@ -12,8 +12,7 @@ namespace {
 using stretto::testing::ModelFolder;
 
 experiment::LoadedExperiment loaded(const nlohmann::json& config) {
-  const auto model = read_model_config(config.dump(), "config.json", /*encoder_only=*/false);
-  return load_described(described_experiment(model.description, /*byte_bpe=*/false, 0), "a/bert");
+  return load_described(stretto::testing::described_by(config.dump()), "a/bert");
 }
 
 TEST(DescribedExperiment, IsOneThatARunCanKeep) {

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "families/text/text_sections.h"
+#include "families/text/encoder_sections.h"
+#include "interchange/import_folder.h"
 #include "tests/base/failure.h"
 #include "tests/interchange/marian_folder.h"
 #include "tests/interchange/model_folder.h"
@@ -27,7 +28,7 @@ ModelFolder written(ModelFolder folder) {
 }
 
 const models::BertOptions& text_model_of(const experiment::OtherModel& other) {
-  return *experiment::text_sections(other.options).model;
+  return *experiment::encoder_sections(other.options).model;
 }
 
 TEST(InitialModelFolder, IsAConfigJsonWithoutARun) {

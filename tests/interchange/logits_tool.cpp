@@ -20,8 +20,8 @@
 #include "data/pairs/pair_columns.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
+#include "families/text/encoder_sections.h"
 #include "families/text/engine/run_model.h"
-#include "families/text/text_sections.h"
 #include "families/translation/engine/load_run.h"
 #include "models/packed.h"
 #include "runs/choose_checkpoint.h"
@@ -53,7 +53,7 @@ int64_t num_labels(const tasks::Assets& assets) {
 }
 
 tasks::TextHead head_of(const experiment::Experiment& experiment, const tasks::Assets& assets) {
-  if (experiment::text_sections(experiment).model->head == "none") return {};
+  if (experiment::encoder_sections(experiment).model->head == "none") return {};
   if (experiment.task.name() == "masked_lm") return {.kind = models::TextHeadKind::kMaskedTokens};
   if (experiment.task.name() == "question_answering") return {.kind = models::TextHeadKind::kSpans};
   return {.kind = models::TextHeadKind::kLabels, .num_labels = num_labels(assets)};
@@ -161,7 +161,7 @@ void run_text(const fs::path& run_directory, const store::SafetensorsFile& file,
   model->eval();
   const at::NoGradGuard no_grad;
   const auto tokens = packed_tokens(file, "ids"), segments = packed_tokens(file, "segments");
-  const bool has_segments = experiment::text_sections(loaded.options).model->num_segments > 0;
+  const bool has_segments = experiment::encoder_sections(loaded.options).model->num_segments > 0;
   const auto packed =
       models::pack_text(tokens, has_segments ? &segments : nullptr, nullptr, at::kCPU);
   const auto rows = model->encode(packed, {}).contiguous();

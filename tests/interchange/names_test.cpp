@@ -2,10 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
-#include "interchange/architecture.h"
-
 namespace stretto::interchange {
 namespace {
 
@@ -24,38 +20,18 @@ TEST(Names, BracesAreJoinedAndPrefixesLeftOut) {
   EXPECT_EQ(pairs[0], (NamePair{{"q.t", "k.t"}, "x", true}));
 }
 
+TEST(Names, OfATransposedLayerTheMatrixAloneIsTransposed) {
+  const NameRow row{.theirs = "h.*.attn.c_attn", .ours = "layers.*.qkv", .transposed = true};
+  const auto pairs = expand({&row, 1}, 1);
+  ASSERT_EQ(pairs.size(), 2U);
+  EXPECT_TRUE(pairs[0].transposed) << pairs[0].ours;
+  EXPECT_FALSE(pairs[1].transposed) << pairs[1].ours;
+}
+
 TEST(Names, OldNamesOfNormsAreKnown) {
   EXPECT_EQ(modern_name("a.LayerNorm.gamma"), "a.LayerNorm.weight");
   EXPECT_EQ(modern_name("a.LayerNorm.beta"), "a.LayerNorm.bias");
   EXPECT_EQ(modern_name("a.gamma"), "a.gamma");
-}
-
-ModelDescription described(Head head) {
-  ModelDescription description{.head = head, .labels = {"a", "b"}};
-  description.model.preset = "none";
-  description.model.num_layers = 2;
-  description.model.d_model = 4;
-  description.model.num_heads = 2;
-  return description;
-}
-
-TEST(Names, NoTableNamesATensorTwice) {
-  for (const Architecture* architecture : architectures()) {
-    for (const Head head : {Head::kNone, Head::kMaskedTokens, Head::kLabels, Head::kSpans}) {
-      std::set<std::string> theirs, ours;
-      for (const auto& pair : names_of(*architecture, described(head), true)) {
-        EXPECT_TRUE(ours.insert(pair.ours).second) << pair.ours;
-        for (const auto& name : pair.theirs) EXPECT_TRUE(theirs.insert(name).second) << name;
-      }
-    }
-  }
-}
-
-TEST(Names, ArchitecturesAreFoundByTheirType) {
-  EXPECT_EQ(find_architecture("roberta"), &kRoberta);
-  EXPECT_EQ(find_architecture("gpt2"), nullptr);
-  EXPECT_EQ(class_name(kDistilBert, Head::kSpans), "DistilBertForQuestionAnswering");
-  EXPECT_EQ(class_name(kBert, Head::kNone), "BertModel");
 }
 
 }  // namespace

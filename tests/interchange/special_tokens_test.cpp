@@ -20,11 +20,11 @@ constexpr const char* kPiecesOfBert = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\n
 /// A folder with a tokenizer, and what read_tokenizer_folder() says of it.
 class NamedSpecialTokens : public ::testing::Test {
  protected:
-  text::TokenizerSpec read() const { return read_tokenizer_folder(dir_.path(), is_roberta_); }
+  text::TokenizerSpec read() const { return read_tokenizer_folder(dir_.path(), *kind_); }
 
   void write_bert(const std::string& pieces = kPiecesOfBert) { dir_.write("vocab.txt", pieces); }
   void write_roberta() {
-    is_roberta_ = true;
+    kind_ = &text::kRobertaKind;
     dir_.write("vocab.json",
                R"({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3, "<mask>": 4, "a": 5, "b": 6})");
     dir_.write("merges.txt", "#version: 0.2\n");
@@ -48,7 +48,7 @@ class NamedSpecialTokens : public ::testing::Test {
   }
 
   TempDir dir_;
-  bool is_roberta_ = false;
+  const text::PretrainedKind* kind_ = &text::kBertKind;
 };
 
 /// What a name of a key says.

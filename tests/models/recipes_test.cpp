@@ -14,7 +14,7 @@
 #include "experiment/experiment_schema.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/question_answering/question_answering_options.h"
-#include "families/text/text_sections.h"
+#include "families/text/encoder_sections.h"
 #include "families/translation/translation_options.h"
 #include "models/registry.h"
 #include "models/text_model.h"
@@ -44,7 +44,7 @@ std::optional<int64_t> stated_parameters(const fs::path& path) {
 
 /// With a head of masked tokens, spans, or two labels.
 int64_t parameters_of_text(const experiment::Experiment& options,
-                           const experiment::TextSections& text) {
+                           const experiment::EncoderSections& text) {
   const bool masked = options.task.is<experiment::MaskedLmOptions>();
   const bool answers = options.task.is<experiment::QuestionAnsweringOptions>();
   return num_parameters(*make_text_model({.model = *text.model,
@@ -57,7 +57,7 @@ int64_t parameters_of_text(const experiment::Experiment& options,
 }
 
 int64_t parameters_of(const experiment::Experiment& options) {
-  if (const auto text = experiment::find_text_sections(options)) {
+  if (const auto text = experiment::find_encoder_sections(options)) {
     return parameters_of_text(options, *text);
   }
   const int64_t rows =

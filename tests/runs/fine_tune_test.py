@@ -241,7 +241,7 @@ def what_does_not_fit_is_refused(stretto):
         refused(65, ("`encoder.embedding.weight` is [80, 16], the model wants [80, 32]",), folder, "model.d_model=32")
         refused(2, ("data.max_text_tokens", "32 learned positions"), folder, "data.max_text_tokens=64")
         folder_in(lab, "marian")
-        refused(2, ("holds a MarianMTModel, which translates", "BERT, RoBERTa or DistilBERT"),
+        refused(2, ("holds a MarianMTModel, a translation model", "BERT, RoBERTa or DistilBERT"),
                 f"train.init_from={lab.root}/marian")
         (lab.root / "bert/model.safetensors").unlink()
         refused(2, ("`train.init_from`: ", "bert: no weights"), folder)

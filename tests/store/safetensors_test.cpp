@@ -101,6 +101,20 @@ TEST(Safetensors, ChunksAreTheFile) {
   EXPECT_EQ(joined, read_file(dir / "f"));
 }
 
+TEST(Safetensors, StreamedTensorsMakeTheSameFile) {
+  const stretto::testing::TempDir dir;
+  const std::vector<TensorView> tensors{{"a", DType::kU8, {3}, "abc"},
+                                        {"b", DType::kF32, {1}, "wide"}};
+  write_safetensors(dir / "whole", tensors, {{"k", "v"}});
+  std::vector<StreamedTensor> streamed{{.tensor = tensors[0]}, {.tensor = tensors[1]}};
+  streamed[1].tensor.bytes = {};
+  streamed[1].make = [] { return std::string("wide"); };
+  stream_safetensors(dir / "streamed", streamed, {{"k", "v"}});
+  EXPECT_EQ(read_file(dir / "streamed"), read_file(dir / "whole"));
+  streamed[1].make = [] { return std::string("narrow"); };
+  EXPECT_THROW(stream_safetensors(dir / "other", streamed, {}), std::invalid_argument);
+}
+
 TEST(Safetensors, AFileWithoutTensorsIsFine) {
   const stretto::testing::TempDir dir;
   write_safetensors(dir / "f", {}, {});

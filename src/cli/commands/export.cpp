@@ -1,7 +1,11 @@
+#include <utility>
+
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "interchange/model_folders.h"
 #include "interchange/new_folder.h"
 
 namespace stretto::cli {
@@ -36,11 +40,12 @@ std::function<int()> declare_export(CLI::App& app) {
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
-  app.add_option(
-         "--model-type", arguments->model_type,
-         "which class writes it: auto (the nearest that is equal), bert, roberta, distilbert, "
-         "marian, pegasus")
-      ->check(one_of({"auto", "bert", "roberta", "distilbert", "marian", "pegasus"}))
+  auto types = interchange::known_model_types();
+  const std::string known = join(types, ", ");
+  types.insert(types.begin(), "auto");
+  app.add_option("--model-type", arguments->model_type,
+                 "which class writes it: auto (the nearest that is equal), " + known)
+      ->check(one_of(std::move(types)))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };
 }

@@ -16,7 +16,7 @@
 #include "experiment/preflight.h"
 #include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
-#include "families/text/text_rules.h"
+#include "families/text/encoder_rules.h"
 #include "families/text/text_size.h"
 
 namespace stretto::experiment {
@@ -76,20 +76,20 @@ class DocumentPreflight {
   PreflightTimer time_;
 };
 
-class MaskedLmRules final : public TextRules {
+class MaskedLmRules final : public EncoderRules {
  public:
   void check_model(RuleCheck& check) const override {
-    TextRules::check_model(check);
+    EncoderRules::check_model(check);
     check_mask_token(check, masked_sections(check.e).tokenizer);
   }
 
   void check_data(RuleCheck& check) const override {
-    TextRules::check_data(check);
+    EncoderRules::check_data(check);
     check_shares(check, masked_sections(check.e).data);
   }
 
-  TextSections sections(const Experiment& experiment) const override {
-    return sections_of(masked_sections(experiment));
+  EncoderSections encoder_sections(const Experiment& experiment) const override {
+    return encoder_sections_of(masked_sections(experiment));
   }
   bool predicts_masked_tokens() const override { return true; }
 

@@ -2,6 +2,7 @@
 
 #include "config/open_part.h"
 #include "families/masked_lm/masked_lm_display.h"
+#include "families/masked_lm/masked_lm_folders.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/masked_lm/masked_lm_rules.h"
 #include "families/masked_lm/requests.h"
@@ -19,7 +20,8 @@ FamilySpec masked_lm_spec() {
       .eval = {.options = {command_option(&tasks::MaskedLmEvalFiles::data, data_option())}},
       .infer = {.options = {command_option(&tasks::MaskedLmInferArguments::nbest, nbest_option())}},
       .embed = embed_command(),
-      .plan = text_plan()};
+      .plan = text_plan(),
+      .folders = &interchange::masked_lm_folders};
 }
 
 }  // namespace stretto::experiment

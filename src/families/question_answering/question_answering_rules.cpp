@@ -9,7 +9,7 @@
 #include "experiment/preflight.h"
 #include "families/question_answering/question_answering_display.h"
 #include "families/question_answering/question_data.h"
-#include "families/text/text_rules.h"
+#include "families/text/encoder_rules.h"
 #include "families/text/text_size.h"
 
 namespace stretto::experiment {
@@ -51,15 +51,15 @@ void check_windows(RuleCheck& c) {
   }
 }
 
-class QuestionAnsweringRules final : public TextRules {
+class QuestionAnsweringRules final : public EncoderRules {
  public:
   void check_model(RuleCheck& c) const override {
-    TextRules::check_model(c);
+    EncoderRules::check_model(c);
     check_offsets(c);
   }
 
   void check_data(RuleCheck& c) const override {
-    TextRules::check_data(c);
+    EncoderRules::check_data(c);
     check_windows(c);
   }
 
@@ -83,8 +83,8 @@ class QuestionAnsweringRules final : public TextRules {
   bool reads_pairs(const Experiment& /*experiment*/) const override { return true; }
   std::string name_of_samples() const override { return "windows"; }
 
-  TextSections sections(const Experiment& experiment) const override {
-    return sections_of(questions_of(experiment));
+  EncoderSections encoder_sections(const Experiment& experiment) const override {
+    return encoder_sections_of(questions_of(experiment));
   }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {

@@ -2,6 +2,7 @@
 
 #include "config/open_part.h"
 #include "families/question_answering/question_answering_display.h"
+#include "families/question_answering/question_answering_folders.h"
 #include "families/question_answering/question_answering_options.h"
 #include "families/question_answering/question_answering_rules.h"
 #include "families/question_answering/requests.h"
@@ -46,7 +47,8 @@ FamilySpec question_answering_spec() {
           .eval = question_eval(),
           .infer = question_infer(),
           .embed = embed_command(),
-          .plan = text_plan()};
+          .plan = text_plan(),
+          .folders = &interchange::question_answering_folders};
 }
 
 }  // namespace stretto::experiment

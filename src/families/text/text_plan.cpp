@@ -1,17 +1,17 @@
 #include "families/text/text_plan.h"
 
+#include "families/text/encoder_rules.h"
 #include "families/text/requests.h"
-#include "families/text/text_rules.h"
 
 namespace stretto::experiment {
 namespace {
 
 bool writes_tokens(const Experiment& experiment) {
-  return text_rules_of(experiment).predicts_masked_tokens();
+  return encoder_rules_of(experiment).predicts_masked_tokens();
 }
 
 PlannedWork planned_texts(const Experiment& experiment) {
-  const TextSections text = text_sections(experiment);
+  const EncoderSections text = encoder_sections(experiment);
   return work_within({.unit = "tokens",
                       .key = "data.max_tokens",
                       .max_units = text.max_tokens,
@@ -21,7 +21,7 @@ PlannedWork planned_texts(const Experiment& experiment) {
 }
 
 PlannedTables planned_table(const Experiment& experiment) {
-  const TextSections text = text_sections(experiment);
+  const EncoderSections text = encoder_sections(experiment);
   return {.tokenizer = text.tokenizer->tokenizer_options(),
           .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
           .d_model = models::sizes_of(*text.model).d_model};
@@ -31,7 +31,8 @@ PlannedTables planned_table(const Experiment& experiment) {
 
 FamilyPlan text_plan() {
   const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
-    return text_table_gradients(*text_sections(e).model, rows.output, writes_tokens(e), rows_apart);
+    return text_table_gradients(*encoder_sections(e).model, rows.output, writes_tokens(e),
+                                rows_apart);
   };
   const auto sizes = [](const TableRows& rows) {
     return FamilyValues(tasks::TextSizes{.rows = rows.output});

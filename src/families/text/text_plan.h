@@ -5,7 +5,7 @@
 
 namespace stretto::experiment {
 
-/// What `stretto plan` asks of every task on encoded texts (TextRules); sizes are a
+/// What `stretto plan` asks of every task on encoded texts (EncoderRules); sizes are a
 /// tasks::TextSizes.
 FamilyPlan text_plan();
 

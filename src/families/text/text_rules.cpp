@@ -5,21 +5,12 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/length_batches.h"
-#include "experiment/model_comparison.h"
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
-#include "experiment/taken_parts.h"
 #include "families/text/text_size.h"
-#include "families/text/text_taken.h"
-#include "models/option_conflicts.h"
 
 namespace stretto::experiment {
 namespace {
-
-void check_text_model(RuleCheck& c, const models::BertOptions& model) {
-  for (const auto& conflict : models::option_conflicts(model))
-    c.wrong(conflict.keys, conflict.what, conflict.hint);
-}
 
 void check_text_tokenizer(RuleCheck& c, const text::TextTokenizerOptions& tokenizer) {
   if (!tokenizer.merges.empty() && tokenizer.model.empty()) {
@@ -35,31 +26,6 @@ void check_text_lengths(RuleCheck& c, const TextSections& text) {
                 std::to_string(text.max_text_tokens) + ")",
             "raise data.max_tokens, or lower data.max_text_tokens");
   }
-  const int64_t positions = models::max_length_of(*text.model);
-  if (positions < text.max_text_tokens) {
-    c.wrong({"data.max_text_tokens", "model.max_positions", "model.positions"},
-            counted(positions, "learned position") + ", texts may have " +
-                counted(text.max_text_tokens, "token"),
-            "lower it to " + std::to_string(positions) + ", or raise model.max_positions");
-  }
-}
-
-// An encoder without a head may bring its pooler along.
-bool takes_pooling(const Experiment& theirs, const Experiment& own) {
-  if (!text_rules_of(own).reads_pooled_rows()) return false;
-  const auto &other = *text_sections(theirs).model, &model = *text_sections(own).model;
-  if (other.head == "none") return models::has_pooler(other) && models::has_pooler(model);
-  return text_rules_of(theirs).reads_pooled_rows();
-}
-
-bool takes_head_of_masks(const Experiment& theirs, const Experiment& own, const TakenParts& taken) {
-  return text_rules_of(theirs).predicts_masked_tokens() &&
-         text_rules_of(own).predicts_masked_tokens() && taken.takes("head.", "head.");
-}
-
-// The head of masked tokens has an activation and a norm as the encoder has them.
-bool is_of_masked_head(const std::string& key) {
-  return key == "model.activation" || key == "model.norm_layer" || key == "model.norm_epsilon";
 }
 
 // Loads the tokenizer that is named, or trains one. Empty where training would stop.
@@ -98,25 +64,17 @@ int64_t most_batches(const TextSections& text, int64_t samples) {
 }
 
 void TextRules::check_model(RuleCheck& check) const {
-  const TextSections text = text_sections(check.e);
-  check_text_model(check, *text.model);
-  check_text_tokenizer(check, *text.tokenizer);
+  check_text_tokenizer(check, *sections(check.e).tokenizer);
 }
 
 void TextRules::check_data(RuleCheck& check) const {
-  check_text_lengths(check, text_sections(check.e));
+  check_text_lengths(check, sections(check.e));
 }
 
 void TextRules::check_training(RuleCheck& check) const {
-  const TextSections text = text_sections(check.e);
+  const TextSections text = sections(check.e);
   if (text.train->empty()) {
     check.wrong({"data.train"}, "there is no training text", "name files");
-  }
-  if (text.model->head == "none") {
-    check.wrong(
-        {"model.head", "task.name"},
-        "\"none\" leaves an encoder without a head, and " + check.e.task.name() + " trains one",
-        "leave it out; `stretto embed` takes runs without a head");
   }
 }
 
@@ -125,7 +83,7 @@ void TextRules::look_at_unknown(const Experiment& experiment,
                                 const std::vector<config::Problem>& known,
                                 const text::Tokenizer& tokenizer, const PreflightTimer& time,
                                 Preflight& found) const {
-  const TextSections text = text_sections(experiment);
+  const TextSections text = sections(experiment);
   if (text.max_unknown >= 1) return;
   const auto look = [&](Stage stage, const std::string& key, const std::string& name,
                         const std::vector<std::string>& files) {
@@ -152,7 +110,7 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
                                   const PreflightOptions& how) const {
   const PreflightTimer time(how);
   Preflight found = look_at_texts(experiment, known, how);
-  const auto options = text_sections(experiment).tokenizer->tokenizer_options();
+  const auto options = sections(experiment).tokenizer->tokenizer_options();
   const bool named = text::names_tokenizer(options);
   const bool in_doubt = std::any_of(known.begin(), known.end(), [&](const auto& problem) {
     return problem.key.starts_with("tokenizer") || (!named && problem.key.starts_with("data"));
@@ -183,7 +141,7 @@ Preflight TextRules::look_at_files(const Experiment& experiment,
                                    const std::vector<config::Problem>& known,
                                    const PreflightOptions& how) const {
   Preflight found = look_at_texts(experiment, known, how);
-  const auto options = text_sections(experiment).tokenizer->tokenizer_options();
+  const auto options = sections(experiment).tokenizer->tokenizer_options();
   const bool in_doubt = std::any_of(known.begin(), known.end(), [](const auto& problem) {
     return problem.key.starts_with("tokenizer");
   });
@@ -194,73 +152,24 @@ Preflight TextRules::look_at_files(const Experiment& experiment,
 }
 
 ValidationData TextRules::validation_data(const Experiment& experiment) const {
-  return {.there = !text_sections(experiment).valid->empty(),
+  return {.there = !sections(experiment).valid->empty(),
           .name = "validation text",
           .keys = {"data.valid"},
           .remedy = "set data.valid"};
 }
 
 BatchBound TextRules::micro_batch(const Experiment& experiment) const {
-  const TextSections text = text_sections(experiment);
+  const TextSections text = sections(experiment);
   return token_bound(text.max_tokens, text.max_samples, text.max_text_tokens);
-}
-
-std::vector<std::string> TextRules::init_rules(const Experiment& experiment) const {
-  return text_sections(experiment).model->init;
-}
-
-const nn::LoraOptions* TextRules::lora(const Experiment& experiment) const {
-  return &text_sections(experiment).model->lora;
-}
-
-const nn::AdapterOptions* TextRules::adapter(const Experiment& experiment) const {
-  return &text_sections(experiment).model->adapter;
 }
 
 std::optional<text::TokenizerOptions> TextRules::tokenizer_options(
     const Experiment& experiment) const {
-  return text_sections(experiment).tokenizer->tokenizer_options();
-}
-
-std::vector<ModelDifference> TextRules::hidden_differences(
-    const Experiment& theirs, const Experiment& own, const std::vector<std::string>& stored) const {
-  const auto other = find_text_sections(theirs);
-  if (!other) return {};
-  const auto &before = *other->model, &now = *text_sections(own).model;
-  const TakenParts taken(own.train.init_only, stored);
-  const bool layers = taken.takes_layers("encoder.", "encoder.");
-  const bool masked_head = takes_head_of_masks(theirs, own, taken);
-  const bool adapters = before.adapter.is_on() && now.adapter.is_on();
-  ModelComparison pair(theirs, own);
-  for (const auto& key : pair.hidden_keys()) {
-    if (!layers && !(masked_head && is_of_masked_head(key))) continue;
-    if (key.starts_with("model.adapter.") && !adapters) continue;
-    if (key == "model.num_heads") {  // which a preset may give
-      pair.compare_values({.key = key,
-                           .theirs = std::to_string(models::sizes_of(before).num_heads),
-                           .own = std::to_string(models::sizes_of(now).num_heads),
-                           .key_there = key});
-    } else {
-      pair.compare(key);
-    }
-  }
-  if (taken.takes("head.", "head.") && takes_pooling(theirs, own)) pair.compare("model.pooling");
-  return pair.found();
-}
-
-std::vector<TakenValue> TextRules::values_of_other_model(const OtherModel& other,
-                                                         const Experiment& own,
-                                                         const config::Origins& given) const {
-  return text_values_of(other, own, given);
-}
-
-ModelWidth TextRules::model_width(const Experiment& experiment) const {
-  const auto& model = *text_sections(experiment).model;
-  return {.key = "model.d_model", .value = models::sizes_of(model).d_model};
+  return sections(experiment).tokenizer->tokenizer_options();
 }
 
 FileSizes TextRules::file_sizes(const Experiment& experiment) const {
-  const auto bytes = plain_bytes(*text_sections(experiment).train);
+  const auto bytes = plain_bytes(*sections(experiment).train);
   return {.epoch = tokens_in(bytes.value_or(0))};
 }
 

@@ -24,16 +24,17 @@ struct SeenTokens {
 /// Micro-batches that so many samples do not exceed: Preflight::most_batches.
 int64_t most_batches(const TextSections& text, int64_t samples);
 
-/// What `check` asks of every task on encoded texts (families/text/text_sections.h). A family
-/// derives from it and adds rules of its own: it calls check_model() and check_data() of this class
-/// first.
+/// What `check` asks of every task on texts with one tokenizer (families/text/text_sections.h),
+/// whatever its model is. A family derives from it and adds rules of its own: it calls
+/// check_model() and check_data() of this class first. Those whose model is an encoder derive from
+/// EncoderRules.
 class TextRules : public TaskRules {
  public:
-  /// The model's parts, and the tokenizer's files.
+  /// The tokenizer's files.
   void check_model(RuleCheck& check) const override;
-  /// That texts fit into micro-batches and positions.
+  /// That texts fit into micro-batches.
   void check_data(RuleCheck& check) const override;
-  /// That there is training text, and that the model has a head.
+  /// That there is training text.
   void check_training(RuleCheck& check) const override;
   std::string name_of_data() const override { return "text"; }
 
@@ -55,12 +56,6 @@ class TextRules : public TaskRules {
   /// Throws Error(kUsage) for a tokenizer that the family cannot train with: one that is named,
   /// trained, or taken over from another run.
   virtual void require_tokenizer(const text::Tokenizer& /*tokenizer*/) const {}
-  /// Whether a sample is a pair of texts.
-  virtual bool reads_pairs(const Experiment& /*experiment*/) const { return false; }
-  /// Whether the head reads one row of each text, as `model.pooling` says.
-  virtual bool reads_pooled_rows() const { return false; }
-  /// Whether the head predicts masked tokens, with an activation and a norm of the encoder's kind.
-  virtual bool predicts_masked_tokens() const { return false; }
   /// What training calls the samples of its text, behind "training" and "validation".
   virtual std::string name_of_samples() const { return "text"; }
   /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).
@@ -81,17 +76,8 @@ class TextRules : public TaskRules {
 
   ValidationData validation_data(const Experiment& experiment) const override;
   BatchBound micro_batch(const Experiment& experiment) const override;
-  std::vector<std::string> init_rules(const Experiment& experiment) const override;
-  const nn::LoraOptions* lora(const Experiment& experiment) const override;
-  const nn::AdapterOptions* adapter(const Experiment& experiment) const override;
   std::optional<text::TokenizerOptions> tokenizer_options(
       const Experiment& experiment) const override;
-  std::vector<ModelDifference> hidden_differences(
-      const Experiment& theirs, const Experiment& own,
-      const std::vector<std::string>& stored) const override;
-  std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
-                                                const config::Origins& given) const override;
-  ModelWidth model_width(const Experiment& experiment) const override;
   /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;
 };

@@ -7,15 +7,13 @@
 
 #include "experiment/experiment.h"
 #include "families/text/text_eval_options.h"
-#include "models/bert_options.h"
 #include "text/text_tokenizer_options.h"
 
 namespace stretto::experiment {
 
-/// What tasks on encoded texts have in common, of one experiment. A view: valid as long as the
-/// experiment is, and unchanged.
+/// What tasks on texts with one tokenizer have in common, of one experiment, whatever their model
+/// is. A view: valid as long as the experiment is, and unchanged.
 struct TextSections {
-  const models::BertOptions* model = nullptr;
   const text::TextTokenizerOptions* tokenizer = nullptr;
   const TextEvalOptions* eval = nullptr;
   const std::vector<std::string>*train = nullptr, *valid = nullptr, *test = nullptr;  ///< files
@@ -29,8 +27,7 @@ struct TextSections {
 template <class Options>
 TextSections sections_of(const Options& options) {
   const auto& data = options.data;
-  TextSections sections{.model = &options.model,
-                        .tokenizer = &options.tokenizer,
+  TextSections sections{.tokenizer = &options.tokenizer,
                         .eval = &options.eval,
                         .train = &data.train,
                         .valid = &data.valid,

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
 #include "data/labelled/labelled_set.h"
-#include "families/text/text_rules.h"
+#include "families/text/encoder_rules.h"
 #include "families/text/text_size.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
@@ -125,10 +125,10 @@ int64_t num_labels(const data::LabelledOptions& data) {
   return labels ? labels->size() : 0;
 }
 
-class TextClassificationRules final : public TextRules {
+class TextClassificationRules final : public EncoderRules {
  public:
   void check_data(RuleCheck& c) const override {
-    TextRules::check_data(c);
+    EncoderRules::check_data(c);
     check_columns(c);
     check_fields(c);
     check_labels(c);
@@ -153,8 +153,8 @@ class TextClassificationRules final : public TextRules {
 
   bool reads_pooled_rows() const override { return true; }
 
-  TextSections sections(const Experiment& experiment) const override {
-    return sections_of(classification_of(experiment));
+  EncoderSections encoder_sections(const Experiment& experiment) const override {
+    return encoder_sections_of(classification_of(experiment));
   }
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {

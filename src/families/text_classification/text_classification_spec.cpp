@@ -5,6 +5,7 @@
 #include "families/text/text_plan.h"
 #include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_display.h"
+#include "families/text_classification/text_classification_folders.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/text_classification/text_classification_rules.h"
 
@@ -26,7 +27,8 @@ FamilySpec text_classification_spec() {
       .infer = {.options = {command_option(&tasks::TextClassificationInferArguments::scores,
                                            scores_option())}},
       .embed = embed_command(),
-      .plan = text_plan()};
+      .plan = text_plan(),
+      .folders = &interchange::text_classification_folders};
 }
 
 }  // namespace stretto::experiment

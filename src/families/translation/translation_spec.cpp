@@ -1,6 +1,7 @@
 #include "families/translation/translation_spec.h"
 
 #include "config/open_part.h"
+#include "families/translation/folders/translation_folders.h"
 #include "families/translation/translation_commands.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
@@ -19,7 +20,8 @@ FamilySpec translation_spec() {
               },
           .eval = translation_eval(),
           .infer = translation_infer(),
-          .plan = translation_plan()};
+          .plan = translation_plan(),
+          .folders = &interchange::translation_folders};
 }
 
 }  // namespace stretto::experiment

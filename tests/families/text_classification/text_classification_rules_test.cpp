@@ -5,7 +5,7 @@
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
-#include "families/text/text_rules.h"
+#include "families/text/encoder_rules.h"
 #include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "tests/base/temp_dir.h"
@@ -138,7 +138,7 @@ TEST_F(TextClassificationRulesTest, ScoresAreThoseOfTheKindOfLabels) {
 }
 
 TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
-  const auto text = text_sections(e_);
+  const auto text = encoder_sections(e_);
   EXPECT_EQ(text.model, &own().model);
   EXPECT_EQ(*text.valid, own().data.valid);
   EXPECT_EQ(text.max_text_tokens, own().data.max_text_tokens);
@@ -155,13 +155,13 @@ TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
 }
 
 TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
-  EXPECT_FALSE(text_rules_of(e_).reads_pairs(e_));
+  EXPECT_FALSE(encoder_rules_of(e_).reads_pairs(e_));
   own().data.text2 = "reply";
-  EXPECT_TRUE(text_rules_of(e_).reads_pairs(e_));
+  EXPECT_TRUE(encoder_rules_of(e_).reads_pairs(e_));
   for (const auto& [other, pairs] : {std::pair("masked_lm", false), {"question_answering", true}}) {
     Experiment e;
     e.task.select(other);
-    EXPECT_EQ(text_rules_of(e).reads_pairs(e), pairs) << other;
+    EXPECT_EQ(encoder_rules_of(e).reads_pairs(e), pairs) << other;
   }
 }
 

@@ -4,7 +4,6 @@
 #include "experiment/task_rules.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/question_answering/question_answering_options.h"
-#include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/translation/translation_options.h"
 

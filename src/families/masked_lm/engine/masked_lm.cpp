@@ -84,7 +84,7 @@ std::vector<train::Score> masked_scores(double nll, double accuracy) {
 
 MaskedLmTask::MaskedLmTask(const experiment::Experiment& experiment, Assets assets,
                            const CommandContext& context)
-    : TextTask(experiment, std::move(assets), kMaskedTokenHead, context) {
+    : EncoderTask(experiment, std::move(assets), kMaskedTokenHead, context) {
   const auto& data = masked_lm_of(this->experiment()).data;
   train_ = open_masked_text(experiment, tokenizer(), data.train, "data.train");
   if (!data.valid.empty()) {

@@ -8,7 +8,7 @@
 #include "data/documents/masked_batches.h"
 #include "families/masked_lm/engine/masked_model.h"
 #include "families/masked_lm/masked_lm_options.h"
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 
 namespace stretto::tasks {
 
@@ -40,7 +40,7 @@ LoadedTextRun load_masked_lm(const experiment::Experiment& experiment,
 std::vector<train::Score> masked_scores(double nll, double accuracy);
 
 /// Masked language modelling: text as documents, an encoder, the cross entropy of hidden tokens.
-class MaskedLmTask final : public TextTask {
+class MaskedLmTask final : public EncoderTask {
  public:
   /// @param assets  of the run folder
   MaskedLmTask(const experiment::Experiment& experiment, Assets assets,

@@ -2,12 +2,12 @@
 
 #include "families/masked_lm/engine/commands.h"
 #include "families/masked_lm/engine/masked_lm.h"
-#include "families/text/engine/text_family.h"
+#include "families/text/engine/encoder_family.h"
 
 namespace stretto::tasks {
 namespace {
 
-class MaskedLmFamily final : public TextFamily {
+class MaskedLmFamily final : public EncoderFamily {
  public:
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& experiment,
                                         const Assets& assets,

@@ -67,7 +67,7 @@ TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows
 
 QuestionAnsweringTask::QuestionAnsweringTask(const experiment::Experiment& experiment,
                                              const Assets& assets, const CommandContext& context)
-    : TextTask(experiment, assets, span_head(), context),
+    : EncoderTask(experiment, assets, span_head(), context),
       options_(experiment::questions_of(this->experiment())),
       train_(open_questions(experiment, options_.data.train, tokenizer())),
       valid_(open_questions(experiment, options_.data.valid, tokenizer())),

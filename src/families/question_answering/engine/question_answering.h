@@ -9,13 +9,13 @@
 #include "families/question_answering/engine/answer_finder.h"
 #include "families/question_answering/question_answering_options.h"
 #include "families/question_answering/question_data.h"
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 
 namespace stretto::tasks {
 
 /// Question answering: windows of paragraphs, an encoder with two scores for each row, cross
 /// entropy of begin and end, exact match and F1.
-class QuestionAnsweringTask : public TextTask {
+class QuestionAnsweringTask : public EncoderTask {
  public:
   /// @param assets   files of the run; where one of them does not say so, the training questions
   ///                 decide whether a paragraph may not answer its question

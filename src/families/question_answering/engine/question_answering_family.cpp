@@ -4,7 +4,7 @@
 #include "families/question_answering/engine/loaded_questions.h"
 #include "families/question_answering/engine/question_answering.h"
 #include "families/question_answering/question_data.h"
-#include "families/text/engine/text_family.h"
+#include "families/text/engine/encoder_family.h"
 
 namespace stretto::tasks {
 namespace {
@@ -20,7 +20,7 @@ bool learns_no_answer(const experiment::Experiment& experiment) {
                                         : experiment::open_training_text(experiment));
 }
 
-class QuestionAnsweringFamily final : public TextFamily {
+class QuestionAnsweringFamily final : public EncoderFamily {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
     Assets assets = TextFamily::first_assets(experiment);

@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "families/text/text_rules.h"
-#include "families/text/text_sections.h"
+#include "families/text/encoder_rules.h"
+#include "families/text/encoder_sections.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
@@ -19,7 +19,7 @@ namespace stretto::tasks {
 
 models::TextModelSetup text_model_setup(const experiment::Experiment& experiment, int64_t num_ids,
                                         const TextHead& head, at::Device device) {
-  const auto sections = experiment::text_sections(experiment);
+  const auto sections = experiment::encoder_sections(experiment);
   models::TextModelSetup setup;
   setup.model = *sections.model;
   setup.rows = text::table_rows(num_ids, sections.tokenizer->vocab_multiple);
@@ -44,9 +44,9 @@ std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& 
 }
 
 void require_segments(const experiment::Experiment& experiment, const text::Tokenizer& tokenizer) {
-  const int64_t vectors = experiment::text_sections(experiment).model->num_segments;
+  const int64_t vectors = experiment::encoder_sections(experiment).model->num_segments;
   const auto sequences = text::template_of(tokenizer);
-  const bool pairs = experiment::text_rules_of(experiment).reads_pairs(experiment);
+  const bool pairs = experiment::encoder_rules_of(experiment).reads_pairs(experiment);
   int64_t segments = 1;
   for (const auto& slot : pairs ? sequences.pair : sequences.single) {
     segments = std::max(segments, slot.segment + 1);
@@ -63,7 +63,7 @@ void require_segments(const experiment::Experiment& experiment, const text::Toke
 }
 
 void require_head(const experiment::Experiment& experiment) {
-  if (experiment::text_sections(experiment).model->head != "none") return;
+  if (experiment::encoder_sections(experiment).model->head != "none") return;
   throw Error(ExitCode::kUsage,
               "model.head: the model is an encoder without a head, and " + experiment.task.name() +
                   " needs one",

@@ -3,19 +3,12 @@
 #include <chrono>
 #include <utility>
 
-#include "base/error.h"
-#include "base/text.h"
-#include "families/text/engine/embed.h"
-#include "families/text/requests.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
-#include "interchange/described_experiment.h"
-#include "interchange/export_model.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
 #include "runs/initial_weights.h"
 #include "runs/merged_lora.h"
-#include "tasks/exported_run.h"
 #include "tasks/initial_model.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
@@ -36,7 +29,7 @@ void look_at_unknown_tokens(const experiment::CheckRequest& request,
 }  // namespace
 
 Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) const {
-  require_head(experiment.options);
+  require_trainable(experiment.options);
   const auto lines = training_text(experiment.options);
   auto made = first_tokenizer(experiment, *lines);
   experiment::text_rules_of(experiment.options).require_tokenizer(*made.tokenizer);
@@ -48,10 +41,6 @@ std::unique_ptr<text::LineSource> TextFamily::training_text(
   return experiment::text_rules_of(experiment).training_text(experiment);
 }
 
-int TextFamily::embed(const EmbedRequest& request, const CommandContext& context) const {
-  return embed_lines(request, context);
-}
-
 std::string TextFamily::memory_advice(MemoryUse use) const {
   if (use != MemoryUse::kTrain) return "lower eval.max_tokens, to 256, say";
   return "halve data.max_tokens and double train.update_freq: the batch of an update stays the "
@@ -61,48 +50,10 @@ std::string TextFamily::memory_advice(MemoryUse use) const {
 std::vector<optim::TensorName> TextFamily::tensor_names(
     const experiment::Experiment& experiment) const {
   constexpr int64_t kAnyIds = 8;  // no name depends on the vocabulary
-  const auto model = models::make_text_model(
-      text_model_setup(experiment, kAnyIds, head(experiment, nullptr), at::kMeta));
-  auto names = optim::names_of(optim::Arena(*model, optim::Arena::Gradients::kNone));
-  optim::add_tied_names(model->tied_names(), names);
+  const PlannedModel model = planned_model(experiment, kAnyIds);
+  auto names = optim::names_of(optim::Arena(*model.module, optim::Arena::Gradients::kNone));
+  optim::add_tied_names(model.tied, names);
   return names;
-}
-
-models::ModelCost TextFamily::model_cost(const CostRequest& request) const {
-  const auto& sizes = request.sizes.as<TextSizes>();
-  auto setup = text_model_setup(request.experiment, sizes.rows, head(request.experiment, nullptr),
-                                at::kMeta);
-  return models::cost_of(
-      *models::make_text_model(setup),
-      {.tokens = sizes.tokens, .head_rows = head_rows(request.experiment, sizes.tokens)});
-}
-
-std::shared_ptr<torch::nn::Module> TextFamily::make_network(
-    const experiment::Experiment& experiment, const Assets& assets, bool draws_weights) const {
-  const bool has_head = experiment::text_sections(experiment).model->head != "none";
-  return make_run_model(experiment, *load_tokenizer(experiment, assets).tokenizer,
-                        has_head ? head(experiment, &assets) : TextHead{},
-                        draws_weights ? at::kCPU : at::kMeta,
-                        draws_weights ? FirstWeights::kDrawn : FirstWeights::kUnset);
-}
-
-std::string TextFamily::export_model(const ExportedRun& run, const ExportRequest& request) const {
-  const auto names = output_names(run.assets);
-  auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
-  run.require_same_tokenizer(run.assets);
-  const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
-  const auto description =
-      interchange::describe(run.experiment, made->size(), made->specials().pad, names);
-  const auto& architecture = interchange::choose_architecture(
-      description, tokenizer.model == text::TokenizerSpec::Model::kByteBpe, request.model_type);
-  const auto weights = run.weights();
-  interchange::export_model(
-      {.description = description,
-       .tokenizer = std::move(tokenizer),
-       .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
-       .tensors = weights.file.tensors()},
-      architecture, request.folder);
-  return interchange::class_name(architecture, description.head);
 }
 
 // As training begins; a model without memory has the names and shapes of the real one.
@@ -131,10 +82,9 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
       num_ids = tokenizer.tokenizer->size();
       if (request.text) look_at_unknown_tokens(request, *tokenizer.tokenizer, found);
     }
-    const auto model =
-        models::make_text_model(text_model_setup(e, num_ids, head(e, nullptr), at::kMeta));
+    const PlannedModel model = planned_model(e, num_ids);
     std::vector<runs::MatchedTable> tables;
-    for (const auto& table : model->vocabulary_tables()) {
+    for (const auto& table : model.tables) {
       if (!match) break;
       std::vector<int64_t> rows;
       if (known) {
@@ -143,30 +93,18 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
       }
       tables.push_back({table.parameter, std::move(rows)});
     }
-    const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
+    const optim::Arena arena(*model.module, optim::Arena::Gradients::kNone);
     const std::string where = run.weights_file();
     const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,
                                                      runs::LoraValues::kNames);
     const runs::TakenWeights taken{.entries = e.train.init_only,
-                                   .tied = model->tied_names(),
-                                   .replaceable = {"head.*"},
+                                   .tied = model.tied,
+                                   .replaceable = replaceable_parts(),
                                    .replaces_all = theirs.has_another_head(e)};
     runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
   });
-}
-
-void TextFamily::require_room(const std::filesystem::path& place,
-                              const experiment::Experiment& other,
-                              const experiment::Experiment& own) const {
-  const int64_t positions = models::max_length_of(*experiment::text_sections(other).model);
-  const int64_t longest = experiment::text_sections(own).max_text_tokens;
-  if (positions >= longest) return;
-  throw Error(ExitCode::kBadData,
-              place.string() + ": its model has " + counted(positions, "learned position") +
-                  ", and texts may have " + counted(longest, "token") + " (data.max_text_tokens)",
-              "make the run with the fewest positions the first one");
 }
 
 }  // namespace stretto::tasks

@@ -1,48 +1,50 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "families/text/engine/run_model.h"
+#include "families/text/engine/run_tokenizer.h"
+#include "models/seq2seq_model.h"
+#include "optim/group_options.h"
+#include "tasks/family.h"
 
 namespace stretto::tasks {
 
-/// What the families on encoded texts answer in the same way. A family adds its task, its commands,
-/// and its head.
+/// A model without memory, as what gives it weights knows it.
+struct PlannedModel {
+  std::shared_ptr<torch::nn::Module> module;  ///< on the meta device
+  std::vector<optim::TiedName> tied;
+  std::vector<models::VocabularyTable> tables;  ///< with a row for each token
+};
+
+/// What the families on texts with one tokenizer answer in the same way, whatever their model is. A
+/// family adds its task and its commands; one whose model is an encoder of text derives from
+/// EncoderFamily.
 class TextFamily : public Family {
  public:
   /// The tokenizer's files. A family with others adds them.
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override;
 
-  int embed(const EmbedRequest& request, const CommandContext& context) const override;
   std::string memory_advice(MemoryUse use) const override;
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override;
-  models::ModelCost model_cost(const CostRequest& request) const override;
-  std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
-                                                  const Assets& assets,
-                                                  bool draws_weights) const override;
-  std::string export_model(const ExportedRun& run, const ExportRequest& request) const override;
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override;
-  void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
-                    const experiment::Experiment& own) const override;
-
-  /// Names of the model's outputs, in their order, where a run keeps some.
-  /// @param assets  of the run folder
-  virtual std::vector<std::string> output_names(const Assets& /*assets*/) const { return {}; }
 
  protected:
   /// What a tokenizer of a new run is trained on: TextRules::training_text(), or what the family
   /// has read of it already.
   virtual std::unique_ptr<text::LineSource> training_text(
       const experiment::Experiment& experiment) const;
-  /// The head of an experiment's model.
-  /// @param assets  files of the run; null before there are any: sizes may then be any
-  virtual TextHead head(const experiment::Experiment& experiment, const Assets* assets) const = 0;
-  /// Rows of a sequence of so many tokens that the head reads (models::TextLengths).
-  virtual double head_rows(const experiment::Experiment& experiment, double tokens) const = 0;
+  /// Throws Error(kUsage) for a model that cannot be trained.
+  virtual void require_trainable(const experiment::Experiment& /*experiment*/) const {}
+  /// The model of an experiment, for a tokenizer of so many ids.
+  virtual PlannedModel planned_model(const experiment::Experiment& experiment,
+                                     int64_t num_ids) const = 0;
+  /// Patterns of tensors that may be another task's (train::Task::replaceable_parts).
+  virtual std::vector<std::string> replaceable_parts() const { return {}; }
 };
 
 }  // namespace stretto::tasks

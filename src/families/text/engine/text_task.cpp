@@ -7,24 +7,18 @@
 #include "data/text_columns.h"
 #include "experiment/scaled_rate.h"
 #include "models/packed.h"
-#include "models/registry.h"
 #include "runs/initial_weights.h"
-#include "tasks/initial_model.h"
 #include "tasks/left_out.h"
-#include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
 
-TextTask::TextTask(const experiment::Experiment& experiment, Assets assets, const TextHead& head,
+TextTask::TextTask(const experiment::Experiment& experiment, Assets assets,
                    const CommandContext& context)
     : experiment_(experiment),
       assets_(std::move(assets)),
       context_(context),
-      tokenizer_(load_tokenizer(experiment_, assets_)) {
-  require_head(experiment_);
-  model_ = make_run_model(experiment_, *tokenizer_.tokenizer, head, context_.device);
-}
+      tokenizer_(load_tokenizer(experiment_, assets_)) {}
 
 train::TaskWords TextTask::words() const {
   return {.sample = "text",
@@ -33,19 +27,13 @@ train::TaskWords TextTask::words() const {
               "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
               "batch), or data.max_text_tokens",
           .odd_samples = {},
-          .stabilising_setting = sections().model->norm == "pre" ? "" : "model.norm = \"pre\""};
+          .stabilising_setting = {}};
 }
 
 std::vector<std::pair<std::string, std::string>> TextTask::show(const data::Batch& batch,
                                                                 int64_t index) const {
   const auto ids = data::tokens(batch).sequence(index);
   return {{"text", tokenizer().decode({ids.begin(), ids.end()})}};
-}
-
-bool TextTask::replaces_all_parts() const {
-  if (experiment_.train.init_from.empty()) return false;
-  const InitialModel theirs(open_initial_run(experiment_, runs::Reading::kHeads));
-  return theirs.has_another_head(experiment_);
 }
 
 std::vector<distributed::Fact> TextTask::data_facts() const {
@@ -65,7 +53,7 @@ void TextTask::require_known_data(bool warn) const {
 
 std::vector<std::pair<std::string, std::string>> TextTask::facts() const {
   std::vector<std::pair<std::string, std::string>> facts{
-      {"parameters", with_thousands(models::num_parameters(*model_))},
+      {"parameters", with_thousands(num_parameters())},
       {"vocabulary", with_thousands(tokenizer().size())}};
   for (const TextFacts& text : text_facts()) {
     facts.emplace_back(
@@ -98,8 +86,8 @@ std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun&
   const auto before = text::load_tokenizers({}, run.tokenizer);
   const auto rows = matched_rows(tokenizer(), *before.src, "");
   std::vector<runs::MatchedTable> tables;
-  for (const auto& table : model_->vocabulary_tables()) tables.push_back({table.parameter, rows});
-  for (const auto& tied : model_->tied_names()) tables.push_back({tied.name, rows});
+  for (const auto& table : vocabulary_tables()) tables.push_back({table.parameter, rows});
+  for (const auto& tied : tied_names()) tables.push_back({tied.name, rows});
   return tables;
 }
 

@@ -27,21 +27,18 @@ struct TextFacts {
   std::vector<std::pair<std::string, std::string>> more = {};
 };
 
-/// What the tasks on encoded texts share: a TextModel, one tokenizer, batches of
-/// data/text_columns.h. A family adds its data, its loss and its scores.
+/// What the tasks on texts share: one tokenizer, batches of data/text_columns.h, and what they say
+/// of their texts. A family adds its model, its data, its loss and its scores; one whose model is
+/// an encoder of text derives from EncoderTask.
 class TextTask : public FamilyTask {
  public:
-  torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return *batches_; }
-  std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
   std::vector<std::string> counters() const override { return {"tokens", "texts"}; }
   train::TaskWords words() const override;
   /// The tokens of the sample, as the tokenizer decodes them.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   Assets assets() const override { return assets_; }
-  std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
-  bool replaces_all_parts() const override;
 
   std::vector<distributed::Fact> data_facts() const override;
   void require_known_data(bool warn) const override;
@@ -52,13 +49,14 @@ class TextTask : public FamilyTask {
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  protected:
-  /// Makes the model. Throws Error(kUsage) where it has no head.
   /// @param assets  all files of the run
-  TextTask(const experiment::Experiment& experiment, Assets assets, const TextHead& head,
-           const CommandContext& context);
+  TextTask(const experiment::Experiment& experiment, Assets assets, const CommandContext& context);
 
   /// Training text first; validation text where there is some.
   virtual std::vector<TextFacts> text_facts() const = 0;
+  /// The model, as facts and tables need it.
+  virtual int64_t num_parameters() const = 0;
+  virtual std::vector<models::VocabularyTable> vocabulary_tables() const = 0;
 
   /// To be called by the family's constructor.
   void set_train_batches(std::unique_ptr<data::BatchSource> batches) {
@@ -68,8 +66,6 @@ class TextTask : public FamilyTask {
   const experiment::Experiment& experiment() const { return experiment_; }
   experiment::TextSections sections() const { return experiment::text_sections(experiment_); }
   const text::Tokenizer& tokenizer() const { return *tokenizer_.tokenizer; }
-  models::TextModel& text_model() const { return *model_; }
-  std::shared_ptr<models::TextModel> shared_model() const { return model_; }
   const distributed::ProcessGroup& group() const { return context_.group; }
   at::Device device() const { return context_.device; }
 
@@ -78,7 +74,6 @@ class TextTask : public FamilyTask {
   Assets assets_;
   CommandContext context_;
   RunTokenizer tokenizer_;
-  std::shared_ptr<models::TextModel> model_;
   std::unique_ptr<data::BatchSource> batches_;
 };
 

@@ -68,7 +68,7 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
 TextClassificationTask::TextClassificationTask(const experiment::Experiment& experiment,
                                                const Assets& assets, const CommandContext& context,
                                                std::optional<data::Labels> labels)
-    : TextTask(experiment, assets, label_head(labels ? &*labels : nullptr), context),
+    : EncoderTask(experiment, assets, label_head(labels ? &*labels : nullptr), context),
       options_(classification_of(experiment)),
       labels_(std::move(labels)) {
   const auto& data = options_.data;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 #include "families/text_classification/engine/label_outputs.h"
 #include "families/text_classification/text_classification_options.h"
 
@@ -26,7 +26,7 @@ TextHead label_head(const data::Labels* labels);
 TextHead label_head_of_run(const experiment::Experiment& experiment, const Assets& assets);
 
 /// Labels, or a value, of a text or of a pair of texts.
-class TextClassificationTask : public TextTask {
+class TextClassificationTask : public EncoderTask {
  public:
   TextClassificationTask(const experiment::Experiment& experiment, const Assets& assets,
                          const CommandContext& context);

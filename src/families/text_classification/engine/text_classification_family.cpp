@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/labelled/labelled_samples.h"
-#include "families/text/engine/text_family.h"
+#include "families/text/engine/encoder_family.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
 #include "families/text_classification/text_classification_options.h"
@@ -77,7 +77,7 @@ std::optional<data::Labels> first_labels(const experiment::Experiment& experimen
   return own;
 }
 
-class TextClassificationFamily : public TextFamily {
+class TextClassificationFamily : public EncoderFamily {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
     // Labels first: to train a tokenizer takes longer than to find a wrong column.

@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "families/translation/engine/commands.h"
+#include "families/translation/folders/export_seq2seq.h"
 #include "families/translation/translation_options.h"
-#include "interchange/export_seq2seq.h"
 #include "nn/embedding.h"
 #include "tasks/exported_run.h"
 

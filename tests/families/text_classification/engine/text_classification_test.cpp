@@ -16,7 +16,7 @@
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/task_rules.h"
-#include "families/text/engine/text_family.h"
+#include "families/text/engine/encoder_family.h"
 #include "families/text/requests.h"
 #include "families/text_classification/engine/text_classification_family.h"
 #include "families/text_classification/requests.h"
@@ -499,7 +499,7 @@ TEST_F(TextClassificationTest, CheckLooksAtTextWithTheTokenizerThatIsTakenAlong)
 
 TEST_F(TextClassificationTest, NamesOfOutputsAreThoseOfTheRunsLabels) {
   const auto assets = family_.first_assets(experiment_);
-  const auto& family = dynamic_cast<const TextFamily&>(family_);
+  const auto& family = dynamic_cast<const EncoderFamily&>(family_);
   EXPECT_EQ(family.output_names(assets), (std::vector<std::string>{"food", "vehicle"}));
   EXPECT_TRUE(family.output_names({}).empty());
   const auto task = family_.make_task(experiment_.options, assets, {});

@@ -1,0 +1,72 @@
+#include "interchange/model_folders.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "experiment/family_spec.h"
+#include "interchange/config_reader.h"
+
+namespace stretto::interchange {
+namespace {
+
+/// What all families know of folders, in their order.
+std::vector<const ModelFolders*> all_folders() {
+  std::vector<const ModelFolders*> found;
+  for (const auto& family : experiment::families()) {
+    if (family.folders != nullptr) found.push_back(&family.folders());
+  }
+  return found;
+}
+
+}  // namespace
+
+ConfigReader read_folder_config(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    throw Error(ExitCode::kUsage, "no folder at " + folder.string(),
+                "give the folder that `save_pretrained` wrote");
+  }
+  return read_config_file(folder / "config.json", kMaxConfigBytes);
+}
+
+const ModelFolders* find_folders(const experiment::Experiment& experiment) {
+  const auto* family = experiment::find_family(experiment);
+  return family == nullptr || family->folders == nullptr ? nullptr : &family->folders();
+}
+
+bool has_type(const ModelFolders* folders, std::string_view model_type) {
+  return folders != nullptr && std::ranges::count(folders->model_types(), model_type) > 0;
+}
+
+std::vector<std::string> known_model_types() {
+  std::vector<std::string> known;
+  for (const auto* folders : all_folders()) {
+    for (auto& type : folders->model_types()) {
+      if (std::ranges::count(known, type) == 0) known.push_back(std::move(type));
+    }
+  }
+  return known;
+}
+
+const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& options) {
+  const std::string type = config.text("model_type", "");
+  for (const auto* folders : all_folders()) {
+    if (has_type(folders, type) && folders->claims(config, options)) return *folders;
+  }
+  config.refuse("model_type", type.empty() ? "is missing" : "is `" + printable(type) + "`",
+                "known: " + join(known_model_types(), ", "));
+}
+
+void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted) {
+  if (has_type(find_folders(experiment), wanted)) return;
+  for (const auto* folders : all_folders()) {
+    if (!has_type(folders, wanted)) continue;
+    throw Error(ExitCode::kUsage,
+                "--model-type " + wanted + " is a class of " + folders->words().models +
+                    ", and the task of the run is " + experiment.task.name(),
+                "leave the option out");
+  }
+}
+
+}  // namespace stretto::interchange

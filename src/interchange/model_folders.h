@@ -1,0 +1,77 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/other_model.h"
+#include "interchange/import_options.h"
+#include "interchange/imported_run.h"
+
+/// The families that read folders of `transformers` (experiment::FamilySpec::folders), and which of
+/// them reads a folder.
+namespace stretto::interchange {
+
+class ConfigReader;
+
+/// What models of a folder are called in messages.
+struct FolderWords {
+  std::string model;    ///< "an encoder of text"
+  std::string models;   ///< "encoders of text"
+  std::string classes;  ///< "BERT, RoBERTa or DistilBERT"
+};
+
+/// What a family of tasks knows of folders of `transformers`: of which models they are, how one is
+/// read, and the experiment that it describes. The other direction needs a checkpoint's tensors,
+/// and is tasks::Family::export_model().
+class ModelFolders {
+ public:
+  virtual ~ModelFolders() = default;
+
+  /// The values of `model_type` in config.json that the family reads and writes. Families that
+  /// share one share all: their models differ in what they end in.
+  virtual std::vector<std::string> model_types() const = 0;
+  virtual FolderWords words() const = 0;
+
+  /// Whether the family trains the whole of the model that a config.json names, head and all.
+  /// @param config  of one of the model_types()
+  virtual bool trains(const ConfigReader& config) const = 0;
+  /// Whether read() and describe() are for such a folder. Of the families that share its type, one
+  /// says so, also where the folder is to be refused: its reader says why.
+  virtual bool claims(const ConfigReader& config, const ImportOptions& options) const = 0;
+  /// Whether ImportOptions::encoder_only has a meaning; without, a model is read whole.
+  virtual bool reads_encoders_alone() const { return false; }
+
+  /// Reads a folder that it claims. Writes nothing. Throws as import_folder() does.
+  virtual ImportedRun read(const std::filesystem::path& folder,
+                           const ImportOptions& options) const = 0;
+  /// The same as `train.init_from` describes it to a run, before weights are needed: with the names
+  /// of the tensors. Throws as read() does, for what it looks at.
+  virtual experiment::OtherModel describe(const std::filesystem::path& folder,
+                                          const ImportOptions& options) const = 0;
+};
+
+/// config.json of a folder. Throws Error(kUsage) where there is no folder or no such file,
+/// Error(kBadData) for a broken one.
+ConfigReader read_folder_config(const std::filesystem::path& folder);
+
+/// What the family of an experiment knows of folders; null where it reads none.
+const ModelFolders* find_folders(const experiment::Experiment& experiment);
+
+/// Whether folders of this `model_type` are among those of a family; of null, none is.
+bool has_type(const ModelFolders* folders, std::string_view model_type);
+
+/// The `model_type`s of all families, each once, in the order of the families.
+std::vector<std::string> known_model_types();
+
+/// The family that reads a folder. Throws Error(kBadData) for a `model_type` of none of them.
+const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& options);
+
+/// Throws Error(kUsage) where `wanted` is a class of another kind of models than the task has, such
+/// as one of two stacks for an encoder of text.
+/// @param wanted  a model_type, or "auto"
+void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted);
+
+}  // namespace stretto::interchange
