@@ -60,9 +60,9 @@ void Prepared::send(at::Device device) {
   };
   for (nn::PackedRows& rows : rows_) {
     // All members, which the compiler counts.
-    auto& [ids, positions, row_keys, offsets, dropped_words, segments] = rows;
-    for (at::Tensor* one :
-         std::array{&ids, &positions, &row_keys, &offsets.values, &dropped_words, &segments}) {
+    auto& [ids, positions, row_keys, offsets, dropped_words, segments, values] = rows;
+    for (at::Tensor* one : std::array{&ids, &positions, &row_keys, &offsets.values, &dropped_words,
+                                      &segments, &values}) {
       take(*one);
     }
   }
