@@ -171,6 +171,21 @@ std::optional<double> trained_seconds(const ComparedRun& run) {
   return seconds;
 }
 
+std::optional<double> data_wait_share(const ComparedRun& run) {
+  double waited = 0, whole = 0;
+  for (const MetricsEvent& event : run.events) {
+    const auto count = event.number(run.display.rate.batch),
+               rate = event.number(run.display.rate.key);
+    if (event.event != "train" || !event.data_wait_seconds || !count || !rate) continue;
+    const double seconds = *count / *rate;
+    if (!(seconds > 0) || !std::isfinite(seconds) || !std::isfinite(*event.data_wait_seconds))
+      continue;
+    waited += *event.data_wait_seconds;
+    whole += seconds;
+  }
+  return whole > 0 ? std::optional(std::clamp(waited / whole, 0.0, 1.0)) : std::nullopt;
+}
+
 std::string machine_text(const ComparedRun& run) {
   std::vector<std::string> parts;
   const auto add = [&](const char* label, const char* noun) {

@@ -72,6 +72,10 @@ std::vector<Curves> curves_of(const std::vector<ComparedRun>& runs);
 /// Seconds that a run has trained; absent where no event tells.
 std::optional<double> trained_seconds(const ComparedRun& run);
 
+/// The share of its updates for which a run waited for their data, by the logged updates: long
+/// updates count by their length. Absent where no event tells it.
+std::optional<double> data_wait_share(const ComparedRun& run);
+
 /// The rows of ReportContent::machine that bear on speed, in one line; empty = nothing is known.
 std::string machine_text(const ComparedRun& run);
 

@@ -53,6 +53,16 @@ std::string key_of_run(const Comparison& comparison, size_t run) {
          "\"></i>" + shown(of.name) + "</span>";
 }
 
+// The rate, and below it what slows it down where that is no small part.
+std::string rate_cell(const ComparedRun& run, const Curves& curves) {
+  if (curves.rate.empty()) return "–";
+  constexpr double kSmall = 0.01;
+  const double waited = data_wait_share(run).value_or(0);
+  return with_thousands(std::llround(median(curves.rate))) + "<small>" +
+         shown(run.display.rate.unit) + "/s</small>" +
+         (waited < kSmall ? "" : "<small>" + percent_text(waited) + " waiting for data</small>");
+}
+
 std::string render_runs(const Comparison& comparison, const std::vector<Curves>& curves) {
   std::string out =
       "<section><h2>Runs</h2><div class=\"card table whole\"><table class=\"list\"><thead><tr>"
@@ -62,19 +72,16 @@ std::string render_runs(const Comparison& comparison, const std::vector<Curves>&
   for (size_t i = 0; i < comparison.runs.size(); ++i) {
     const ComparedRun& run = comparison.runs[i];
     const auto seconds = trained_seconds(run);
-    const std::string rate = curves[i].rate.empty()
-                                 ? "–"
-                                 : with_thousands(std::llround(median(curves[i].rate))) +
-                                       "<small>" + shown(run.display.rate.unit) + "/s</small>";
     out += "<tr><th scope=\"row\">" + key_of_run(comparison, i) + "</th><td class=\"text word\">" +
            shown_or_dash(run.task) + "</td><td class=\"text\">" + shown_or_dash(run.status) +
            "</td><td>" + with_thousands(curves[i].last_step) + "</td><td>" +
-           (seconds ? human_duration(*seconds) : "–") + "</td><td>" + rate +
+           (seconds ? human_duration(*seconds) : "–") + "</td><td>" + rate_cell(run, curves[i]) +
            "</td><td class=\"text\">" + shown_or_dash(machine_text(run)) + "</td></tr>";
   }
   return out +
-         "</tbody></table></div><p class=\"note\">Speed: median of the logged updates. Elapsed: "
-         "time of training, all sessions.</p></section>\n";
+         "</tbody></table></div><p class=\"note\">Speed: median of the logged updates, "
+         "and the share of their time for which training waited for data, if it is 1 % or more. "
+         "Elapsed: time of training, all sessions.</p></section>\n";
 }
 
 std::string render_left_out(const Comparison& comparison) {

@@ -24,6 +24,14 @@ optim::Arena arena_to_train(Task& task, const TrainOptions& options) {
   return optim::Arena(task.model(), optim::Arena::Gradients::kAllocated, parts.late);
 }
 
+ValidatorSetup validator_setup(const TrainerSetup& setup) {
+  const auto best_by = setup.description.display.style(setup.eval.best_metric);
+  return {.eval = setup.eval,
+          .higher_is_better = best_by.higher_is_better,
+          .schedule = setup.schedule,
+          .compute = setup.validation_precision.compute};
+}
+
 RecorderSetup recorder_setup(const TrainerSetup& setup, Task& task,
                              const distributed::ProcessGroup& group) {
   const int64_t num_batches = task.train_batches().num_batches();
@@ -67,12 +75,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
       stops_(setup_.train, setup_.until, task.train_batches().num_batches()),
       schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()),
       recorder_(task, arena_, stops_, recorder_setup(setup_, task, group_), group_.is_root()),
-      validator_(task,
-                 {.eval = setup_.eval,
-                  .higher_is_better =
-                      setup_.description.display.style(setup_.eval.best_metric).higher_is_better,
-                  .schedule = setup_.schedule,
-                  .compute = setup_.validation_precision.compute}),
+      validator_(task, validator_setup(setup_)),
       failures_(task, arena_, updater_, group_,
                 {.options = setup_.train.forensics,
                  .forensics = forensics_setup(setup_),

@@ -226,6 +226,24 @@ TEST(ComparisonPage, HasRunsCurvesScoresAndDifferences) {
   EXPECT_EQ(page.find("secret"), std::string::npos) << "the host says nothing of speed";
 }
 
+// Of updates of half a second.
+TEST(Comparison, ARunThatWaitedForItsDataSaysForHowMuchOfItsTime) {
+  Comparison comparison{{run_of("slow", 40, 2), run_of("fast", 40, 2), run_of("old", 40, 2)}};
+  for (MetricsEvent& event : comparison.runs[0].events) event.data_wait_seconds = 0.2;
+  for (MetricsEvent& event : comparison.runs[1].events) event.data_wait_seconds = 0.001;
+  EXPECT_NEAR(data_wait_share(comparison.runs[0]).value(), 0.4, 1e-12);
+  EXPECT_NEAR(data_wait_share(comparison.runs[1]).value(), 0.002, 1e-12);
+  EXPECT_FALSE(data_wait_share(comparison.runs[2]).has_value());
+  const std::string page = render_comparison(comparison), words = " waiting for data</small>";
+  const size_t first = page.find("<small>40.0 %" + words);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find(words), page.rfind(words)) << "of one run alone";
+  comparison.runs[0].events[0].data_wait_seconds = std::nan("");
+  comparison.runs[0].events[1].data_wait_seconds = 1e300;
+  EXPECT_EQ(data_wait_share(comparison.runs[0]).value(), 1);
+  EXPECT_EQ(markup_error(page), "");
+}
+
 TEST(ComparisonPage, LoadsNothingRunsNoScriptAndEscapesAllData) {
   const std::string hostile = "</style><script>alert('1')</script><img src=x onerror=\"a\">\xff";
   Comparison comparison{{run_of("a", 20, 2), run_of("b", 20, 1)}, {{hostile, hostile}}};
