@@ -116,8 +116,8 @@ class StretchScores {
   std::vector<bool> is_finite_;  ///< of each window
 };
 
-StretchAnswers answers_of(const StretchScores& scores, const QuestionWindows& windows,
-                          data::Span questions, const AnswerFinding& finding) {
+StretchAnswers answers_from(const StretchScores& scores, const QuestionWindows& windows,
+                            data::Span questions, const AnswerFinding& finding) {
   StretchAnswers found{.choices = {},
                        .overflowed = {},
                        .loss_sum = scores.loss_sum(),
@@ -172,7 +172,7 @@ StretchAnswers answer_stretch(const TextModels& models, const QuestionWindows& w
     prepared.send(models.front()->device());
     scores.add(models, prepared);
   }
-  return answers_of(scores, windows, questions, finding);
+  return answers_from(scores, windows, questions, finding);
 }
 
 FoundAnswers find_answers(const TextModels& models, const QuestionWindows& windows,
@@ -205,7 +205,7 @@ FoundAnswers find_answers(const TextModels& models, const QuestionWindows& windo
     const auto& stretch = stretches[static_cast<size_t>(number)];
     StretchScores scores(windows, span_of(stretch));
     for (const train::Prepared& batch : batches) scores.add(models, batch);
-    auto own = answers_of(scores, windows, span_of(stretch), finding);
+    auto own = answers_from(scores, windows, span_of(stretch), finding);
     const auto first = table.row(static_cast<int64_t>(stretch.front()));
     first[0] = own.loss_sum;
     first[1] = static_cast<double>(own.num_labelled);
