@@ -19,7 +19,7 @@ MicroBatchSlice RankBatches::slice(int64_t turn, int64_t count) const {
   return {.micro = rounds * size + rank / parts, .part = rank % parts, .parts = parts};
 }
 
-Position RankBatches::at(Position start, int64_t number, int64_t num_batches) const {
+PlacedSlice RankBatches::at(Position start, int64_t number, int64_t num_batches) const {
   const int64_t each = of_update(update_freq), epoch_total = of_epoch(num_batches);
   const int64_t whole_updates = num_batches / update_freq;
   const int64_t k = number + start.index / update_freq * each;
@@ -28,8 +28,10 @@ Position RankBatches::at(Position start, int64_t number, int64_t num_batches) co
   const int64_t update = in_last ? whole_updates : inside / each;
   const int64_t turn = in_last ? inside - whole_updates * each : inside % each;
   const int64_t count = in_last ? num_batches % update_freq : update_freq;
-  return {.epoch = start.epoch + k / epoch_total,
-          .index = update * update_freq + slice(turn, count).micro};
+  const MicroBatchSlice own = slice(turn, count);
+  return {.position = {.epoch = start.epoch + k / epoch_total,
+                       .index = update * update_freq + own.micro},
+          .slice = own};
 }
 
 double rounds_of_update(int64_t count, int64_t size, bool cut) {

@@ -19,6 +19,13 @@ struct MicroBatchSlice {
   bool operator==(const MicroBatchSlice&) const = default;
 };
 
+/// A slice in the order of training.
+struct PlacedSlice {
+  Position position;  ///< of its micro-batch
+  MicroBatchSlice slice;
+  bool operator==(const PlacedSlice&) const = default;
+};
+
 /// The micro-batches that fall to one of several processes.
 ///
 /// An epoch of n micro-batches is cut into updates of `update_freq`; the last may have fewer, since
@@ -44,7 +51,7 @@ struct RankBatches {
   }
   /// Where this rank's `number`-th slice (from 0) at or after `start`, which begins an update, is.
   /// Needs of_epoch(num_batches) > 0.
-  Position at(Position start, int64_t number, int64_t num_batches) const;
+  PlacedSlice at(Position start, int64_t number, int64_t num_batches) const;
 
  private:
   /// Ranks that share a micro-batch which is left over.

@@ -6,10 +6,57 @@
 #include <array>
 #include <utility>
 
+#include "data/prefetcher.h"
 #include "distributed/numbers.h"
 #include "parallel/parallel_jobs.h"
 
 namespace stretto::train {
+namespace {
+
+// Each thread loads and prepares the parts that it computes.
+void compute_on_threads(const EvaluationParts& parts, ScoreTable& table,
+                        const EvaluationSetup& setup, const ScorePart& score) {
+  const Preparation preparation{setup.prepare, setup.device};
+  parallel::ParallelJobs jobs(setup.device);
+  jobs.run_share(setup.group, parts.count, [&](int64_t part) {
+    std::vector<Prepared> batches;
+    for (auto& batch : parts.load(part)) batches.push_back(preparation.now(std::move(batch)));
+    score(part, batches, table);
+  });
+}
+
+// One part after the other; those behind it are loaded and prepared meanwhile.
+void compute_in_order(const EvaluationParts& parts, ScoreTable& table, const EvaluationSetup& setup,
+                      const ScorePart& score) {
+  const Preparation preparation{setup.prepare, setup.device};
+  const int64_t rank = setup.group.rank(), size = setup.group.size();
+  const int64_t own = rank < parts.count ? (parts.count - rank + size - 1) / size : 0;
+  const auto make_ready = [&](int64_t number) {
+    std::vector<Prepared> batches;
+    for (auto& batch : parts.load(rank + number * size)) {
+      batches.push_back(preparation.ahead(std::move(batch)));
+    }
+    return batches;
+  };
+  data::Prefetcher<std::vector<Prepared>> prefetcher(setup.loading, make_ready, own);
+  const auto compute = [&](int64_t part) {
+    auto batches = prefetcher.next();
+    for (Prepared& batch : batches) batch.send(setup.device);
+    score(part, batches, table);
+  };
+  if (setup.threads == BatchThreads::kOne) {
+    parallel::ParallelJobs jobs(setup.device);  // one after the other, for what they keep
+    jobs.run_share(setup.group, parts.count, compute);
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  for (int64_t part = rank; part < parts.count; part += size) {
+    setup.group.check_peers();
+    compute(part);
+  }
+}
+
+}  // namespace
 
 void ScoreTable::fill(std::span<const int64_t> rows, int64_t column, const at::Tensor& values) {
   const at::Tensor found = values.to(at::kCPU, at::kDouble).contiguous();
@@ -32,32 +79,33 @@ double ScoreTable::sum(int64_t column) const {
   return sum;
 }
 
-ScoreTable evaluate(int64_t num_parts, ScoreTable table, const EvaluationSetup& setup,
-                    const std::function<void(int64_t part, ScoreTable& table)>& score) {
-  const auto& group = setup.group;
-  if (setup.threads == BatchThreads::kOne) {
-    parallel::ParallelJobs jobs(setup.device);
-    jobs.run_share(group, num_parts, [&](int64_t part) { score(part, table); });
+EvaluationParts parts_of(const data::BatchSource& batches) {
+  return {.count = batches.num_batches(), .load = [&batches](int64_t number) {
+            return std::vector<data::Batch>{batches.load(/*epoch=*/0, number)};
+          }};
+}
+
+ScoreTable evaluate(const EvaluationParts& parts, ScoreTable table, const EvaluationSetup& setup,
+                    const ScorePart& score) {
+  const bool by_threads = setup.threads == BatchThreads::kOne && setup.device.is_cpu();
+  if (by_threads) {
+    compute_on_threads(parts, table, setup, score);
   } else {
-    const at::NoGradGuard no_grad;
-    for (int64_t part = group.rank(); part < num_parts; part += group.size()) {
-      group.check_peers();
-      score(part, table);
-    }
+    compute_in_order(parts, table, setup, score);
   }
-  table.merge(group);
+  table.merge(setup.group);
   return table;
 }
 
 std::vector<double> evaluate_sums(
     const data::BatchSource& batches, int64_t num_sums, const EvaluationSetup& setup,
-    const std::function<std::vector<double>(const data::Batch& batch)>& score) {
-  const int64_t count = batches.num_batches();
+    const std::function<std::vector<double>(const Prepared& batch)>& score) {
+  const EvaluationParts parts = parts_of(batches);
   const auto table =
-      evaluate(count, ScoreTable(count, num_sums), setup, [&](int64_t number, ScoreTable& found) {
-        const auto sums = score(batches.load(/*epoch=*/0, number));
-        std::ranges::copy(sums, found.row(number).begin());
-      });
+      evaluate(parts, ScoreTable(parts.count, num_sums), setup,
+               [&](int64_t number, std::span<const Prepared> batch, ScoreTable& found) {
+                 std::ranges::copy(score(batch.front()), found.row(number).begin());
+               });
   std::vector<double> sums;
   for (int64_t i = 0; i < num_sums; ++i) sums.push_back(table.sum(i));
   return sums;

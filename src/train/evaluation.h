@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "data/loading.h"
 #include "distributed/process_group.h"
+#include "train/prepared.h"
 
 /// The evaluation of a set of samples by several processes, for validation and for `eval`.
 ///
@@ -57,22 +59,39 @@ enum class BatchThreads : uint8_t {
   kAll,  ///< all threads compute one batch after the other, by the products of training
 };
 
-/// The device and the processes that evaluate a set.
+/// The device and the processes that evaluate a set, and how its batches are made ready for them.
 struct EvaluationSetup {
   at::Device device = at::kCPU;
   distributed::ProcessGroup group = {};
   BatchThreads threads = BatchThreads::kOne;
+  /// Where one batch is computed after the other, batches are loaded and prepared ahead, as those
+  /// of training. Where threads compute whole batches, each loads and prepares its own: none waits.
+  data::Loading loading = {};
+  Prepare prepare = {};
 };
 
-/// Evaluates a set in numbered parts: each process computes every size-th part. Collective.
+/// A set in numbered parts of one or more batches.
+struct EvaluationParts {
+  int64_t count = 0;
+  /// Loads the batches of a part; called by several threads at once.
+  std::function<std::vector<data::Batch>(int64_t part)> load;
+};
+/// Each batch is a part. The source must outlive the parts.
+EvaluationParts parts_of(const data::BatchSource& batches);
+
+/// Computes a part, whose batches are prepared and on the device, and fills its rows in the table.
+/// Called without gradients, and by several threads at once.
+using ScorePart =
+    std::function<void(int64_t part, std::span<const Prepared> batches, ScoreTable& table)>;
+
+/// Evaluates a set: each process computes every size-th part. Collective.
 ///
 /// @param table  of zeroes
-/// @param score  computes a part and fills its rows in the table. It is called without gradients,
-///               and by several threads at once.
 /// @return the table with all rows, on every process
-/// Throws what `score` throws first, and Error(kPeerLost) when a process is lost.
-ScoreTable evaluate(int64_t num_parts, ScoreTable table, const EvaluationSetup& setup,
-                    const std::function<void(int64_t part, ScoreTable& table)>& score);
+/// Throws what loading, preparing or `score` throws first, and Error(kPeerLost) when a process is
+/// lost.
+ScoreTable evaluate(const EvaluationParts& parts, ScoreTable table, const EvaluationSetup& setup,
+                    const ScorePart& score);
 
 /// Sums over the batches of a set, such as the loss and the tokens that it is divided by, added in
 /// the order of batches. Collective.
@@ -80,7 +99,7 @@ ScoreTable evaluate(int64_t num_parts, ScoreTable table, const EvaluationSetup& 
 /// @param score  computes the `num_sums` sums of a batch, as evaluate() calls it
 std::vector<double> evaluate_sums(
     const data::BatchSource& batches, int64_t num_sums, const EvaluationSetup& setup,
-    const std::function<std::vector<double>(const data::Batch& batch)>& score);
+    const std::function<std::vector<double>(const Prepared& batch)>& score);
 
 /// The answers of one process as bytes, each with the number of its sample.
 class AnswerBytes {

@@ -27,17 +27,6 @@ const Score* find_score(const std::vector<Score>& scores, const std::string& nam
   return found == scores.end() ? nullptr : &*found;
 }
 
-std::vector<double> divisors_of(const Task& task, const std::vector<data::Batch>& batches) {
-  const size_t count = task.losses().size();
-  if (count == 1) return {};
-  std::vector<double> divisors(count, 0);
-  for (const data::Batch& batch : batches) {
-    const auto weights = task.weights(batch);
-    for (size_t i = 0; i < count; ++i) divisors[i] += weights.at(i);
-  }
-  return divisors;
-}
-
 at::Tensor objective(const std::vector<at::Tensor>& losses, const std::vector<double>& divisors) {
   if (losses.size() == 1) return losses.front();
   at::Tensor sum;

@@ -14,6 +14,7 @@
 #include "optim/group_options.h"
 #include "parallel/carry.h"
 #include "report/sample.h"
+#include "train/prepared.h"
 #include "train/task_words.h"
 
 namespace stretto::train {
@@ -122,7 +123,12 @@ class Task {
   /// alone: it reads StepContext::carry_of(), and returns Sums::carry.
   virtual std::vector<parallel::LaneState> carry() const { return {}; }
 
-  virtual Sums loss(const data::Batch& batch, const StepContext& context) = 0;
+  /// A batch with the tensors that loss() reads, made on the CPU while the model computes earlier
+  /// batches. Several threads call it at once, so that it changes nothing; what it throws, training
+  /// throws where this batch is due. Without it loss() makes tensors itself.
+  virtual Prepared prepare(data::Batch batch) const { return Prepared(std::move(batch)); }
+  /// @param batch  as prepare() made it, its tensors on the device of the model
+  virtual Sums loss(const Prepared& batch, const StepContext& context) = 0;
   /// What each loss of a batch is divided by, from the data alone: its tokens, its images.
   virtual std::vector<double> weights(const data::Batch& batch) const = 0;
   /// What is shown as the loss of an update.
@@ -137,9 +143,19 @@ class Task {
   virtual std::map<std::string, std::string> assets() const = 0;
 };
 
-/// What each of several losses is divided by if these are the batches of the update; empty of one,
-/// which is divided after the sum.
-std::vector<double> divisors_of(const Task& task, const std::vector<data::Batch>& batches);
+/// What each of several losses is divided by if these are the batches of the update, prepared or
+/// not; empty of one, which is divided after the sum.
+template <class Batches>
+std::vector<double> divisors_of(const Task& task, const Batches& batches) {
+  const size_t count = task.losses().size();
+  if (count == 1) return {};
+  std::vector<double> divisors(count, 0);
+  for (const data::Batch& batch : batches) {
+    const auto weights = task.weights(batch);
+    for (size_t i = 0; i < count; ++i) divisors[i] += weights.at(i);
+  }
+  return divisors;
+}
 
 /// What the backward pass of a micro-batch begins at: its loss; or of several their sum, each over
 /// its divisor, without those that no sample of the update has.

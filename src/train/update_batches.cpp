@@ -1,20 +1,26 @@
 #include "train/update_batches.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/hash.h"
+#include "data/batch_walk.h"
 
 namespace stretto::train {
 
 UpdateBatches::UpdateBatches(const data::BatchSource& source, const data::RankBatches& share,
-                             data::Loading loading)
-    : source_(source), share_(share), loading_(loading) {}
+                             data::Loading loading, Preparation preparation)
+    : source_(source), share_(share), loading_(loading), preparation_(std::move(preparation)) {}
 
 UpdateBatches::~UpdateBatches() = default;
 
 void UpdateBatches::seek(data::Position position) {
   position_ = position;
-  prefetcher_ = std::make_unique<data::Prefetcher>(source_, position, loading_, share_);
+  prefetcher_.reset();  // first: it is of no use any more
+  const data::BatchWalk walk(source_, position, share_);
+  prefetcher_ = std::make_unique<data::Prefetcher<Prepared>>(
+      loading_, [this, walk](int64_t number) { return preparation_.ahead(walk.load(number)); },
+      walk.empty() ? 0 : data::Prefetcher<Prepared>::kEndless);
 }
 
 int64_t UpdateBatches::load() {
@@ -23,24 +29,30 @@ int64_t UpdateBatches::load() {
   batches_.clear();
   slices_.clear();
   for (int64_t turn = 0; turn < share_.of_update(count_); ++turn) {
-    const data::MicroBatchSlice slice = share_.slice(turn, count_);
-    data::Batch batch = prefetcher_->next();
-    if (!slice.is_whole()) batch = data::even_part(batch, slice.part, slice.parts);
-    if (batch.num_sequences() == 0) continue;
+    Prepared batch = prefetcher_->next();
+    if (batch.batch().num_sequences() == 0) continue;
     batches_.push_back(std::move(batch));
-    slices_.push_back(slice);
+    slices_.push_back(share_.slice(turn, count_));
   }
   return count_;
 }
 
 void UpdateBatches::split(int64_t part) {
   const auto at = static_cast<size_t>(part);
-  const data::Batch whole = std::move(batches_[at]);
-  const int64_t half = whole.num_sequences() / 2;
-  batches_[at] = data::part(whole, 0, half);
-  batches_.insert(batches_.begin() + part + 1, data::part(whole, half, whole.num_sequences()));
+  const data::Batch& whole = batches_[at];
+  const int64_t half = whole.num_sequences() / 2, end = whole.num_sequences();
+  Prepared first = preparation_.make(data::part(whole, 0, half));
+  Prepared second = preparation_.make(data::part(whole, half, end));
+  batches_[at] = std::move(first);
+  batches_.insert(batches_.begin() + part + 1, std::move(second));
   const data::MicroBatchSlice slice = slices_[at];
   slices_.insert(slices_.begin() + part + 1, slice);
+}
+
+const Prepared& UpdateBatches::on_device(int64_t part) {
+  Prepared& batch = batches_[static_cast<size_t>(part)];
+  batch.send(preparation_.device);
+  return batch;
 }
 
 void UpdateBatches::advance() {
@@ -57,7 +69,7 @@ std::vector<data::Position> UpdateBatches::positions() const {
 std::vector<const data::Batch*> UpdateBatches::whole_batches() const {
   std::vector<const data::Batch*> here(static_cast<size_t>(count_));
   for (size_t i = 0; i < slices_.size(); ++i) {
-    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i];
+    if (slices_[i].is_whole()) here[static_cast<size_t>(slices_[i].micro)] = &batches_[i].batch();
   }
   return here;
 }

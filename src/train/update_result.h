@@ -15,7 +15,7 @@ struct UpdateResult {
                          ///< wants it
   double loss_scale = 1;
   double seconds = 0;
-  double data_wait_seconds = 0;  ///< of `seconds`: until the micro-batches were there
+  double data_wait_seconds = 0;  ///< of `seconds`: until the micro-batches were ready
   int64_t micro_batches = 0;     ///< of all ranks
   uint64_t batch_hash = 0;
   bool finite = true;  ///< false: loss or gradient was not, nothing may be stepped

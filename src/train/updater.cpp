@@ -65,7 +65,10 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
                       .chunk = setup_.state_chunk}),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
-      update_batches_(task_.train_batches(), share_, setup_.loading),
+      update_batches_(
+          task_.train_batches(), share_, setup_.loading,
+          {.prepare = [this](data::Batch batch) { return task_.prepare(std::move(batch)); },
+           .device = arena_.params().device()}),
       sums_(task_) {
   if (setup_.train.ema_decay > 0) {
     average_ = std::make_unique<optim::WeightAverage>(
@@ -118,11 +121,11 @@ const parallel::Carry& Updater::gather_carry() {
 
 // Forward and backward.
 void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult& rank_result) {
-  const auto at = static_cast<size_t>(part);
-  const data::Batch& batch = batches()[at];
   failpoint("micro_batch");
+  const Prepared& prepared = update_batches_.on_device(part);
+  const data::Batch& batch = prepared;
   const kernels::ComputeScope scope(setup_.precision.compute);
-  const Sums sums = task_.loss(batch, context_of(update));
+  const Sums sums = task_.loss(prepared, context_of(update));
   if (!carry_.empty()) carry_.propose(batch.lanes, sums.carry);
   const at::Tensor minimised = objective(sums.losses, divisors_);
   const double scale = scaler_->scale();
@@ -133,7 +136,8 @@ void Updater::run_micro_batch(int64_t part, int64_t update, parallel::RankResult
   } else {
     minimised.backward(torch::full_like(minimised, scale));
   }
-  const auto turn = static_cast<size_t>(update_batches_.slices()[at].micro / share_.size);
+  const int64_t micro = update_batches_.slices()[static_cast<size_t>(part)].micro;
+  const auto turn = static_cast<size_t>(micro / share_.size);
   sums_.add(turn, sums, task_.weights(batch), rank_result);
 }
 
@@ -200,7 +204,7 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
 void Updater::give_up(int64_t part, int64_t update, parallel::RankResult& rank_result) {
   // The others wait for numbers of this micro-batch, which will never come.
   if (statistics_.is_synchronised()) throw no_memory(update, /*split=*/0);
-  const int64_t samples = batches()[static_cast<size_t>(part)].num_sequences();
+  const int64_t samples = batches()[static_cast<size_t>(part)].batch().num_sequences();
   const TaskWords words = task_.words();
   rank_result.failed_part = part;
   rank_result.can_split = samples > 1;

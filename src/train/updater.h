@@ -122,7 +122,7 @@ class Updater {
   optim::LossScaler& scaler() { return *scaler_; }
   optim::NoiseScale& noise_scale() { return noise_; }
   /// The last update's micro-batches of this rank, for a closer look at what went wrong.
-  const std::vector<data::Batch>& batches() const { return update_batches_.batches(); }
+  const std::vector<Prepared>& batches() const { return update_batches_.batches(); }
   std::vector<data::Position> positions() const { return update_batches_.positions(); }
   /// What the last update divided its losses by; see train::objective().
   const std::vector<double>& divisors() const { return divisors_; }

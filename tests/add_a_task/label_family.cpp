@@ -59,14 +59,14 @@ class LabelModel : public torch::nn::Module {
   }
 
   /// One row of logits for each line: [lines, L].
-  at::Tensor forward(const data::PackedTokens& lines) const {
-    const nn::PackedRows rows = models::pack(lines, nullptr, output_->weight.device());
+  at::Tensor forward(const nn::PackedRows& rows) const {
     const at::Tensor lengths = at::diff(rows.offsets.values.to(at::kLong));
     const at::Tensor means =
         at::segment_reduce(bytes_->forward(rows.ids, {}), "mean", lengths, {}, {}, /*axis=*/0,
                            /*unsafe=*/false, /*initial=*/0);
     return output_->forward(nn::watch(*this, means));
   }
+  at::Device device() const { return output_->weight.device(); }
 
  private:
   nn::Embedding bytes_{nullptr};
@@ -82,13 +82,28 @@ std::shared_ptr<LabelModel> make_label_model(const experiment::Experiment& exper
 
 // What a loss, a score and an answer are.
 
+/// What a loss reads of a batch of lines: their bytes and their labels as tensors. It is called on
+/// the loader's threads, and the loop takes the tensors to the device.
+train::Prepared prepare_lines(data::Batch batch) {
+  train::Prepared lines(std::move(batch));
+  lines.add(models::pack(lines.batch().column<int64_t>(kText), nullptr, at::kCPU));
+  lines.add(lines.column(kLabel));
+  return lines;
+}
+
 /// The loss summed over some lines, and how many labels are right.
-std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const data::Batch& lines) {
-  const at::Tensor logits = model.forward(lines.column<int64_t>(kText));
-  const at::Tensor wanted =
-      at::tensor(lines.column<int64_t>(kLabel).values, at::kLong).to(logits.device());
+std::pair<at::Tensor, at::Tensor> sums_of(const LabelModel& model, const train::Prepared& lines) {
+  const at::Tensor logits = model.forward(lines.rows()), wanted = lines.tensor();
   return {at::cross_entropy_loss(logits, wanted, {}, at::Reduction::Sum),
           logits.argmax(1).eq(wanted).sum()};
+}
+
+train::EvaluationSetup evaluation_of(const experiment::LabellingOptions& options,
+                                     const CommandContext& context) {
+  return {.device = context.device,
+          .group = context.group,
+          .loading = {.depth = options.data.prefetch},
+          .prepare = prepare_lines};
 }
 
 /// Means over lines.
@@ -97,13 +112,13 @@ struct LabelScore {
 };
 /// The batches are shared out among the processes of the command.
 LabelScore score_lines(const LabelModel& model, const data::BatchSource& lines,
-                       const CommandContext& context) {
-  const auto score = [&](const data::Batch& batch) -> std::vector<double> {
+                       const train::EvaluationSetup& setup) {
+  const auto score = [&](const train::Prepared& batch) -> std::vector<double> {
     const auto [loss, right] = sums_of(model, batch);
-    return {static_cast<double>(batch.num_sequences()), loss.item<double>(), right.item<double>()};
+    return {static_cast<double>(batch.batch().num_sequences()), loss.item<double>(),
+            right.item<double>()};
   };
-  const auto sums = train::evaluate_sums(lines, /*num_sums=*/3,
-                                         {.device = context.device, .group = context.group}, score);
+  const auto sums = train::evaluate_sums(lines, /*num_sums=*/3, setup, score);
   return {.loss = sums[1] / sums[0], .accuracy = sums[2] / sums[0]};
 }
 
@@ -120,7 +135,7 @@ struct LineLabel {
 };
 std::vector<LineLabel> best_labels(const LabelModel& model, const data::PackedTokens& lines) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor logits = model.forward(lines);
+  const at::Tensor logits = model.forward(models::pack(lines, nullptr, model.device()));
   const at::Tensor best = logits.argmax(1).cpu(), finite = logits.isfinite().all(1).cpu();
   std::vector<LineLabel> labels;
   for (int64_t i = 0; i < best.numel(); ++i) {
@@ -181,11 +196,15 @@ class LabelTask : public FamilyTask {
     return {{"text", text_of(batch.column<int64_t>(kText), index)}, {"label", labels_.at(label)}};
   }
 
-  train::Sums loss(const data::Batch& batch, const train::StepContext& /*context*/) override {
+  train::Prepared prepare(data::Batch batch) const override {
+    return prepare_lines(std::move(batch));
+  }
+  train::Sums loss(const train::Prepared& batch, const train::StepContext& /*context*/) override {
     const auto [loss, right] = sums_of(*model_, batch);
+    const data::Batch& lines = batch;
     return {.losses = {loss},
             .statistics = {right},
-            .counts = {batch.num_sequences(), batch.column<int64_t>(kText).num_rows()}};
+            .counts = {lines.num_sequences(), lines.column<int64_t>(kText).num_rows()}};
   }
   std::vector<double> weights(const data::Batch& batch) const override {
     return {static_cast<double>(batch.num_sequences())};
@@ -195,7 +214,8 @@ class LabelTask : public FamilyTask {
   }
   bool can_validate() const override { return valid_->lines().num_sequences() > 0; }
   train::Validation validate() override {
-    const LabelScore score = score_lines(*model_, *valid_batches_, context_);
+    const LabelScore score =
+        score_lines(*model_, *valid_batches_, evaluation_of(options_, context_));
     train::Validation result{
         .scores = {{.name = "loss", .value = score.loss},
                    {.name = "accuracy", .value = score.accuracy, .higher_is_better = true}},
@@ -327,7 +347,8 @@ class LabelFamily : public Family {
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
-    const auto& data = labelling_of(request.experiment.options).data;
+    const auto& options = labelling_of(request.experiment.options);
+    const auto& data = options.data;
     const LabelRun run = load_label_run(request.experiment.options, request.run_directory,
                                         request.checkpoint, context.device);
     const auto lines = batches_to_score(std::make_shared<LinesByLength>(
@@ -336,7 +357,7 @@ class LabelFamily : public Family {
       throw Error(ExitCode::kBadData, "there is no line to evaluate",
                   "name files of labelled lines in data.test");
     }
-    const LabelScore score = score_lines(*run.model, *lines, context);
+    const LabelScore score = score_lines(*run.model, *lines, evaluation_of(options, context));
     if (!context.group.is_root()) return 0;  // all have the same result, one says it
     if (request.json) {
       std::cout << json_line({{"loss", score.loss}, {"accuracy", score.accuracy}});

@@ -269,7 +269,7 @@ TEST_F(LabelFamilyTest, LossAndGradientsAreThoseOfEachLineByItself) {
   const auto gradients = [&](const at::Tensor& loss) {
     return torch::autograd::grad({loss}, task->model().parameters());
   };
-  const at::Tensor loss = task->loss(batch, {}).losses.at(0);
+  const at::Tensor loss = task->loss(task->prepare(batch), {}).losses.at(0);
   const at::Tensor slow = slow_loss(task->model(), batch);
   EXPECT_NEAR(loss.item<double>(), slow.item<double>(), 1e-12 * slow.item<double>());
   const auto found = gradients(loss), wanted = gradients(slow);
@@ -283,12 +283,12 @@ TEST_F(LabelFamilyTest, PartsOfABatchAddUpToIt) {
   const auto task = make_task();
   task->model().to(at::kDouble);
   const auto whole = task->train_batches().load(0, 0);
-  const auto expected = task->loss(whole, {});
+  const auto expected = task->loss(task->prepare(whole), {});
   double loss = 0, right = 0, weight = 0;
   int64_t lines = 0;
   for (int64_t i = 0; i < 3; ++i) {
     const auto part = data::even_part(whole, i, 3);
-    const auto sums = task->loss(part, {});
+    const auto sums = task->loss(task->prepare(part), {});
     loss += sums.losses.at(0).item<double>();
     right += sums.statistics.at(0).item<double>();
     weight += task->weights(part).at(0);

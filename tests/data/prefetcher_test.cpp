@@ -4,108 +4,125 @@
 
 #include <atomic>
 #include <chrono>
-#include <set>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace stretto::data {
 namespace {
 
-/// Batches that tell their coordinates; loading takes a different time for each.
-class Counting final : public BatchSource {
- public:
-  explicit Counting(int64_t size, int64_t bad = -1) : size_(size), bad_(bad) {}
-  int64_t num_batches() const override { return size_; }
-  Batch load(int64_t epoch, int64_t index) const override {
-    ++loaded;
-    std::this_thread::sleep_for(std::chrono::microseconds((index * 7919 + epoch) % 500));
-    if (index == bad_) throw std::runtime_error("bad batch");
-    Batch batch;
-    batch.sample_ids = {epoch, index};
-    return batch;
-  }
-  mutable std::atomic<int64_t> loaded{0};
+/// Items that can be moved alone, and tell their number; making takes a different time for each.
+using Numbered = std::unique_ptr<int64_t>;
+struct Maker {
+  int64_t bad = -1;
+  std::atomic<int64_t> made{0};
 
- private:
-  int64_t size_, bad_;
+  Numbered operator()(int64_t number) {
+    ++made;
+    std::this_thread::sleep_for(std::chrono::microseconds(number * 7919 % 500));
+    if (number == bad) throw std::runtime_error("item " + std::to_string(number) + " is bad");
+    return std::make_unique<int64_t>(number);
+  }
+  std::function<Numbered(int64_t)> function() {
+    return [this](int64_t number) { return (*this)(number); };
+  }
+  /// Waits, not for ever, until so many were made.
+  void wait_for(int64_t count) const {
+    for (int i = 0; i < 200 && made < count; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
 };
 
 TEST(Prefetcher, KeepsTheOrderForAnyDepthAndThreads) {
-  const Counting source(13);
   for (const int64_t depth : {1, 3, 16}) {
     for (const int64_t threads : {1, 2, 5}) {
-      Prefetcher prefetcher(source, {.epoch = 2, .index = 11}, {depth, threads});
-      int64_t epoch = 2, index = 11;
-      for (int i = 0; i < 40; ++i) {
-        const auto position = prefetcher.position();
-        EXPECT_EQ(position.epoch, epoch);
-        EXPECT_EQ(position.index, index);
-        EXPECT_EQ(prefetcher.next().sample_ids, (std::vector<int64_t>{epoch, index}));
-        if (++index == 13) ++epoch, index = 0;
-      }
+      Maker maker;
+      Prefetcher<Numbered> prefetcher({depth, threads}, maker.function());
+      for (int64_t i = 0; i < 40; ++i) EXPECT_EQ(*prefetcher.next(), i);
     }
   }
 }
 
-TEST(Prefetcher, LoadsAheadButNeverMoreThanItsDepth) {
-  const Counting source(1000);
-  Prefetcher prefetcher(source, {}, {4, 2});
-  for (int i = 0; i < 200 && source.loaded < 4; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+TEST(Prefetcher, MakesAheadButNeverMoreThanItsDepth) {
+  Maker maker;
+  Prefetcher<Numbered> prefetcher({4, 2}, maker.function());
+  maker.wait_for(4);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(source.loaded, 4);
+  EXPECT_EQ(maker.made, 4);
   prefetcher.next();
-  for (int i = 0; i < 200 && source.loaded < 5; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_EQ(source.loaded, 5);
+  maker.wait_for(5);
+  EXPECT_EQ(maker.made, 5);
 }
 
-TEST(Prefetcher, RethrowsInItsPlaceAndGoesOn) {
-  const Counting source(10, 3);
-  Prefetcher prefetcher(source, {}, {8, 3});
-  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(prefetcher.next().sample_ids[1], i);
-  EXPECT_THROW(prefetcher.next(), std::runtime_error);
-  EXPECT_EQ(prefetcher.next().sample_ids[1], 4);
+TEST(Prefetcher, MakesOnAsManyThreadsAsItIsTold) {
+  // No item is finished before three are being made at once.
+  std::atomic<int> begun = 0;
+  Prefetcher<bool> prefetcher({3, 3}, [&](int64_t /*number*/) {
+    ++begun;
+    for (int i = 0; i < 5000 && begun < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return begun >= 3;
+  });
+  EXPECT_TRUE(prefetcher.next());
+}
+
+TEST(Prefetcher, RethrowsInItsPlaceWithItsWordsAndGoesOn) {
+  for (const int64_t threads : {1, 3}) {
+    Maker maker{.bad = 3};
+    Prefetcher<Numbered> prefetcher({8, threads}, maker.function());
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(*prefetcher.next(), i);
+    try {
+      prefetcher.next();
+      FAIL() << "item 3 was made";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "item 3 is bad");
+    }
+    EXPECT_EQ(*prefetcher.next(), 4);
+  }
+}
+
+TEST(Prefetcher, EndsBehindTheLastItem) {
+  for (const int64_t count : {0, 1, 7}) {
+    Maker maker;
+    Prefetcher<Numbered> prefetcher({4, 3}, maker.function(), count);
+    for (int64_t i = 0; i < count; ++i) EXPECT_EQ(*prefetcher.next(), i);
+    EXPECT_THROW(prefetcher.next(), std::logic_error);
+    EXPECT_EQ(maker.made, count);
+  }
 }
 
 TEST(Prefetcher, EndsWhileThreadsAreAtWork) {
-  const Counting source(1000);
   for (int i = 0; i < 50; ++i) {
-    Prefetcher prefetcher(source, {}, {8, 4});
+    Maker maker;
+    Prefetcher<Numbered> prefetcher({8, 4}, maker.function());
     if (i % 2 == 0) prefetcher.next();
   }
 }
 
-TEST(Prefetcher, RefusesAPlaceOutsideTheSource) {
-  const Counting source(5), empty(0);
-  EXPECT_THROW(Prefetcher(source, {.epoch = 0, .index = 6}, {2, 1}), std::invalid_argument);
-  EXPECT_THROW(Prefetcher(source, {.epoch = -1, .index = 0}, {2, 1}), std::invalid_argument);
-  EXPECT_THROW(Prefetcher(empty, {}, {2, 1}), std::invalid_argument);
+TEST(Prefetcher, EndsWithItemsAndFailuresThatNobodyTook) {
+  Maker maker{.bad = 1};
+  Prefetcher<Numbered> prefetcher({4, 2}, maker.function());
+  maker.wait_for(4);
 }
 
-TEST(Prefetcher, SharesOfSeveralProcessesTogetherAreTheWholeOrder) {
-  const Counting source(13);
-  for (const int64_t size : {2, 3}) {
-    for (int64_t rank = 0; rank < size; ++rank) {
-      const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
-      Prefetcher prefetcher(source, {.epoch = 1, .index = 8}, {3, 2}, share);
-      for (int64_t epoch = 1; epoch < 4; ++epoch) {
-        for (int64_t index = epoch == 1 ? 8 : 0; index < 13; ++index) {
-          if (index % 4 % size != rank) continue;
-          EXPECT_EQ(prefetcher.next().sample_ids, (std::vector<int64_t>{epoch, index}));
-        }
-      }
+TEST(Prefetcher, ItsThreadsAreGoneBehindIt) {
+  // What they made with need not live longer.
+  for (int i = 0; i < 20; ++i) {
+    auto made = std::make_unique<std::vector<std::atomic<int64_t>>>(1000);
+    {
+      Prefetcher<int64_t> prefetcher({8, 4}, [&made](int64_t number) {
+        std::this_thread::yield();
+        return ++(*made)[static_cast<size_t>(number)];
+      });
+      EXPECT_EQ(prefetcher.next(), 1);
     }
+    made.reset();
   }
-}
-
-TEST(Prefetcher, WithoutAShareOfItsOwnLoadsNothing) {
-  const Counting source(5);
-  Prefetcher prefetcher(source, {}, {3, 1}, {.update_freq = 2, .rank = 2, .size = 3});
-  EXPECT_THROW(prefetcher.next(), std::logic_error);
-  EXPECT_EQ(source.loaded, 0);
 }
 
 }  // namespace

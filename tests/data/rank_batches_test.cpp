@@ -29,14 +29,14 @@ std::vector<std::vector<MicroBatchSlice>> dealt(int64_t count, int64_t size, boo
 }
 
 // What RankBatches::at says in closed form, by walking.
-std::vector<Position> walk(const RankBatches& share, Position start, int64_t num_batches,
-                           size_t count) {
-  std::vector<Position> found;
+std::vector<PlacedSlice> walk(const RankBatches& share, Position start, int64_t num_batches,
+                              size_t count) {
+  std::vector<PlacedSlice> found;
   for (Position at = start; found.size() < count;) {
     const int64_t micro_batches = std::min(share.update_freq, num_batches - at.index);
     const auto ranks = dealt(micro_batches, share.size, share.cut);
     for (const MicroBatchSlice& slice : ranks[static_cast<size_t>(share.rank)])
-      found.push_back({.epoch = at.epoch, .index = at.index + slice.micro});
+      found.push_back({{.epoch = at.epoch, .index = at.index + slice.micro}, slice});
     at.index += micro_batches;
     if (at.index == num_batches) at = {.epoch = at.epoch + 1, .index = 0};
   }

@@ -190,7 +190,8 @@ class NormTask : public train::test::ToyTask {
     linear_ = net_.register_module("linear", nn::Linear(init.child("linear"), 4, 3));
   }
   torch::nn::Module& model() override { return net_; }
-  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override {
+  train::Sums loss(const train::Prepared& prepared, const train::StepContext& context) override {
+    const data::Batch& batch = prepared;
     std::vector<at::Tensor> xs, ys;
     for (const int64_t id : batch.sample_ids) {
       xs.push_back(noise({2, 4}, static_cast<uint64_t>(id) + 7));

@@ -12,7 +12,7 @@ namespace stretto::tasks {
 inline double size_in_events(train::Task& task, const data::Batch& batch,
                              const report::LossUnit& unit) {
   report::MetricsEvent event;
-  event.counts = train::named_counts(task.counters(), task.loss(batch, {}).counts);
+  event.counts = train::named_counts(task.counters(), task.loss(task.prepare(batch), {}).counts);
   return event.number(unit.count).value_or(-1);
 }
 

@@ -44,7 +44,7 @@ class OneWeight : public stretto::test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& batch, const StepContext&) override {
     return sums((net_->weight - 1).square().sum() * data::target(batch).num_rows(), batch);
   }
 

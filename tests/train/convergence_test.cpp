@@ -86,7 +86,7 @@ class ReversalTask : public stretto::test::BareTask {
   }
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& batch, const StepContext&) override {
     return sums(model_->loss(batch, {.training = true}).loss_sum, batch);
   }
   bool can_validate() const override { return true; }

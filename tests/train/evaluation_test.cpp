@@ -3,12 +3,16 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "data/length_batches.h"
 #include "data/samples_in_memory.h"
@@ -32,6 +36,11 @@ std::unique_ptr<data::BatchSource> batches_of_samples() {
                                    {.max_rows = {0}, .max_samples = 3}, data::Shuffle::kNo, 0);
 }
 
+/// Parts without a batch.
+EvaluationParts empty_parts(int64_t count) {
+  return {.count = count, .load = [](int64_t) { return std::vector<data::Batch>(); }};
+}
+
 /// Numbers whose sum depends on the order in which they are added.
 double number_of(int64_t sample) {
   return std::pow(10.0, sample % 17) / (3 + static_cast<double>(sample));
@@ -40,9 +49,9 @@ double number_of(int64_t sample) {
 /// The number of each sample.
 ScoreTable evaluated(const EvaluationSetup& setup) {
   const auto batches = batches_of_samples();
-  return evaluate(batches->num_batches(), ScoreTable(kSamples, 1), setup,
-                  [&](int64_t number, ScoreTable& table) {
-                    for (const int64_t sample : batches->sample_ids(0, number)) {
+  return evaluate(parts_of(*batches), ScoreTable(kSamples, 1), setup,
+                  [&](int64_t /*part*/, std::span<const Prepared> read, ScoreTable& table) {
+                    for (const int64_t sample : read.front().batch().sample_ids) {
                       table.row(sample)[0] = number_of(sample);
                     }
                   });
@@ -88,8 +97,8 @@ TEST(Evaluation, EachPartIsComputedOnceWithoutGradients) {
   for (const BatchThreads how : {BatchThreads::kOne, BatchThreads::kAll}) {
     for (const int64_t parts : {0, 1, 7}) {
       std::atomic<int> calls = 0;
-      const auto table = evaluate(parts, ScoreTable(parts, 1), {.threads = how},
-                                  [&](int64_t part, ScoreTable& found) {
+      const auto table = evaluate(empty_parts(parts), ScoreTable(parts, 1), {.threads = how},
+                                  [&](int64_t part, std::span<const Prepared>, ScoreTable& found) {
                                     ++calls;
                                     found.row(part)[0] = at::GradMode::is_enabled() ? 100 : 1;
                                   });
@@ -101,11 +110,60 @@ TEST(Evaluation, EachPartIsComputedOnceWithoutGradients) {
 
 TEST(Evaluation, AFailureIsThrownAsItIs) {
   for (const BatchThreads how : {BatchThreads::kOne, BatchThreads::kAll}) {
-    EXPECT_THROW(evaluate(5, ScoreTable(5, 1), {.threads = how},
-                          [](int64_t part, ScoreTable&) {
+    EXPECT_THROW(evaluate(empty_parts(5), ScoreTable(5, 1), {.threads = how},
+                          [](int64_t part, std::span<const Prepared>, ScoreTable&) {
                             if (part == 3) throw std::out_of_range("the fourth");
                           }),
                  std::out_of_range);
+  }
+}
+
+// A batch has its columns as tensors, wherever it was prepared and however far ahead.
+TEST(Evaluation, BatchesArePreparedAsTrainingPreparesThem) {
+  const auto batches = batches_of_samples();
+  const Prepare prepare = [](data::Batch batch) {
+    EXPECT_FALSE(at::GradMode::is_enabled());
+    Prepared made(std::move(batch));
+    made.add(made.column(0).sum());
+    return made;
+  };
+  for (const BatchThreads how : {BatchThreads::kOne, BatchThreads::kAll}) {
+    for (const int64_t threads : {1, 4}) {
+      stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+        const auto sums =
+            evaluate_sums(*batches, 1,
+                          {.group = group,
+                           .threads = how,
+                           .loading = {.depth = 5, .threads = threads},
+                           .prepare = prepare},
+                          [](const Prepared& batch) -> std::vector<double> {
+                            const auto& values = batch.batch().column<int64_t>(0).values;
+                            EXPECT_EQ(batch.tensor().item<int64_t>(),
+                                      std::accumulate(values.begin(), values.end(), int64_t{0}));
+                            return {1};
+                          });
+        EXPECT_EQ(sums.front(), static_cast<double>(batches->num_batches()));
+      });
+    }
+  }
+}
+
+TEST(Evaluation, AFailureOfPreparingIsThrownAsItIs) {
+  const auto batches = batches_of_samples();
+  const Prepare prepare = [](data::Batch batch) {
+    if (std::ranges::count(batch.sample_ids, 14) > 0)
+      throw std::out_of_range("sample 14 is no picture");
+    return Prepared(std::move(batch));
+  };
+  for (const BatchThreads how : {BatchThreads::kOne, BatchThreads::kAll}) {
+    std::string said;
+    try {
+      evaluate_sums(*batches, 1, {.threads = how, .prepare = prepare},
+                    [](const Prepared&) { return std::vector<double>{1}; });
+    } catch (const std::out_of_range& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said, "sample 14 is no picture");
   }
 }
 
@@ -113,7 +171,8 @@ TEST(Evaluation, EndsWhenAPeerIsLost) {
   for (const BatchThreads how : {BatchThreads::kOne, BatchThreads::kAll}) {
     int computed = 0;
     const EvaluationSetup alone{.group = stretto::test::group_that_lost_a_peer(), .threads = how};
-    EXPECT_THROW(evaluate(4, ScoreTable(4, 1), alone, [&](int64_t, ScoreTable&) { ++computed; }),
+    EXPECT_THROW(evaluate(empty_parts(4), ScoreTable(4, 1), alone,
+                          [&](int64_t, std::span<const Prepared>, ScoreTable&) { ++computed; }),
                  std::runtime_error);
     EXPECT_EQ(computed, 0);
   }

@@ -11,7 +11,7 @@ namespace stretto::train::test {
 /// The toy task with updates that fail as asked. Steps count as in metrics.jsonl, from 1.
 class FailingTask : public ToyTask {
  public:
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     step_ = context.update + 1;
     Sums result = ToyTask::loss(batch, context);
     torch::Tensor& loss = result.losses.front();

@@ -50,7 +50,7 @@ class PartsTask : public test::ToyTask {
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
   std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     const auto output = model_->loss(
         batch, {.training = true,
                 .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
@@ -225,7 +225,8 @@ TEST_F(FrozenPartsTest, LeaveTheGradientOfTheOthersAloneAndOutOfItsNorm) {
   freeze_parts(part, {"encoder.*"});
   optim::Arena all_arena(all.model()), arena(part.model());
   const data::Batch batch = part.train_batches().load(0, 0);
-  for (PartsTask* task : {&all, &part}) task->loss(batch, {1, 0}).losses.front().backward();
+  for (PartsTask* task : {&all, &part})
+    task->loss(task->prepare(batch), {1, 0}).losses.front().backward();
   const auto expected = all.model().named_parameters();
   double sum = 0;
   for (const auto& slot : arena.slots()) {

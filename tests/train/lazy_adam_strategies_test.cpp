@@ -46,7 +46,8 @@ class LookedUp : public stretto::test::BareTask {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     torch::Tensor loss;
     for (const int64_t sample : batch.sample_ids) {
       const auto ids = torch::tensor(rows_of(sample), torch::kLong);

@@ -41,7 +41,8 @@ class TwoLayers : public stretto::test::BareTask {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     const auto rows = static_cast<int64_t>(batch.sample_ids.size());
     torch::Tensor x = torch::empty({rows, 500}), y = torch::empty({rows, 301});
     for (int64_t row = 0; row < rows; ++row) {

@@ -90,7 +90,8 @@ class XorTask : public Task {
   std::vector<std::string> statistics() const override { return {"right"}; }
   std::vector<std::string> counters() const override { return {"points", "upper points"}; }
 
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     const auto x = places(batch);
     const auto out = net_->forward(x);
     const auto logits = out.select(1, 0);
@@ -119,7 +120,7 @@ class XorTask : public Task {
     double loss = 0, hits = 0, points = 0;
     for (int64_t i = 0; i < 8; ++i) {
       const auto batch = points_from(kFirstValidPoint + i * kPoints);
-      const auto sums = XorTask::loss(batch, {});
+      const auto sums = XorTask::loss(prepare(batch), {});
       loss += sums.losses.front().item<double>();
       hits += sums.statistics.front().item<double>();
       points += static_cast<double>(batch.num_sequences());
@@ -294,7 +295,7 @@ torch::Tensor gradient_by_hand(double& loss) {
   std::vector<double> weights(2, 0);
   for (int64_t index = 0; index < 3; ++index) {
     const auto batch = Points().load(0, index);
-    const auto losses = task.loss(batch, {}).losses;
+    const auto losses = task.loss(task.prepare(batch), {}).losses;
     for (size_t i = 0; i < 2; ++i) {
       sums[i] = sums[i] + losses[i];
       weights[i] += task.weights(batch)[i];

@@ -85,7 +85,8 @@ class RecurrentOf : public Base {
             {.name = "stretches", .values = torch::zeros({kLanes})}};
   }
 
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& prepared, const StepContext& context) override {
+    const data::Batch& batch = prepared;
     const auto state = context.carry_of(batch);
     note(batch, context, state[1]);
     auto [loss, h] = read(batch, state[0]);

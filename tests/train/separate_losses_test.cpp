@@ -81,7 +81,8 @@ class TwoHeadedTask : public Task {
     weights[static_cast<size_t>(batch.stream)] = static_cast<double>(batch.num_sequences());
     return weights;
   }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     std::vector<float> values;
     for (const int64_t id : batch.sample_ids) {
       RandomStream random(mix64(7, static_cast<uint64_t>(id)));
@@ -119,7 +120,7 @@ ByHand by_hand(const std::vector<int64_t>& pattern, int64_t begin, int64_t count
   for (int64_t index = begin; index < begin + count; ++index) {
     const auto batch = Streams(pattern).load(0, index);
     const auto head = static_cast<size_t>(batch.stream);
-    sums[head] = sums[head] + task.loss(batch, {}).losses[head];
+    sums[head] = sums[head] + task.loss(task.prepare(batch), {}).losses[head];
     weights[head] += static_cast<double>(batch.num_sequences());
   }
   torch::Tensor all = torch::zeros({});
@@ -203,7 +204,7 @@ TEST_F(SeparateLosses, OfAHeadWithoutAMicroBatchThereIsNoGradient) {
 TEST_F(SeparateLosses, AnUpdateOfOneHeadAloneIsThatOfItsMean) {
   TwoHeadedTask task({1});
   const auto batch = Streams({1}).load(0, 0);
-  const double sum = task.loss(batch, {}).losses[1].item<double>();
+  const double sum = task.loss(task.prepare(batch), {}).losses[1].item<double>();
   optim::Arena arena(task.model());
   Updater updater(task, arena, {}, {});
   const auto result = updater.gradients(0, [] { return 0; });
@@ -229,7 +230,7 @@ TEST_F(SeparateLosses, AreShownOnlyInUpdatesThatHaveThem) {
 class SpoiltTask : public TwoHeadedTask {
  public:
   using TwoHeadedTask::TwoHeadedTask;
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     Sums sums = TwoHeadedTask::loss(batch, context);
     if (context.update == 0) sums.losses[0] = sums.losses[0] * NAN;
     return sums;

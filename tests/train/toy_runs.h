@@ -19,7 +19,7 @@ namespace stretto::train::test {
 /// Remembers the weights of each update's last forward pass, and those of each validation.
 class Remembering : public ToyTask {
  public:
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     in_forward[context.update] = weights();
     return ToyTask::loss(batch, context);
   }

@@ -64,7 +64,8 @@ class ToyTask : public Task {
   }
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& prepared, const StepContext& context) override {
+    const data::Batch& batch = prepared;
     std::vector<torch::Tensor> losses;
     for (const int64_t id : batch.sample_ids) {
       auto x = torch::zeros({4}), y = torch::zeros({3});

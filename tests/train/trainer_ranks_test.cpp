@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 /// A rank whose machine or gradient goes wrong in one update.
 class RankTask : public test::ToyTask {
  public:
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     const torch::Tensor weight = model().parameters().front();
     if (context.update == drift_at) {
       const torch::NoGradGuard no_grad;

@@ -207,7 +207,9 @@ TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
   const auto whole = [&] {
     double sum = 0;
     for (int64_t i = 0; i < 8; ++i) {
-      sum += twin.loss(twin.train_batches().load(0, i), {}).losses.front().item<double>();
+      sum += twin.loss(twin.prepare(twin.train_batches().load(0, i)), {})
+                 .losses.front()
+                 .item<double>();
     }
     return sum / 16;
   }();

@@ -37,7 +37,7 @@ class StackTask : public test::ToyTask {
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
   std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     if (context.update == broken_at) throw std::runtime_error("broken");
     const auto output = model_->loss(
         batch, {.training = true,

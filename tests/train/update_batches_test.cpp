@@ -1,7 +1,19 @@
 #include "train/update_batches.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "tests/base/failure.h"
 #include "tests/train/recurrent_task.h"
 #include "tests/train/toy_task.h"
 
@@ -23,7 +35,7 @@ class UpdateBatchesTest : public ::testing::Test {
   static Ids next(UpdateBatches& batches) {
     batches.load();
     Ids ids;
-    for (const auto& batch : batches.batches()) {
+    for (const data::Batch& batch : batches.batches()) {
       ids.insert(ids.end(), batch.sample_ids.begin(), batch.sample_ids.end());
     }
     batches.advance();
@@ -41,6 +53,131 @@ class UpdateBatchesTest : public ::testing::Test {
 
   test::ToySource source_;
 };
+
+/// The ids as tensors, which take a different time for each batch.
+Prepared with_ids(data::Batch batch) {
+  const auto number = static_cast<uint64_t>(batch.sample_ids.front());
+  std::this_thread::sleep_for(std::chrono::microseconds(mix64(3, number) % 800));
+  Prepared made(std::move(batch));
+  made.add(made.column(data::kSource));
+  made.add(made.tensor(0).to(at::kFloat).mul(0.1F).cumsum(0));
+  return made;
+}
+
+/// The tensors of the next update on this rank; moves behind it.
+std::vector<at::Tensor> next_tensors(UpdateBatches& batches) {
+  batches.load();
+  std::vector<at::Tensor> tensors;
+  for (const Prepared& batch : batches.batches()) {
+    tensors.push_back(batch.tensor(0).clone());
+    tensors.push_back(batch.tensor(1).clone());
+  }
+  batches.advance();
+  return tensors;
+}
+
+TEST_F(UpdateBatchesTest, TensorsAndTheirOrderAreTheSameForAnyDepthAndThreads) {
+  constexpr int kUpdates = 9;  // more than two epochs of 3, 3 and 2 micro-batches
+  std::vector<std::vector<at::Tensor>> expected;
+  for (const data::Loading& loading :
+       {data::Loading{.depth = 1, .threads = 1}, data::Loading{.depth = 3, .threads = 2},
+        data::Loading{.depth = 8, .threads = 4}}) {
+    UpdateBatches tried(source_, {.update_freq = 3}, loading, {.prepare = with_ids});
+    tried.seek({});
+    for (size_t update = 0; update < kUpdates; ++update) {
+      const auto tensors = next_tensors(tried);
+      if (loading.threads == 1) expected.push_back(tensors);
+      ASSERT_EQ(tensors.size(), expected[update].size());
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        EXPECT_TRUE(at::equal(tensors[i], expected[update][i])) << loading.threads << " threads";
+      }
+    }
+  }
+  EXPECT_TRUE(at::equal(expected[0][0], at::tensor(of(0, {0}), at::kLong)));
+}
+
+TEST_F(UpdateBatchesTest, WhatPreparingABatchThrowsIsThrownWhereItIsDue) {
+  const int64_t broken = of(0, {5}).front();
+  for (const int64_t threads : {1, 4}) {
+    UpdateBatches tried(source_, {.update_freq = 2}, {.depth = 8, .threads = threads},
+                        {.prepare = [broken](data::Batch batch) {
+                          if (batch.sample_ids.front() == broken) {
+                            throw Error(ExitCode::kBadData, "pictures/7.jpg: it ends too early",
+                                        "copy it again");
+                          }
+                          return with_ids(std::move(batch));
+                        }});
+    tried.seek({});
+    EXPECT_EQ(next(tried), of(0, {0, 1}));
+    EXPECT_EQ(next(tried), of(0, {2, 3}));
+    const Error error = testing::failure(ExitCode::kBadData, [&] { tried.load(); });
+    EXPECT_NE(std::string(error.what()).find("pictures/7.jpg: it ends too early"),
+              std::string::npos);
+    tried.seek({.epoch = 0, .index = 6});
+    EXPECT_EQ(next(tried), of(0, {6, 7}));
+  }
+}
+
+TEST_F(UpdateBatchesTest, EachPartOfAMicroBatchIsPreparedByItself) {
+  const auto whole = of(0, {0});
+  for (const int64_t rank : {0, 1}) {
+    UpdateBatches tried(source_, {.update_freq = 1, .rank = rank, .size = 2, .cut = true},
+                        {.depth = 2}, {.prepare = with_ids});
+    tried.seek({});
+    const auto tensors = next_tensors(tried);
+    ASSERT_EQ(tensors.size(), 2U);
+    EXPECT_TRUE(at::equal(tensors[0], at::tensor({whole[static_cast<size_t>(rank)]}, at::kLong)));
+  }
+  UpdateBatches split(source_, {}, {}, {.prepare = with_ids});
+  split.seek({});
+  split.load();
+  split.split(0);
+  for (const size_t half : {0U, 1U}) {
+    EXPECT_TRUE(at::equal(split.batches()[half].tensor(), at::tensor({whole[half]}, at::kLong)));
+  }
+}
+
+TEST_F(UpdateBatchesTest, TensorsAreOnTheDeviceBeforeTheyAreUsed) {
+  UpdateBatches tried(source_, {}, {}, {.prepare = with_ids, .device = at::kMeta});
+  tried.seek({});
+  tried.load();
+  EXPECT_TRUE(tried.batches()[0].tensor().is_meta()) << "sent ahead";
+  tried.split(0);
+  EXPECT_TRUE(tried.batches()[0].tensor().is_cpu()) << "there may be no memory for it";
+  EXPECT_TRUE(tried.on_device(0).tensor().is_meta());
+  EXPECT_TRUE(tried.on_device(1).tensor(1).is_meta());
+}
+
+TEST_F(UpdateBatchesTest, EndsInAnyState) {
+  std::atomic<int> at_work = 0;
+  const Prepare prepare = [&](data::Batch batch) {
+    ++at_work;
+    Prepared made = with_ids(std::move(batch));
+    if (made.batch().sample_ids.front() == 6) throw std::runtime_error("batch 3 is broken");
+    --at_work;
+    return made;
+  };
+  const data::Loading loading{.depth = 6, .threads = 3};
+  { UpdateBatches never(source_, {}, loading, {.prepare = prepare}); }
+  for (int updates = 0; updates < 9; ++updates) {
+    at_work = 0;
+    {
+      UpdateBatches tried(source_, {}, loading, {.prepare = prepare});
+      tried.seek({});
+      for (int i = 0; i < updates; ++i) {
+        try {
+          tried.load();
+        } catch (const std::runtime_error&) {
+        }
+        tried.advance();
+      }
+      if (updates % 2 == 0) tried.seek({.epoch = 1, .index = 0});  // while threads are at work
+    }
+    const int behind = at_work;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_EQ(at_work, behind) << "no thread is at work any more";
+  }
+}
 
 TEST_F(UpdateBatchesTest, AnUpdateNeverCrossesAnEpoch) {
   auto tried = batches({.update_freq = 3});
@@ -81,8 +218,8 @@ TEST_F(UpdateBatchesTest, ASplitKeepsSamplesAndPlaces) {
   tried.split(1);
   ASSERT_EQ(tried.batches().size(), 3U);
   const Ids whole = of(0, {1});
-  EXPECT_EQ(tried.batches()[1].sample_ids, Ids{whole[0]});
-  EXPECT_EQ(tried.batches()[2].sample_ids, Ids{whole[1]});
+  EXPECT_EQ(tried.batches()[1].batch().sample_ids, Ids{whole[0]});
+  EXPECT_EQ(tried.batches()[2].batch().sample_ids, Ids{whole[1]});
   EXPECT_EQ(tried.positions(), (Positions{{0, 0}, {0, 1}, {0, 1}}));
   tried.advance();
   EXPECT_EQ(tried.position(), (data::Position{.epoch = 0, .index = 2}));

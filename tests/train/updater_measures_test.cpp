@@ -86,7 +86,8 @@ class QuadraticTask : public stretto::test::BareTask {
     return sum;
   }
 
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& prepared, const StepContext& context) override {
+    const data::Batch& batch = prepared;
     std::vector<float> rows;
     for (const int64_t id : batch.sample_ids) {
       for (const double value : sample(id)) rows.push_back(static_cast<float>(value));
@@ -320,7 +321,7 @@ class WideTask : public QuadraticTask {
     net_->register_parameter("c", torch::zeros({12345}));
   }
   torch::nn::Module& model() override { return *net_; }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     torch::Tensor sum = torch::zeros({});
     for (const auto& parameter : net_->parameters()) {
       const auto slopes =

@@ -55,7 +55,7 @@ class ShortTask : public stretto::test::BareTask {
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
 
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     refusal() = {};
     const Shortage* shortage = find(batch, context.update);
     if (shortage != nullptr && shortage->where < 0) refusal().nth = 5;
@@ -106,7 +106,7 @@ stretto::test::Refusal asked_for(const data::Batch& batch, const StepContext& co
                                                           task.model());
     rows->begin();
   }
-  const auto loss = task.loss(batch, context);
+  const auto loss = task.loss(task.prepare(batch), context);
   loss.losses.front().backward();
   return std::exchange(refusal(), before);
 }
@@ -373,7 +373,7 @@ TEST_F(UpdaterTest, RanksThatShareAMicroBatchHaveWorkUnlessBitsMustBeTheSame) {
     run_ranks(3, [&](const distributed::ProcessGroup& group) {
       UpdaterRank rank(group, {.deterministic = deterministic}, /*update_freq=*/1);
       rank.update(0);
-      for (const auto& batch : rank.updater.batches())
+      for (const data::Batch& batch : rank.updater.batches())
         sentences[static_cast<size_t>(group.rank())] += batch.sample_ids.size();
       for (const auto& at : rank.updater.positions())
         EXPECT_EQ(at, (data::Position{.epoch = 0, .index = 0}));
@@ -512,7 +512,7 @@ TEST_F(UpdaterTest, AFailpointThatIsNotArmedLeavesNoHooks) {
   set_failpoints("");
   { const parallel::BackwardFailpoint unarmed(arena); }
   set_failpoints("backward:enomem:1+");
-  task.loss(pairs_of(kSentences).load(0, 0), {}).losses.front().backward();
+  task.loss(task.prepare(pairs_of(kSentences).load(0, 0)), {}).losses.front().backward();
   EXPECT_EQ(failpoint_passes(), 0U);
 }
 

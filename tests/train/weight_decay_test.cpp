@@ -17,7 +17,7 @@ class Pairs : public stretto::test::BareTask {
  public:
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& batch, const StepContext&) override {
     return sums(model_->loss(batch, {.training = true, .dropout_key = 1}).loss_sum, batch);
   }
 

@@ -43,7 +43,7 @@ TEST(WeightNoiseInTraining, StepsAreMadeFromTheWeightsWithoutIt) {
       plain_arena.zero_grads();
     }
     for (int64_t micro = 2 * number; micro < 2 * number + 2; ++micro) {
-      plain.loss(plain.train_batches().load(0, micro), {}).losses.front().backward();
+      plain.loss(plain.prepare(plain.train_batches().load(0, micro)), {}).losses.front().backward();
     }
     const auto result = updater.gradients(number, [] { return 0; });
     EXPECT_TRUE(torch::equal(arena.params(), weights)) << number;
@@ -57,7 +57,7 @@ TEST(WeightNoiseInTraining, StepsAreMadeFromTheWeightsWithoutIt) {
 
 TEST(WeightNoiseInTraining, AFailedUpdateLeavesTheWeightsWithoutIt) {
   struct Failing : test::ToyTask {
-    Sums loss(const data::Batch&, const StepContext&) override {
+    Sums loss(const Prepared&, const StepContext&) override {
       throw std::runtime_error("no such batch");
     }
   } task;

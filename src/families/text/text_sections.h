@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/loading.h"
 #include "experiment/experiment.h"
 #include "families/text/text_eval_options.h"
 #include "models/bert_options.h"
@@ -20,7 +21,8 @@ struct TextSections {
   const TextEvalOptions* eval = nullptr;
   const std::vector<std::string>*train = nullptr, *valid = nullptr, *test = nullptr;  ///< files
   /// Keys of `[data]`.
-  int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0, prefetch = 0;
+  int64_t max_tokens = 0, max_samples = 0, max_text_tokens = 0;
+  data::Loading loading = {};  ///< as data.prefetch says
   double max_unknown = 0.2;
   bool cuts_start = false;  ///< whether a text that is too long loses its beginning
 };
@@ -38,7 +40,7 @@ TextSections sections_of(const Options& options) {
                         .max_tokens = data.max_tokens,
                         .max_samples = data.max_samples,
                         .max_text_tokens = data.max_text_tokens,
-                        .prefetch = data.prefetch};
+                        .loading = {.depth = data.prefetch}};
   if constexpr (requires { data.max_unknown; }) sections.max_unknown = data.max_unknown;
   if constexpr (requires { data.truncation; }) sections.cuts_start = data.truncation == "start";
   return sections;

@@ -123,6 +123,8 @@ class Examiner {
       : task_(task),
         arena_(arena),
         report_(report),
+        preparation_{[&task](data::Batch batch) { return task.prepare(std::move(batch)); },
+                     arena.params().device()},
         kept_(task.model()),
         dense_(task.model()),
         hooks_(task.model(), dog_) {
@@ -163,7 +165,8 @@ class Examiner {
       dog_.see(kind, seen.module, seen.values);
     });
     const kernels::ComputeScope arithmetic(report_.compute);
-    const auto losses = task_.loss(batch, report_.context).losses;
+    const Prepared prepared = preparation_.now(batch);
+    const auto losses = task_.loss(prepared, report_.context).losses;
     const torch::Tensor loss = objective(losses, report_.divisors);
     dog_.see(TensorKind::kOutput, "loss", loss);
     // As in an update: of several losses all that leads to this one may be frozen.
@@ -275,6 +278,7 @@ class Examiner {
   Task& task_;
   optim::Arena& arena_;
   NonfiniteReport& report_;
+  const Preparation preparation_;
   KeptBuffers kept_;
   DenseLookups dense_;
   std::map<std::string, size_t> forward_;  // layers by their first output

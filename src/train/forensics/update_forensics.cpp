@@ -42,7 +42,8 @@ std::string UpdateForensics::examine(const FailedAttempt& failed) {
   mine.found = examine_or_warn([&] {
     mine.overflowed_sum = overflowed_sum();  // now, since the examination clears the gradients
     mine.record.weights_hash = hex64(arena_.weights_hash());
-    return train::examine(task_, arena_, updater_.batches(), updater_.context_of(failed.step - 1),
+    const std::vector<data::Batch> batches(updater_.batches().begin(), updater_.batches().end());
+    return train::examine(task_, arena_, batches, updater_.context_of(failed.step - 1),
                           failed.update.loss_scale, setup_.compute, updater_.divisors());
   });
   return gather_reports(group_, setup_.run_directory, std::move(mine), arena_);

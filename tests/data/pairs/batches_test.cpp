@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
+#include "data/batch_walk.h"
 #include "data/pairs/pair_columns.h"
-#include "data/prefetcher.h"
 #include "tests/data/pairs/corpus_fixture.h"
 #include "text/subword_sampling.h"
 
@@ -126,9 +126,9 @@ TEST_F(Batches, OfFewSamplesAreSharedByProcessesSoThatEachSampleIsSeenOnce) {
     std::vector<int64_t> seen;
     for (int64_t rank = 0; rank < size; ++rank) {
       const RankBatches share{.update_freq = 4, .rank = rank, .size = size};
-      Prefetcher prefetcher(*source, {}, {4, 2}, share);
+      const BatchWalk walk(*source, {}, share);
       for (int64_t i = 0; i < share.of_epoch(source->num_batches()); ++i) {
-        const Batch batch = prefetcher.next();
+        const Batch batch = walk.load(i);
         EXPECT_LE(batch.num_sequences(), 3);
         seen.insert(seen.end(), batch.sample_ids.begin(), batch.sample_ids.end());
       }

@@ -27,7 +27,7 @@ class AnyPartsTask : public stretto::test::BareTask {
   explicit AnyPartsTask(const Seq2SeqOptions& options)
       : model_(stretto::test::small_transformer(options, /*vocabulary=*/24)) {}
   torch::nn::Module& model() override { return *model_; }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     const auto output = model_->loss(
         batch, {.training = true, .dropout_key = static_cast<uint64_t>(context.update)});
     return sums(output.loss_sum, batch);

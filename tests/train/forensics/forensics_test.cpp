@@ -48,7 +48,7 @@ class TransformerTask : public BareTask {
   explicit TransformerTask(const std::string& tie_embeddings = "decoder")
       : model_(stretto::test::small_transformer(2, 24, tie_embeddings)) {}
   torch::nn::Module& model() override { return *model_; }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     const auto output = model_->loss(
         batch, {.training = true, .dropout_key = static_cast<uint64_t>(context.update)});
     return sums(output.loss_sum, batch);
@@ -233,7 +233,8 @@ TORCH_MODULE(Roots);
 class RootsTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     const auto x =
         torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
             .view({-1, 1});
@@ -298,7 +299,8 @@ class TwoLossesTask : public BareTask {
   torch::nn::Module& model() override { return *net_; }
   std::vector<std::string> losses() const override { return {"first", "second"}; }
   std::vector<double> weights(const data::Batch&) const override { return weight; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     const auto x =
         torch::tensor(std::vector<float>(batch.sample_ids.begin(), batch.sample_ids.end()))
             .view({-1, 1});
@@ -349,7 +351,8 @@ TEST(Forensics, BuffersOfTheModelStayAsTheyWere) {
 class NormedTask : public BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
-  Sums loss(const data::Batch& batch, const StepContext&) override {
+  Sums loss(const Prepared& prepared, const StepContext&) override {
+    const data::Batch& batch = prepared;
     const auto ids = torch::tensor(batch.sample_ids, torch::kInt64).to(torch::kFloat32);
     return sums(net_(ids.view({-1, 1}).log()).square().sum(), batch);
   }
@@ -399,7 +402,8 @@ TEST(Forensics, TheLargestGradientOfEveryLayerIsKeptInTheOrderOfForward) {
   // Autograd alone: the truth.
   std::map<std::string, double> largest;
   for (const auto& ids : {std::vector<int64_t>{1, 2}, std::vector<int64_t>{3}}) {
-    (task.loss(batch_of(ids), {.seed = 1, .update = 6}).losses.front() * 4).backward();
+    (task.loss(task.prepare(batch_of(ids)), {.seed = 1, .update = 6}).losses.front() * 4)
+        .backward();
   }
   for (const auto& parameter : task.model().named_parameters()) {
     double& value = largest[layer_of(parameter.key())];

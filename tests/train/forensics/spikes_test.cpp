@@ -351,7 +351,7 @@ class OffsetTask : public stretto::test::BareTask {
  public:
   torch::nn::Module& model() override { return *net_; }
   const data::BatchSource& train_batches() override { return source_; }
-  Sums loss(const data::Batch& batch, const StepContext& context) override {
+  Sums loss(const Prepared& batch, const StepContext& context) override {
     const auto distance = net_->weight - 3;
     const double offset = context.update == spike_at ? 1e4 : 5;
     return sums(distance.square().sum() + offset, batch);

@@ -55,7 +55,11 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
                                   {"text", hex64(text.sequences->documents().key()) + " of " +
                                                counted(text.sequences->size(), "text")}});
   const auto batches = masked_eval_batches(experiment, text, context.device);
-  const MaskedScore score = score_masked(*run.models.front(), *batches, group);
+  const MaskedScore score =
+      score_masked(*run.models.front(), *batches,
+                   {.device = context.device,
+                    .group = group,
+                    .loading = {.depth = masked_lm_of(experiment).data.prefetch}});
   if (!std::isfinite(score.nll)) {
     refuse_not_finite(set.name + " text", "its nll", request.run_directory);
   }

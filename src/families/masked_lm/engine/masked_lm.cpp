@@ -96,11 +96,11 @@ std::vector<std::pair<std::string, std::string>> MaskedLmTask::show(const data::
   return {{"text", masked_text(tokenizer(), batch, index)}, {"masked", join(hidden, " | ")}};
 }
 
-train::Sums MaskedLmTask::loss(const data::Batch& batch, const train::StepContext& context) {
+train::Sums MaskedLmTask::loss(const train::Prepared& batch, const train::StepContext& context) {
   const MaskedSums sums = masked_loss(text_model(), batch, training_context(context));
   return {.losses = {sums.nll},
           .statistics = {sums.right},
-          .counts = {data::tokens(batch).num_rows(), batch.num_sequences(),
+          .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences(),
                      data::masked_labels(batch).num_rows()}};
 }
 
@@ -119,7 +119,7 @@ std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) co
 }
 
 train::Validation MaskedLmTask::validate() {
-  const MaskedScore score = score_masked(text_model(), *valid_batches_, group());
+  const MaskedScore score = score_masked(text_model(), *valid_batches_, evaluation());
   train::Validation result;
   result.scores = {{.name = "loss", .value = score.nll},
                    {.name = "nll", .value = score.nll},

@@ -49,7 +49,10 @@ class MaskedLmTask final : public TextTask {
     return {"tokens", "texts", "masked tokens"};
   }
   std::vector<std::string> statistics() const override { return {"right"}; }
-  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  train::Prepared prepare(data::Batch batch) const override {
+    return prepare_masked(std::move(batch), text_model());
+  }
+  train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override;
   /// Masked tokens.
   std::vector<double> weights(const data::Batch& batch) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;

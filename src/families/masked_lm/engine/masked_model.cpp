@@ -11,8 +11,12 @@ namespace {
 // A row of log-probabilities has the size of the vocabulary.
 constexpr int64_t kMasksTogether = 256;
 
-/// int64 [M]: the masked tokens among the rows of a batch.
-at::Tensor masked_places(const data::Batch& batch, at::Device device) {
+enum MaskedTensor : size_t {
+  kMaskPlaces,  ///< int64 [M]: the masked tokens among the rows of the batch
+  kMaskLabels,  ///< int64 [M]: the ids that stood there
+};
+
+at::Tensor masked_places(const data::Batch& batch) {
   const auto& rows = data::masked_rows(batch);
   const auto& offsets = data::tokens(batch).offsets;
   at::Tensor places = at::empty({rows.num_rows()}, at::kLong);
@@ -20,39 +24,44 @@ at::Tensor masked_places(const data::Batch& batch, at::Device device) {
   for (int64_t i = 0; i < rows.num_sequences(); ++i) {
     for (const int64_t row : rows.sequence(i)) *out++ = offsets[static_cast<size_t>(i)] + row;
   }
-  return places.to(device);
+  return places;
 }
 
 /// Rows of the masked tokens, [M, D].
-at::Tensor masked_rows_of(models::TextModel& model, const data::Batch& batch,
+at::Tensor masked_rows_of(models::TextModel& model, const train::Prepared& batch,
                           const models::ForwardContext& context) {
-  return model.encode_of(masked_places(batch, model.device()), pack_texts(batch, model), context);
+  return model.encode_of(batch.tensor(kMaskPlaces), batch.rows(), context);
 }
 
 }  // namespace
 
-MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
+train::Prepared prepare_masked(data::Batch batch, const models::TextModel& model) {
+  train::Prepared made = prepare_texts(std::move(batch), model);
+  made.add(masked_places(made));
+  made.add(made.column(data::kMaskedLabels));
+  return made;
+}
+
+MaskedSums masked_loss(models::TextModel& model, const train::Prepared& batch,
                        const models::ForwardContext& context) {
   const at::Tensor rows = masked_rows_of(model, batch, context);
   if (rows.size(0) == 0) {
     return {.nll = rows.sum(), .right = at::zeros({}, rows.options().dtype(at::kDouble))};
   }
-  const auto& ids = data::masked_labels(batch).values;
-  const at::Tensor labels = at::tensor(ids, at::kLong).to(rows.device());
-  const auto sums = model.masked_tokens().loss(rows, labels);
+  const auto sums = model.masked_tokens().loss(rows, batch.tensor(kMaskLabels));
   return {.nll = sums.loss_sum, .right = sums.right_sum};
 }
 
 MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batches,
-                         const distributed::ProcessGroup& group) {
-  const auto score_batch = [&](const data::Batch& batch) -> std::vector<double> {
+                         train::EvaluationSetup setup) {
+  setup.prepare = [&](data::Batch batch) { return prepare_masked(std::move(batch), model); };
+  const auto score_batch = [&](const train::Prepared& batch) -> std::vector<double> {
     const MaskedSums found = masked_loss(model, batch, {});
     return {static_cast<double>(data::masked_labels(batch).num_rows()),
             static_cast<double>(data::tokens(batch).num_rows()), found.nll.item<double>(),
             found.right.item<double>()};
   };
-  const auto sums = train::evaluate_sums(batches, /*num_sums=*/4,
-                                         {.device = model.device(), .group = group}, score_batch);
+  const auto sums = train::evaluate_sums(batches, /*num_sums=*/4, setup, score_batch);
   MaskedScore score{.masked_tokens = static_cast<int64_t>(sums[0]),
                     .tokens = static_cast<int64_t>(sums[1])};
   if (score.masked_tokens == 0) return score;
@@ -80,7 +89,9 @@ std::vector<MaskFillers> best_fillers(const at::Tensor& log_probs, int64_t count
 std::vector<MaskFillers> fillers_of(models::TextModel& model, const data::Batch& batch,
                                     int64_t count) {
   const at::NoGradGuard no_grad;
-  const at::Tensor rows = masked_rows_of(model, batch, {});
+  train::Prepared prepared = prepare_masked(batch, model);
+  prepared.send(model.device());
+  const at::Tensor rows = masked_rows_of(model, prepared, {});
   std::vector<MaskFillers> fillers;
   for (int64_t begin = 0; begin < rows.size(0); begin += kMasksTogether) {
     const auto block = rows.narrow(0, begin, std::min(kMasksTogether, rows.size(0) - begin));

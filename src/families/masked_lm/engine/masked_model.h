@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "data/documents/masked_batches.h"
-#include "distributed/process_group.h"
 #include "models/encoder.h"
 #include "models/text_model.h"
+#include "train/evaluation.h"
 
 /// A masked language model on batches of masked text.
 namespace stretto::tasks {
@@ -18,8 +18,12 @@ struct MaskedSums {
   at::Tensor nll;    ///< scalar with a gradient, where one is wanted: natural logarithm
   at::Tensor right;  ///< scalar: tokens that the model takes for the most probable ones
 };
-MaskedSums masked_loss(models::TextModel& model, const data::Batch& batch,
+/// @param batch  as prepare_masked() makes it
+MaskedSums masked_loss(models::TextModel& model, const train::Prepared& batch,
                        const models::ForwardContext& context);
+
+/// A batch with its texts as rows(0), and what masked_loss() reads of their masks.
+train::Prepared prepare_masked(data::Batch batch, const models::TextModel& model);
 
 /// How well a model finds the masked tokens of a text.
 struct MaskedScore {
@@ -30,7 +34,7 @@ struct MaskedScore {
 /// @param batches  with fixed masks, such as those of data::make_masked_eval_batches(); they are
 ///                 shared out among processes (train/evaluation.h)
 MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batches,
-                         const distributed::ProcessGroup& group = {});
+                         train::EvaluationSetup setup = {});
 
 /// One guess for a masked token.
 struct Filler {

@@ -37,16 +37,46 @@ class ByteParagraph {
   std::vector<data::Span> offsets_;
 };
 
+using TextModels = std::vector<std::shared_ptr<models::TextModel>>;
+
+/// The windows of a stretch of questions, in their order.
+std::vector<data::Batch> batches_of(const QuestionWindows& windows, data::Span stretch,
+                                    const AnswerFinding& finding) {
+  const int64_t first = windows.windows_of(static_cast<size_t>(stretch.begin)).begin;
+  const int64_t end = windows.windows_of(static_cast<size_t>(stretch.end - 1)).end;
+  std::vector<int64_t> rows;
+  for (int64_t i = first; i < end; ++i) rows.push_back(windows.num_rows(i));
+  std::vector<data::Batch> batches;
+  for (const auto& places : cost_batches(rows, finding.batches())) {
+    batches.push_back(data::empty_window_batch());
+    for (const size_t place : places) {
+      windows.append(first + static_cast<int64_t>(place), batches.back());
+    }
+  }
+  return batches;
+}
+
 /// Scores of the windows of a stretch, and the sums of their losses.
 class StretchScores {
  public:
-  StretchScores(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                const QuestionWindows& windows, data::Span stretch, const AnswerFinding& finding)
-      : windows_(windows), first_(windows.windows_of(static_cast<size_t>(stretch.begin)).begin) {
-    const int64_t end = windows.windows_of(static_cast<size_t>(stretch.end - 1)).end;
-    std::vector<int64_t> rows;
-    for (int64_t i = first_; i < end; ++i) rows.push_back(windows.num_rows(i));
-    for (const auto& batch : cost_batches(rows, finding.batches())) add(models, batch);
+  StretchScores(const QuestionWindows& windows, data::Span stretch)
+      : windows_(windows), first_(windows.windows_of(static_cast<size_t>(stretch.begin)).begin) {}
+
+  /// The next of batches_of().
+  void add(const TextModels& models, const train::Prepared& batch) {
+    const SpanPass pass = span_pass(models, batch);
+    add_losses(pass, batch);
+    const auto scores = pass.scores.to(at::kFloat).cpu().contiguous();
+    int64_t row = 0;
+    for (const int64_t i : batch.batch().sample_ids) {
+      const int64_t rows = windows_.num_rows(i);
+      const at::Tensor own = scores.narrow(0, row, rows);
+      const std::span<const float> values(own.const_data_ptr<float>(),
+                                          static_cast<size_t>(own.numel()));
+      is_finite_.push_back(std::ranges::all_of(values, [](float x) { return std::isfinite(x); }));
+      scores_.push_back(window_scores(windows_, i, own));
+      row += rows;
+    }
   }
 
   std::span<const data::WindowScores> of(size_t question) const {
@@ -63,34 +93,14 @@ class StretchScores {
   int64_t num_labelled() const { return num_labelled_; }
 
  private:
-  /// @param places  of the windows, counted from first_
-  void add(const std::vector<std::shared_ptr<models::TextModel>>& models,
-           const std::vector<size_t>& places) {
-    data::Batch batch = data::empty_window_batch();
-    for (const size_t place : places) windows_.append(first_ + static_cast<int64_t>(place), batch);
-    const SpanPass pass = span_pass(models, batch);
-    add_losses(pass, batch);
-    const auto scores = pass.scores.to(at::kFloat).cpu().contiguous();
-    int64_t row = 0;
-    for (const int64_t i : batch.sample_ids) {
-      const int64_t rows = windows_.num_rows(i);
-      const at::Tensor own = scores.narrow(0, row, rows);
-      const std::span<const float> values(own.const_data_ptr<float>(),
-                                          static_cast<size_t>(own.numel()));
-      is_finite_.push_back(std::ranges::all_of(values, [](float x) { return std::isfinite(x); }));
-      scores_.push_back(window_scores(windows_, i, own));
-      row += rows;
-    }
-  }
-
   /// Inference has no window with a label.
-  void add_losses(const SpanPass& pass, const data::Batch& batch) {
+  void add_losses(const SpanPass& pass, const train::Prepared& prepared) {
+    const data::Batch& batch = prepared;
     const auto is_labelled = [&](int64_t window) {
       return windows_.window(window).label != data::WindowLabel::kUnknown;
     };
     if (std::ranges::none_of(batch.sample_ids, is_labelled)) return;
-    const auto targets = span_targets(batch, pass.scores.device());
-    const auto losses = losses_of(pass, targets).to(at::kDouble).cpu();
+    const auto losses = losses_of(pass, span_targets(prepared)).to(at::kDouble).cpu();
     for (int64_t i = 0; i < batch.num_sequences(); ++i) {
       if (!is_labelled(batch.sample_ids[static_cast<size_t>(i)])) continue;
       loss_sum_ += losses.const_data_ptr<double>()[i];
@@ -105,6 +115,20 @@ class StretchScores {
   int64_t num_labelled_ = 0;
   std::vector<bool> is_finite_;  ///< of each window
 };
+
+StretchAnswers answers_from(const StretchScores& scores, const QuestionWindows& windows,
+                            data::Span questions, const AnswerFinding& finding) {
+  StretchAnswers found{.choices = {},
+                       .overflowed = {},
+                       .loss_sum = scores.loss_sum(),
+                       .num_labelled = scores.num_labelled()};
+  for (auto q = static_cast<size_t>(questions.begin); q < static_cast<size_t>(questions.end); ++q) {
+    const ByteParagraph paragraph(windows, q);
+    found.choices.push_back(data::choose_answer(scores.of(q), paragraph.tokens(), finding.choice));
+    found.overflowed.push_back(!scores.is_finite(q));
+  }
+  return found;
+}
 
 std::string packed(const AnswerChoice& choice) {
   auto candidates = nlohmann::json::array();
@@ -140,24 +164,19 @@ int64_t num_rows_of(const QuestionWindows& windows, size_t question) {
   return rows;
 }
 
-StretchAnswers answer_stretch(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                              const QuestionWindows& windows, data::Span questions,
-                              const AnswerFinding& finding) {
-  const StretchScores scores(models, windows, questions, finding);
-  StretchAnswers found{.choices = {},
-                       .overflowed = {},
-                       .loss_sum = scores.loss_sum(),
-                       .num_labelled = scores.num_labelled()};
-  for (auto q = static_cast<size_t>(questions.begin); q < static_cast<size_t>(questions.end); ++q) {
-    const ByteParagraph paragraph(windows, q);
-    found.choices.push_back(data::choose_answer(scores.of(q), paragraph.tokens(), finding.choice));
-    found.overflowed.push_back(!scores.is_finite(q));
+StretchAnswers answer_stretch(const TextModels& models, const QuestionWindows& windows,
+                              data::Span questions, const AnswerFinding& finding) {
+  StretchScores scores(windows, questions);
+  for (data::Batch& batch : batches_of(windows, questions, finding)) {
+    train::Prepared prepared = prepare_windows(std::move(batch), *models.front());
+    prepared.send(models.front()->device());
+    scores.add(models, prepared);
   }
-  return found;
+  return answers_from(scores, windows, questions, finding);
 }
 
-FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                          const QuestionWindows& windows, const AnswerFinding& asked) {
+FoundAnswers find_answers(const TextModels& models, const QuestionWindows& windows,
+                          const AnswerFinding& asked) {
   const at::Device device = models.front()->device();
   AnswerFinding finding = asked;
   finding.max_tokens = batch_tokens(asked.max_tokens, device);
@@ -170,12 +189,23 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
   std::vector<std::string> answers(is_shared ? found.choices.size() : 0);
   // A row for each question. Sums of a stretch stand in the row of its first one.
   constexpr int64_t kColumns = 3;  // loss, windows with a label, whether a score overflowed
-  const auto answer = [&](int64_t number, train::ScoreTable& table) {
+  const auto span_of = [](const std::vector<size_t>& stretch) -> data::Span {
+    return {.begin = static_cast<int64_t>(stretch.front()),
+            .end = static_cast<int64_t>(stretch.back()) + 1};
+  };
+  const train::EvaluationParts parts{.count = std::ssize(stretches), .load = [&](int64_t number) {
+                                       const auto& stretch = stretches[static_cast<size_t>(number)];
+                                       return batches_of(windows, span_of(stretch), finding);
+                                     }};
+  const auto prepare = [&](data::Batch batch) {
+    return prepare_windows(std::move(batch), *models.front());
+  };
+  const auto answer = [&](int64_t number, std::span<const train::Prepared> batches,
+                          train::ScoreTable& table) {
     const auto& stretch = stretches[static_cast<size_t>(number)];
-    auto own = answer_stretch(models, windows,
-                              {.begin = static_cast<int64_t>(stretch.front()),
-                               .end = static_cast<int64_t>(stretch.back()) + 1},
-                              finding);
+    StretchScores scores(windows, span_of(stretch));
+    for (const train::Prepared& batch : batches) scores.add(models, batch);
+    auto own = answers_from(scores, windows, span_of(stretch), finding);
     const auto first = table.row(static_cast<int64_t>(stretch.front()));
     first[0] = own.loss_sum;
     first[1] = static_cast<double>(own.num_labelled);
@@ -189,9 +219,10 @@ FoundAnswers find_answers(const std::vector<std::shared_ptr<models::TextModel>>&
       if (is_shared) answers[stretch[k]] = packed(choice);
     }
   };
-  const auto sums =
-      train::evaluate(std::ssize(stretches), train::ScoreTable(std::ssize(found.choices), kColumns),
-                      {.device = device, .group = finding.group}, answer);
+  const auto sums = train::evaluate(
+      parts, train::ScoreTable(std::ssize(found.choices), kColumns),
+      {.device = device, .group = finding.group, .loading = finding.loading, .prepare = prepare},
+      answer);
   train::merge_answers(finding.group, answers);
   for (size_t i = 0; i < answers.size(); ++i) found.choices[i] = unpacked(answers[i]);
   found.loss_sum = sums.sum(0);

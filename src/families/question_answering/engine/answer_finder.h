@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/loading.h"
 #include "data/squad/answer_choice.h"
 #include "data/squad/question_windows.h"
 #include "distributed/process_group.h"
@@ -23,6 +24,7 @@ struct AnswerFinding {
   /// Questions are shared out among these processes. Every one gets the whole result, which does
   /// not depend on their number.
   distributed::ProcessGroup group = {};
+  data::Loading loading = {};  ///< of their windows, as train::EvaluationSetup says
 
   /// Neighbouring questions or windows by their rows, the same whatever the number of processes.
   CostBatchOptions batches() const { return {.max_cost = max_tokens, .max_samples = max_samples}; }
@@ -46,7 +48,7 @@ struct StretchAnswers {
   double loss_sum = 0;                      ///< as in FoundAnswers
   int64_t num_labelled = 0;
 };
-/// @param finding  with max_tokens; its group does not count
+/// @param finding  with max_tokens; its group and its loading do not count
 StretchAnswers answer_stretch(const std::vector<std::shared_ptr<models::TextModel>>& models,
                               const data::QuestionWindows& windows, data::Span questions,
                               const AnswerFinding& finding);

@@ -92,7 +92,8 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
                    {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),
                     .max_tokens = options.eval.max_tokens,
                     .max_samples = options.eval.max_samples,
-                    .group = group});
+                    .group = group,
+                    .loading = {.depth = options.data.prefetch}});
   if (found.overflowed >= 0) {
     const auto& question = windows.data().questions[static_cast<size_t>(found.overflowed)];
     refuse_not_finite(chosen.name + ": question " + printable(question.id), "the answer to it",

@@ -108,13 +108,17 @@ std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(
           {"answer", text_of(window.answer)}};
 }
 
-train::Sums QuestionAnsweringTask::loss(const data::Batch& batch,
+train::Prepared QuestionAnsweringTask::prepare(data::Batch batch) const {
+  return prepare_windows(std::move(batch), text_model());
+}
+
+train::Sums QuestionAnsweringTask::loss(const train::Prepared& batch,
                                         const train::StepContext& context) {
   const SpanPass pass = span_pass(text_model(), batch, training_context(context));
-  const SpanTargets targets = span_targets(batch, device());
+  const SpanTargets targets = span_targets(batch);
   return {.losses = {losses_of(pass, targets).sum()},
           .statistics = {num_right(pass, targets)},
-          .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
+          .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences()}};
 }
 
 std::vector<double> QuestionAnsweringTask::weights(const data::Batch& batch) const {
@@ -136,7 +140,8 @@ train::Validation QuestionAnsweringTask::validate() {
                     .max_tokens = options_.eval.max_tokens,
                     .max_samples = options_.eval.max_samples,
                     .num_candidates = kCandidates,
-                    .group = group()});
+                    .group = group(),
+                    .loading = loading()});
   const auto score = score_found(experiment(), valid_->data(), found, version_);
   train::Validation result;
   result.scores = {

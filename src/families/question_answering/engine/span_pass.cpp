@@ -9,36 +9,45 @@
 namespace stretto::tasks {
 namespace {
 
-/// Rows that an answer may begin or end at, bool [N] on the CPU.
-at::Tensor allowed_rows(const data::Batch& batch) {
-  const auto& allowed = batch.column<uint8_t>(data::kAllowedRows).values;
-  return at::tensor(at::ArrayRef<uint8_t>(allowed), at::kByte).to(at::kBool);
-}
+enum SpanTensor : size_t {
+  kSpanAllowed,  ///< bool [N]: rows that an answer may begin or end at
+  kSpanPlaces,   ///< int64: their numbers
+  kSpanBegins,   ///< int64 [B], as SpanTargets has them
+  kSpanEnds,
+};
 
 }  // namespace
 
-SpanTargets span_targets(const data::Batch& batch, at::Device device) {
-  const auto& answers = batch.column<int64_t>(data::kAnswerRows).values;
-  const auto bounds = at::tensor(at::ArrayRef<int64_t>(answers), at::kLong).view({-1, 2});
-  return {.begins = bounds.select(1, 0).contiguous().to(device),
-          .ends = bounds.select(1, 1).contiguous().to(device)};
+train::Prepared prepare_windows(data::Batch batch, const models::TextModel& model) {
+  train::Prepared made = prepare_texts(std::move(batch), model);
+  const at::Tensor allowed = made.column(data::kAllowedRows).to(at::kBool);
+  made.add(allowed);
+  // Counted on the CPU, since a GPU would be waited for.
+  made.add(allowed.nonzero().squeeze(1));
+  if (made.batch().columns.size() > data::kAnswerRows) {
+    const at::Tensor bounds = made.column(data::kAnswerRows).view({-1, 2});
+    made.add(bounds.select(1, 0).contiguous());
+    made.add(bounds.select(1, 1).contiguous());
+  }
+  return made;
 }
 
-SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
+SpanTargets span_targets(const train::Prepared& batch) {
+  return {.begins = batch.tensor(kSpanBegins), .ends = batch.tensor(kSpanEnds)};
+}
+
+SpanPass span_pass(models::TextModel& model, const train::Prepared& batch,
                    const models::ForwardContext& context) {
-  const at::Device device = model.device();
-  const auto rows = pack_texts(batch, model);
-  const at::Tensor allowed = allowed_rows(batch);
-  // The last layer computes no rows of questions, a quarter of those of a short paragraph. They are
-  // counted on the CPU, since a GPU would be waited for.
-  const at::Tensor places = allowed.nonzero().squeeze(1).to(device);
-  const at::Tensor scores = model.spans().scores(model.encode_of(places, rows, context));
+  const at::Tensor& allowed = batch.tensor(kSpanAllowed);
+  // The last layer computes no rows of questions, a quarter of those of a short paragraph.
+  const at::Tensor& places = batch.tensor(kSpanPlaces);
+  const at::Tensor scores = model.spans().scores(model.encode_of(places, batch.rows(), context));
   return {.scores = at::zeros({allowed.size(0), 2}, scores.options()).index_copy(0, places, scores),
-          .rows = {.offsets = rows.offsets, .allowed = allowed.to(device)}};
+          .rows = {.offsets = batch.rows().offsets, .allowed = allowed}};
 }
 
 SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                   const data::Batch& batch) {
+                   const train::Prepared& batch) {
   SpanPass pass = span_pass(*models.front(), batch, {});
   if (models.size() == 1) return pass;
   for (size_t i = 1; i < models.size(); ++i) pass.scores += span_pass(*models[i], batch, {}).scores;

@@ -7,6 +7,7 @@
 #include "data/squad/answer_choice.h"
 #include "data/squad/question_windows.h"
 #include "models/text_model.h"
+#include "train/prepared.h"
 
 namespace stretto::tasks {
 
@@ -23,15 +24,21 @@ struct SpanPass {
 struct SpanTargets {
   at::Tensor begins, ends;
 };
-SpanTargets span_targets(const data::Batch& batch, at::Device device);
+
+/// A batch with its windows as rows(0), the rows that an answer may begin or end at, and, where it
+/// has the column data::kAnswerRows, its answers.
+train::Prepared prepare_windows(data::Batch batch, const models::TextModel& model);
+
+/// Throws std::out_of_range for a batch without answers.
+SpanTargets span_targets(const train::Prepared& batch);
 
 /// Scores of a batch. Reads no answers.
-SpanPass span_pass(models::TextModel& model, const data::Batch& batch,
+SpanPass span_pass(models::TextModel& model, const train::Prepared& batch,
                    const models::ForwardContext& context);
 
 /// The same by several models together: the mean of their scores, outside training.
 SpanPass span_pass(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                   const data::Batch& batch);
+                   const train::Prepared& batch);
 
 /// Cross entropy of begin and end, their mean, of each sequence: [B], differentiable.
 at::Tensor losses_of(const SpanPass& pass, const SpanTargets& targets);

@@ -107,10 +107,13 @@ models::ForwardContext training_context(const train::StepContext& context) {
   return {.training = true, .dropout_key = context.dropout_key()};
 }
 
-nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model) {
+train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model) {
+  train::Prepared made(std::move(batch));
+  const data::Batch& texts = made;
   const bool has_segments = model.options().num_segments > 0;
-  return models::pack_text(data::tokens(batch), has_segments ? &data::segments(batch) : nullptr,
-                           &batch.sample_ids, model.device());
+  made.add(models::pack_text(data::tokens(texts), has_segments ? &data::segments(texts) : nullptr,
+                             &texts.sample_ids, at::kCPU));
+  return made;
 }
 
 void append_text(const text::EncodedText& text, data::Batch& batch) {

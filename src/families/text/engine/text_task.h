@@ -12,6 +12,7 @@
 #include "families/text/known_text.h"
 #include "families/text/text_sections.h"
 #include "text/encoded_text.h"
+#include "train/evaluation.h"
 
 namespace stretto::tasks {
 
@@ -47,7 +48,7 @@ class TextTask : public FamilyTask {
   void require_known_data(bool warn) const override;
   std::vector<std::pair<std::string, std::string>> facts() const override;
   std::vector<std::string> notes() const override;
-  data::Loading loading() const override { return {.depth = sections().prefetch}; }
+  data::Loading loading() const override { return sections().loading; }
   int64_t update_bound() const override;
   std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
@@ -72,6 +73,10 @@ class TextTask : public FamilyTask {
   std::shared_ptr<models::TextModel> shared_model() const { return model_; }
   const distributed::ProcessGroup& group() const { return context_.group; }
   at::Device device() const { return context_.device; }
+  /// How validation is computed, but for what a family prepares.
+  train::EvaluationSetup evaluation() const {
+    return {.device = device(), .group = group(), .loading = loading()};
+  }
 
  private:
   const experiment::Experiment experiment_;
@@ -85,9 +90,9 @@ class TextTask : public FamilyTask {
 /// Dropout and its key in training.
 models::ForwardContext training_context(const train::StepContext& context);
 
-/// Tokens and segments of a batch (data/text_columns.h) on the model's device; `with_segments`
-/// where the model has vectors for them.
-nn::PackedRows pack_texts(const data::Batch& batch, const models::TextModel& model);
+/// A batch of texts (data/text_columns.h) with its tokens as rows(0), and their segments where the
+/// model has vectors for them; a family adds what its loss reads.
+train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model);
 
 /// Appends one encoded text as one more sample of a batch; columns of a family are its own matter.
 void append_text(const text::EncodedText& text, data::Batch& batch);

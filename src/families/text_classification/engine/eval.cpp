@@ -91,7 +91,9 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                              listed ? class_weights(options, names, {}) : std::vector<double>{});
   const auto batches = label_batches(std::make_shared<data::SamplesInMemory>(set.samples),
                                      options.eval, context.device);
-  const auto predictions = predict_labels(run.models, outputs, batches, group);
+  const auto predictions = predict_labels(
+      run.models, outputs, batches,
+      {.device = context.device, .group = group, .loading = {.depth = options.data.prefetch}});
   for (int64_t i = 0; i < set.size(); ++i) {
     if (!predictions.overflowed(i)) continue;
     refuse_not_finite(texts.name + ": text " + with_thousands(i + 1), "its prediction",

@@ -65,7 +65,9 @@ class LineLabeller : public LineFamily<LabelledLine> {
       batch.sample_ids.push_back(line->number);
       append_text(line->text, batch);
     }
-    const auto predicted = predict_batch(models_, outputs_, batch);
+    train::Prepared texts = prepare_texts(std::move(batch), *models_.front());
+    texts.send(models_.front()->device());
+    const auto predicted = predict_batch(models_, outputs_, texts);
     const auto outputs = predicted.probabilities.to(at::kCPU, at::kDouble).contiguous();
     const auto overflowed = predicted.overflowed.to(at::kCPU).contiguous();
     const double* from = outputs.const_data_ptr<double>();

@@ -84,37 +84,30 @@ LabelOutputs::LabelOutputs(const experiment::TextClassificationOptions& options,
       smoothing_(options.loss.label_smoothing),
       weights_(std::move(weights)) {}
 
-at::Tensor LabelOutputs::labels_of(const data::Batch& batch, at::Device device) const {
-  return at::tensor(batch.column<int64_t>(kLabelColumn).values, at::kLong).to(device);
-}
-
-at::Tensor LabelOutputs::indicators_of(const data::Batch& batch, at::Device device) const {
-  const auto& labels = batch.column<int64_t>(kLabelColumn);
-  at::Tensor indicators = at::zeros({batch.num_sequences(), num_outputs_}, at::kFloat);
+at::Tensor LabelOutputs::targets_of(const train::Prepared& batch) const {
+  if (target_ != LabelTarget::kSeveral) return batch.column(kLabelColumn);
+  const auto& labels = batch.batch().column<int64_t>(kLabelColumn);
+  at::Tensor indicators = at::zeros({labels.num_sequences(), num_outputs_}, at::kFloat);
   auto* values = indicators.mutable_data_ptr<float>();
-  for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+  for (int64_t i = 0; i < labels.num_sequences(); ++i) {
     for (const int64_t label : labels.sequence(i)) values[i * num_outputs_ + label] = 1;
   }
-  return indicators.to(device);
+  return indicators;
 }
 
-at::Tensor LabelOutputs::values_of(const data::Batch& batch, at::Device device) const {
-  return at::tensor(batch.column<float>(kLabelColumn).values, at::kFloat).to(device);
-}
-
-models::LabelLosses LabelOutputs::losses(const at::Tensor& logits, const data::Batch& batch) const {
-  const at::Device device = logits.device();
+models::LabelLosses LabelOutputs::losses(const at::Tensor& logits,
+                                         const at::Tensor& targets) const {
   const at::Tensor weights =
-      weights_.empty() ? at::Tensor() : at::tensor(weights_, at::kFloat).to(device);
+      weights_.empty() ? at::Tensor() : at::tensor(weights_, at::kFloat).to(logits.device());
   switch (target_) {
     case LabelTarget::kSeveral:
-      return models::binary_cross_entropy(logits, indicators_of(batch, device), weights);
+      return models::binary_cross_entropy(logits, targets, weights);
     case LabelTarget::kValue:
-      return models::squared_error(logits, values_of(batch, device));
+      return models::squared_error(logits, targets);
     case LabelTarget::kOne:
       break;
   }
-  return models::label_cross_entropy(logits, labels_of(batch, device),
+  return models::label_cross_entropy(logits, targets,
                                      {.of_classes = weights, .smoothing = smoothing_});
 }
 
@@ -129,20 +122,16 @@ double LabelOutputs::weight(const data::Batch& batch) const {
   return sum;
 }
 
-at::Tensor LabelOutputs::num_right(const at::Tensor& logits, const data::Batch& batch) const {
+at::Tensor LabelOutputs::num_right(const at::Tensor& logits, const at::Tensor& targets) const {
   switch (target_) {
     case LabelTarget::kValue:
       return at::zeros({}, logits.options());
     case LabelTarget::kSeveral:
-      return (logits >= 0)
-          .eq(indicators_of(batch, logits.device()) > 0)
-          .all(1)
-          .sum()
-          .to(logits.scalar_type());
+      return (logits >= 0).eq(targets > 0).all(1).sum().to(logits.scalar_type());
     case LabelTarget::kOne:
       break;
   }
-  return logits.argmax(1).eq(labels_of(batch, logits.device())).sum().to(logits.scalar_type());
+  return logits.argmax(1).eq(targets).sum().to(logits.scalar_type());
 }
 
 at::Tensor LabelOutputs::probabilities(const at::Tensor& logits) const {
@@ -195,15 +184,22 @@ std::vector<double> class_weights(const experiment::TextClassificationOptions& o
   return weights;
 }
 
-at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,
+at::Tensor label_logits(models::TextModel& model, const train::Prepared& texts,
                         const models::ForwardContext& context) {
-  return model.labels().logits(model.pooled(pack_texts(batch, model), context));
+  return model.labels().logits(model.pooled(texts.rows(), context));
+}
+
+train::Prepared prepare_labelled(data::Batch batch, const models::TextModel& model,
+                                 const LabelOutputs& outputs) {
+  train::Prepared made = prepare_texts(std::move(batch), model);
+  made.add(outputs.targets_of(made));
+  return made;
 }
 
 BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                               const LabelOutputs& outputs, const data::Batch& batch) {
+                               const LabelOutputs& outputs, const train::Prepared& texts) {
   std::vector<at::Tensor> logits;
-  for (const auto& model : models) logits.push_back(label_logits(*model, batch, {}));
+  for (const auto& model : models) logits.push_back(label_logits(*model, texts, {}));
   const at::Tensor mean = outputs.mean_logits(logits);
   return {.mean_logits = mean,
           .probabilities = outputs.probabilities(mean),
@@ -227,21 +223,25 @@ LabelBatches label_batches(std::shared_ptr<const data::LengthSamples> samples,
 
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
                                 const LabelOutputs& outputs, const LabelBatches& set,
-                                const distributed::ProcessGroup& group) {
+                                train::EvaluationSetup setup) {
   const int64_t width = outputs.num_outputs();
-  const auto score = [&](int64_t number, train::ScoreTable& table) {
-    const data::Batch batch = set.batches->load(/*epoch=*/0, number);
+  setup.prepare = [&](data::Batch batch) {
+    return prepare_labelled(std::move(batch), *models.front(), outputs);
+  };
+  const auto score = [&](int64_t /*part*/, std::span<const train::Prepared> read,
+                         train::ScoreTable& table) {
+    const train::Prepared& batch = read.front();
     const auto predicted = predict_batch(models, outputs, batch);
-    const auto losses = outputs.losses(predicted.mean_logits, batch);
-    table.fill(batch.sample_ids, 0, predicted.probabilities);
-    table.fill(batch.sample_ids, width, losses.each);
-    table.fill(batch.sample_ids, width + 1, losses.weight);
-    table.fill(batch.sample_ids, width + 2, predicted.overflowed);
+    const auto losses = outputs.losses(predicted.mean_logits, batch.tensor());
+    const auto& samples = batch.batch().sample_ids;
+    table.fill(samples, 0, predicted.probabilities);
+    table.fill(samples, width, losses.each);
+    table.fill(samples, width + 1, losses.weight);
+    table.fill(samples, width + 2, predicted.overflowed);
   };
   constexpr int64_t kBehindOutputs = 3;
-  return {train::evaluate(set.batches->num_batches(),
-                          train::ScoreTable(set.num_samples, width + kBehindOutputs),
-                          {.device = models.front()->device(), .group = group}, score),
+  return {train::evaluate(train::parts_of(*set.batches),
+                          train::ScoreTable(set.num_samples, width + kBehindOutputs), setup, score),
           width};
 }
 

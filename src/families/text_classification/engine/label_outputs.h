@@ -36,12 +36,15 @@ class LabelOutputs {
   LabelTarget target() const { return target_; }
   int64_t num_outputs() const { return num_outputs_; }
 
-  /// logits [B, L] of a batch with data::kLabelColumn.
-  models::LabelLosses losses(const at::Tensor& logits, const data::Batch& batch) const;
+  /// The labels of a batch, data::kLabelColumn, as losses() reads them, on the CPU: ids [B];
+  /// fp32 [B, L] of 0 and 1 for several; values fp32 [B].
+  at::Tensor targets_of(const train::Prepared& batch) const;
+  /// @param logits  [B, L], of the device of `targets`
+  models::LabelLosses losses(const at::Tensor& logits, const at::Tensor& targets) const;
   /// The divisor that losses() gives, from the data alone.
   double weight(const data::Batch& batch) const;
   /// Samples of the batch whose labels are all predicted, and no others; none for values. A scalar.
-  at::Tensor num_right(const at::Tensor& logits, const data::Batch& batch) const;
+  at::Tensor num_right(const at::Tensor& logits, const at::Tensor& targets) const;
 
   /// Probabilities [B, L], or values [B, 1].
   at::Tensor probabilities(const at::Tensor& logits) const;
@@ -49,10 +52,6 @@ class LabelOutputs {
   at::Tensor mean_logits(const std::vector<at::Tensor>& logits) const;
 
  private:
-  at::Tensor labels_of(const data::Batch& batch, at::Device device) const;
-  at::Tensor indicators_of(const data::Batch& batch, at::Device device) const;
-  at::Tensor values_of(const data::Batch& batch, at::Device device) const;
-
   LabelTarget target_;
   int64_t num_outputs_;
   double smoothing_;
@@ -102,6 +101,10 @@ struct LabelBatches {
 LabelBatches label_batches(std::shared_ptr<const data::LengthSamples> samples,
                            const experiment::TextEvalOptions& eval, at::Device device);
 
+/// A batch with its texts as rows(0) and its labels as tensor(0).
+train::Prepared prepare_labelled(data::Batch batch, const models::TextModel& model,
+                                 const LabelOutputs& outputs);
+
 /// What models predict of a batch.
 struct BatchPredictions {
   at::Tensor mean_logits;    ///< [B, L]: the logits of the models together
@@ -109,17 +112,18 @@ struct BatchPredictions {
   at::Tensor overflowed;     ///< fp64 [B]: 1 where some logit of some model is infinite or NaN
 };
 /// @param models  one, or several whose probabilities are averaged
+/// @param texts   as prepare_texts() makes it
 BatchPredictions predict_batch(const std::vector<std::shared_ptr<models::TextModel>>& models,
-                               const LabelOutputs& outputs, const data::Batch& batch);
+                               const LabelOutputs& outputs, const train::Prepared& texts);
 
 /// The same of a set, whose batches are shared out among processes (train/evaluation.h).
 /// Collective.
 LabelPredictions predict_labels(const std::vector<std::shared_ptr<models::TextModel>>& models,
                                 const LabelOutputs& outputs, const LabelBatches& set,
-                                const distributed::ProcessGroup& group);
+                                train::EvaluationSetup setup);
 
 /// Logits of a batch, [B, L], as `context` says.
-at::Tensor label_logits(models::TextModel& model, const data::Batch& batch,
+at::Tensor label_logits(models::TextModel& model, const train::Prepared& texts,
                         const models::ForwardContext& context);
 
 /// The numbers of the labels that probabilities mean: the most probable one, or those of at least

@@ -103,14 +103,18 @@ std::vector<std::pair<std::string, std::string>> TextClassificationTask::show(
   return shown;
 }
 
-train::Sums TextClassificationTask::loss(const data::Batch& batch,
+train::Prepared TextClassificationTask::prepare(data::Batch batch) const {
+  return prepare_labelled(std::move(batch), text_model(), *outputs_);
+}
+
+train::Sums TextClassificationTask::loss(const train::Prepared& batch,
                                          const train::StepContext& context) {
   const at::Tensor logits = label_logits(text_model(), batch, training_context(context));
-  train::Sums sums{.losses = {outputs_->losses(logits, batch).each.sum()},
+  train::Sums sums{.losses = {outputs_->losses(logits, batch.tensor()).each.sum()},
                    .statistics = {},
-                   .counts = {data::tokens(batch).num_rows(), batch.num_sequences()}};
+                   .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences()}};
   if (outputs_->target() != LabelTarget::kValue) {
-    sums.statistics.push_back(outputs_->num_right(logits.detach(), batch));
+    sums.statistics.push_back(outputs_->num_right(logits.detach(), batch.tensor()));
   }
   return sums;
 }
@@ -128,7 +132,8 @@ std::vector<train::Score> TextClassificationTask::measures(const train::Totals& 
 }
 
 train::Validation TextClassificationTask::validate() {
-  const auto predictions = predict_labels({shared_model()}, *outputs_, valid_batches_, group());
+  const auto predictions =
+      predict_labels({shared_model()}, *outputs_, valid_batches_, evaluation());
   train::Validation result;
   result.scores = label_scores(*outputs_, predictions, *valid_);
   result.counts = {{"tokens", data::tokens(valid_->samples).num_rows()}, {"texts", valid_->size()}};

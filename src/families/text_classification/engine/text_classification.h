@@ -34,7 +34,8 @@ class TextClassificationTask : public TextTask {
   std::vector<std::string> statistics() const override;
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
-  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  train::Prepared prepare(data::Batch batch) const override;
+  train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;
   bool can_validate() const override { return valid_.has_value(); }

@@ -243,7 +243,8 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                    .translate = translate,
                                    .per_pair = per_pair,
                                    .loss = translation_of(experiment).loss,
-                                   .group = group}),
+                                   .group = group,
+                                   .loading = {.depth = text.data.prefetch}}),
                      text.name});
     if (!std::isfinite(heads.back().score.nll)) {
       refuse_not_finite(text.name + " " + text.text, "its nll", request.run_directory);

@@ -54,7 +54,8 @@ CorpusScore corpus_loss(const std::vector<std::shared_ptr<models::Seq2SeqModel>>
   CorpusScore score;
   score.pair_nll.resize(static_cast<size_t>(corpus->num_pairs()));
   const auto sums = train::evaluate_sums(
-      *batches, /*num_sums=*/3, {.group = options.group, .threads = train::BatchThreads::kAll},
+      *batches, /*num_sums=*/3,
+      {.group = options.group, .threads = train::BatchThreads::kAll, .loading = options.loading},
       [&](const data::Batch& batch) -> std::vector<double> {
         const BatchLoss loss = batch_loss(models, batch, options.loss);
         for (size_t k = 0; k < loss.pair_nll.size(); ++k) {
@@ -222,14 +223,14 @@ std::vector<std::string> TranslationTask::losses() const {
   return names;
 }
 
-train::Sums TranslationTask::loss(const data::Batch& batch, const train::StepContext& context) {
+train::Sums TranslationTask::loss(const train::Prepared& batch, const train::StepContext& context) {
   const auto output =
       model_.model->loss(batch, {.training = true, .dropout_key = context.dropout_key()});
   train::Sums sums{.losses = {},
                    .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};
   for (size_t i = 0; i < parts_.size(); ++i) {
-    if (i != static_cast<size_t>(batch.stream)) {
+    if (i != static_cast<size_t>(batch.batch().stream)) {
       sums.losses.push_back(at::zeros_like(output.loss_sum.detach()));
       sums.statistics.push_back(at::zeros_like(output.nll_sum));
       continue;
@@ -303,7 +304,8 @@ train::Validation TranslationTask::validate() {
                                        .max_samples = options_.eval.max_samples,
                                        .translate = options_.eval.bleu,
                                        .num_translated = options_.eval.bleu_sentences,
-                                       .group = group_})});
+                                       .group = group_,
+                                       .loading = loading()})});
     for (auto& sample :
          samples(part, heads.back().score, (most + parts_.size() - 1) / parts_.size())) {
       result.samples.push_back(std::move(sample));

@@ -56,6 +56,7 @@ struct CorpusScoreOptions {
   /// Batches are shared out among these processes; every one gets the whole result, which does not
   /// depend on their number.
   distributed::ProcessGroup group = {};
+  data::Loading loading = {};
 };
 /// @param models  one, or several that predict together as an ensemble: loss and nll are then those
 ///                of the mean of their probabilities (families/translation/engine/ensemble_loss.h)
@@ -92,7 +93,7 @@ class TranslationTask : public FamilyTask {
   /// Source and target, as the tokenizers decode them; with several heads, which head.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
-  train::Sums loss(const data::Batch& batch, const train::StepContext& context) override;
+  train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   /// Per target token of all heads, whatever their weights.
   double shown_loss(const train::Totals& totals) const override;

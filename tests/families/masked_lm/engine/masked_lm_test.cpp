@@ -119,7 +119,7 @@ at::Tensor slow_nll(MaskedLmTask& task, const data::Batch& batch) {
   std::vector<at::Tensor> losses;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     const data::Batch alone = data::part(batch, i, i + 1);
-    const at::Tensor rows = model.encode(pack_texts(alone, model), {});
+    const at::Tensor rows = model.encode(prepare_texts(alone, model).rows(), {});
     const auto places = data::masked_rows(alone).sequence(0);
     const auto labels = data::masked_labels(alone).sequence(0);
     for (size_t k = 0; k < places.size(); ++k) {
@@ -139,7 +139,7 @@ TEST_F(MaskedLmTest, LossAndGradientsAreThoseOfEachMaskedToken) {
   task->model().to(at::kDouble);
   const data::Batch batch = task->train_batches().load(0, 0);
   ASSERT_GT(batch.num_sequences(), 5);
-  const at::Tensor loss = task->loss(batch, {}).losses.at(0);
+  const at::Tensor loss = task->loss(task->prepare(batch), {}).losses.at(0);
   const at::Tensor slow = slow_nll(*task, batch).sum();
   EXPECT_NEAR(loss.item<double>(), slow.item<double>(), 1e-9 * slow.item<double>());
   EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(data::masked_labels(batch).num_rows()));
@@ -162,12 +162,12 @@ TEST_F(MaskedLmTest, PartsOfABatchAddUpToIt) {
   const auto task = make_task();
   task->model().to(at::kDouble);
   const data::Batch whole = task->train_batches().load(0, 0);
-  const auto expected = task->loss(whole, {});
+  const auto expected = task->loss(task->prepare(whole), {});
   double loss = 0, right = 0, weight = 0;
   int64_t tokens = 0, texts = 0;
   for (int64_t i = 0; i < 3; ++i) {
     const data::Batch part = data::even_part(whole, i, 3);
-    const auto sums = task->loss(part, {});
+    const auto sums = task->loss(task->prepare(part), {});
     loss += sums.losses.at(0).item<double>();
     right += sums.statistics.at(0).item<double>();
     weight += task->weights(part).at(0);
@@ -189,7 +189,7 @@ TEST_F(MaskedLmTest, ABatchMayHaveNoMaskedToken) {
   data::segments(batch).append(std::vector<int64_t>{0, 0, 0});
   batch.column<int64_t>(data::kMaskedRows).close_sequence();
   batch.column<int64_t>(data::kMaskedLabels).close_sequence();
-  const auto sums = task->loss(batch, {});
+  const auto sums = task->loss(task->prepare(batch), {});
   EXPECT_EQ(task->weights(batch).at(0), 0);
   EXPECT_EQ(sums.statistics.at(0).item<double>(), 0);
   for (const auto& gradient : torch::autograd::grad({sums.losses.at(0)}, task->model().parameters(),

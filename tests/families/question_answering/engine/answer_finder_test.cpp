@@ -127,7 +127,8 @@ TEST(AnswerFinder, CountsTheLossOfWindowsWithALabelAlone) {
     data::Batch window = data::empty_window_batch();
     windows.append(i, window);
     const at::NoGradGuard no_grad;
-    sum += losses_of(span_pass(*model, window, {}), span_targets(window, at::kCPU)).item<double>();
+    const auto batch = prepare_windows(window, *model);
+    sum += losses_of(span_pass(*model, batch, {}), span_targets(batch)).item<double>();
   }
   const auto found = find_answers({model}, windows, {});
   EXPECT_EQ(found.num_labelled, windows.num_windows() - windows.windows_of(0).size());

@@ -82,9 +82,10 @@ TEST_F(QuestionAnsweringTaskTest, SumsOfPartsAreThoseOfTheBatch) {
       data::concatenate({made->train_batches().load(0, 0), made->train_batches().load(0, 1)});
   const int64_t half = batch.num_sequences() / 2;
   const train::StepContext context{.seed = 1, .update = 4};
-  const auto whole = made->loss(batch, context);
-  const auto first = made->loss(data::part(batch, 0, half), context);
-  const auto second = made->loss(data::part(batch, half, batch.num_sequences()), context);
+  const auto whole = made->loss(made->prepare(batch), context);
+  const auto first = made->loss(made->prepare(data::part(batch, 0, half)), context);
+  const auto second =
+      made->loss(made->prepare(data::part(batch, half, batch.num_sequences())), context);
   EXPECT_NEAR(whole.losses[0].item<double>(),
               first.losses[0].item<double>() + second.losses[0].item<double>(), 1e-4);
   EXPECT_EQ(whole.statistics[0].item<int64_t>(),

@@ -20,7 +20,7 @@ data::Batch batch_of(const data::QuestionWindows& windows, std::vector<int64_t> 
 }
 
 SpanTargets targets_of(const data::Batch& batch) {
-  return span_targets(batch, at::kCPU);
+  return span_targets(prepare_windows(batch, *testing::span_model()));
 }
 
 // -log softmax over the allowed rows, begin and end halved, by hand.
@@ -29,7 +29,7 @@ TEST(SpanPass, LossIsTheMeanOfBothCrossEntropiesOverAllowedRows) {
   auto model = testing::span_model();
   for (int64_t number = 0; number < windows->num_windows(); ++number) {
     const auto batch = batch_of(*windows, {number});
-    const auto pass = span_pass(*model, batch, {});
+    const auto pass = span_pass(*model, prepare_windows(batch, *model), {});
     const auto allowed = batch.column<uint8_t>(data::kAllowedRows).sequence(0);
     const auto answer = batch.column<int64_t>(data::kAnswerRows).sequence(0);
     double expected = 0;
@@ -61,9 +61,9 @@ TEST(SpanPass, OfAllowedRowsAloneIsThatOfAllRows) {
     }
     return gradients;
   };
-  const auto pass = span_pass(*model, batch, {});
+  const auto pass = span_pass(*model, prepare_windows(batch, *model), {});
   SpanPass of_all = pass;
-  of_all.scores = model->spans().scores(model->encode(pack_texts(batch, *model), {}));
+  of_all.scores = model->spans().scores(model->encode(prepare_texts(batch, *model).rows(), {}));
   const auto allowed = pass.rows.allowed;
   ASSERT_LT(allowed.sum().item<int64_t>(), allowed.size(0));
   EXPECT_TRUE(at::allclose(pass.scores.index({allowed}), of_all.scores.index({allowed})));
@@ -79,7 +79,7 @@ TEST(SpanPass, OfABatchIsThatOfItsSequences) {
   auto model = testing::span_model();
   const auto losses = [&](std::vector<int64_t> numbers) {
     const auto batch = batch_of(*windows, std::move(numbers));
-    return losses_of(span_pass(*model, batch, {}), targets_of(batch));
+    return losses_of(span_pass(*model, prepare_windows(batch, *model), {}), targets_of(batch));
   };
   const auto together = losses({0, 1, 2});
   for (int64_t number = 0; number < 3; ++number) {
@@ -91,7 +91,7 @@ TEST(SpanPass, CountsSequencesWithBothEndsAtTheAnswer) {
   const auto windows = testing::small_windows();
   auto model = testing::span_model();
   const auto batch = batch_of(*windows, {0, 1});
-  SpanPass pass = span_pass(*model, batch, {});
+  SpanPass pass = span_pass(*model, prepare_windows(batch, *model), {});
   const SpanTargets targets = targets_of(batch);
   const auto first_rows = pass.rows.offsets.values.to(at::kLong);
   pass.scores = at::zeros_like(pass.scores);
@@ -115,24 +115,27 @@ TEST(SpanPass, ReadsNoAnswers) {
   const auto windows = testing::small_windows();
   auto model = testing::span_model();
   auto batch = batch_of(*windows, {0, 1});
-  const auto scores = span_pass(*model, batch, {}).scores;
+  const auto scores = span_pass(*model, prepare_windows(batch, *model), {}).scores;
   batch.columns.pop_back();
-  ASSERT_THROW(span_targets(batch, at::kCPU), std::out_of_range);
-  EXPECT_TRUE(span_pass(*model, batch, {}).scores.equal(scores));
+  ASSERT_THROW(targets_of(batch), std::out_of_range);
+  EXPECT_TRUE(span_pass(*model, prepare_windows(batch, *model), {}).scores.equal(scores));
 }
 
 TEST(SpanPass, OfSeveralModelsHasTheMeanOfTheirScores) {
   const auto windows = testing::small_windows();
   auto a = testing::span_model(3), b = testing::span_model(4);
   const auto batch = batch_of(*windows, {0, 1});
-  const auto mean = (span_pass(*a, batch, {}).scores + span_pass(*b, batch, {}).scores) / 2;
-  EXPECT_TRUE(at::allclose(span_pass({a, b}, batch).scores, mean));
+  const auto mean = (span_pass(*a, prepare_windows(batch, *a), {}).scores +
+                     span_pass(*b, prepare_windows(batch, *b), {}).scores) /
+                    2;
+  EXPECT_TRUE(at::allclose(span_pass({a, b}, prepare_windows(batch, *a)).scores, mean));
 }
 
 TEST(SpanPass, GivesTheScoresOfAWindowsTokensAndOfNoAnswer) {
   const auto windows = testing::small_windows();
   auto model = testing::span_model();
-  const auto scores = span_pass(*model, batch_of(*windows, {1}), {}).scores;
+  const auto scores =
+      span_pass(*model, prepare_windows(batch_of(*windows, {1}), *model), {}).scores;
   const auto found = window_scores(*windows, 1, scores.contiguous());
   ASSERT_EQ(static_cast<int64_t>(found.start.size()), windows->window(1).tokens.size());
   const int64_t first = windows->first_row(1);

@@ -155,12 +155,13 @@ TEST_F(TextClassificationTest, LossIsThatOfEachText) {
   double slow = 0;
   int64_t right = 0;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
-    const at::Tensor logits = label_logits(model, data::part(batch, i, i + 1), {});
+    const auto text = prepare_texts(data::part(batch, i, i + 1), model);
+    const at::Tensor logits = label_logits(model, text, {});
     const int64_t label = batch.column<int64_t>(data::kLabelColumn).sequence(i).front();
     slow -= logits.log_softmax(1)[0][label].item<double>();
     right += logits.argmax(1).item<int64_t>() == label ? 1 : 0;
   }
-  const auto sums = task->loss(batch, {});
+  const auto sums = task->loss(task->prepare(batch), {});
   EXPECT_NEAR(sums.losses.at(0).item<double>(), slow, 1e-9 * slow);
   EXPECT_EQ(sums.statistics.at(0).item<double>(), static_cast<double>(right));
   EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(batch.num_sequences()));
@@ -191,11 +192,11 @@ TEST_F(TextClassificationTest, PartsOfABatchAddUpToItForEachKindOfLabels) {
     const auto task = make_task();
     task->model().to(at::kDouble);
     const data::Batch whole = task->train_batches().load(0, 0);
-    const auto expected = task->loss(whole, {});
+    const auto expected = task->loss(task->prepare(whole), {});
     double loss = 0, weight = 0;
     for (int64_t i = 0; i < 3; ++i) {
       const data::Batch part = data::even_part(whole, i, 3);
-      loss += task->loss(part, {}).losses.at(0).item<double>();
+      loss += task->loss(task->prepare(part), {}).losses.at(0).item<double>();
       weight += task->weights(part).at(0);
     }
     EXPECT_NEAR(loss, expected.losses.at(0).item<double>(), 1e-6 * loss) << kind;

@@ -118,7 +118,7 @@ TEST(TranslationHeads, HaveALossEach) {
   EXPECT_FALSE(task.has_all_losses_together());
   for (const size_t own : {0, 1}) {
     const auto batch = batch_of(task.train_batches(), static_cast<int64_t>(own));
-    const auto sums = task.loss(batch, {.seed = 1, .update = 1});
+    const auto sums = task.loss(task.prepare(batch), {.seed = 1, .update = 1});
     ASSERT_EQ(sums.losses.size(), 2U);
     ASSERT_EQ(sums.statistics.size(), 2U);
     const double nll = sums.statistics[own].item<double>();

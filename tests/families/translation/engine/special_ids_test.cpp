@@ -98,7 +98,7 @@ void renumber(const Backwards& text, const TranslationModel& from, const Transla
 }
 
 double loss_of(TranslationTask& task, const data::Batch& batch, int64_t update) {
-  const auto sums = task.loss(batch, {.seed = 1, .update = update});
+  const auto sums = task.loss(task.prepare(batch), {.seed = 1, .update = update});
   const auto tokens = static_cast<double>(data::target(batch).num_rows());
   const at::Tensor loss = sums.losses.front() / tokens;
   loss.backward();

@@ -191,7 +191,7 @@ TEST(TranslationTask, NamesItsNumbersAndWhatMessagesSpeakOf) {
 
 /// Sums of a batch's loss at one update, in the order loss, statistics.
 std::vector<double> sums_of(TranslationTask& task, const data::Batch& batch, int64_t update) {
-  const train::Sums sums = task.loss(batch, {.seed = 3, .update = update});
+  const train::Sums sums = task.loss(task.prepare(batch), {.seed = 3, .update = update});
   std::vector<double> all{sums.losses[0].item<double>()};
   for (const auto& statistic : sums.statistics) all.push_back(statistic.item<double>());
   return all;
@@ -213,7 +213,7 @@ TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
   EXPECT_GT(sums[2], 0);
   EXPECT_NE(sums, sums_of(task, batch, 6));
   EXPECT_EQ(sums, sums_of(task, batch, 5));
-  EXPECT_EQ(task.loss(batch, {.seed = 3, .update = 5}).counts.front(),
+  EXPECT_EQ(task.loss(task.prepare(batch), {.seed = 3, .update = 5}).counts.front(),
             data::target(batch).num_rows());
   EXPECT_EQ(train::find_score(task.validate().scores, "kl"), nullptr);
 }
