@@ -206,24 +206,31 @@ Encoded EncoderDecoder::encode(const nn::PackedRows& rows, const data::PackedTok
   return join_memory(first, run(*encoders_.second, sources.second), rows.offsets.max_length);
 }
 
-LossOutput EncoderDecoder::loss(const data::Batch& batch, const ForwardContext& context) {
-  const bool twice = context.training && head_->learns_from_pairs();
-  const auto packed = [&](const data::PackedTokens& tokens, double word_dropout, uint64_t site) {
-    const auto* sample_ids = context.training ? &batch.sample_ids : nullptr;
-    nn::PackedRows rows =
-        twice ? pack_twice(tokens, batch.sample_ids, device()) : pack(tokens, sample_ids, device());
-    const nn::DropoutSource source = context.dropout(rows.row_keys);
-    return drop_words(std::move(rows), source, word_dropout, site + kWordSite);
+PairTensors EncoderDecoder::tensors_of(const data::Batch& batch, bool training,
+                                       c10::Device device) const {
+  const bool twice = training && head_->learns_from_pairs();
+  const auto packed = [&](const data::PackedTokens& tokens) {
+    return twice ? pack_twice(tokens, batch.sample_ids, device)
+                 : pack(tokens, training ? &batch.sample_ids : nullptr, device);
   };
-  const nn::PackedRows src = packed(data::source(batch), src_word_dropout_, kEncoderSites),
-                       tgt = packed(shift_right(data::target(batch), tgt_specials_.bos),
-                                    tgt_word_dropout_, kDecoderSites);
-  const at::Tensor targets = at::tensor(data::target(batch).values, at::kLong).to(device());
+  return {.src = packed(data::source(batch)),
+          .tgt = packed(shift_right(data::target(batch), tgt_specials_.bos)),
+          .targets = at::tensor(data::target(batch).values, at::kLong).to(device)};
+}
+
+LossOutput EncoderDecoder::loss(const data::Batch& batch, const PairTensors& tensors,
+                                const ForwardContext& context) {
+  const bool twice = context.training && head_->learns_from_pairs();
+  const auto with_words_dropped = [&](const nn::PackedRows& rows, double p, uint64_t site) {
+    return drop_words(rows, context.dropout(rows.row_keys), p, site + kWordSite);
+  };
+  const nn::PackedRows src = with_words_dropped(tensors.src, src_word_dropout_, kEncoderSites),
+                       tgt = with_words_dropped(tensors.tgt, tgt_word_dropout_, kDecoderSites);
 
   const Encoded memory = encode(src, data::source(batch), context);
   const nn::LoraDropoutScope scope(context.dropout(tgt.row_keys));
   const at::Tensor x = decoder_->forward(tgt, memory, context);
-  const kernels::CrossEntropy sums = head_->loss(x, {.labels = targets, .of_pairs = twice});
+  const kernels::CrossEntropy sums = head_->loss(x, {.labels = tensors.targets, .of_pairs = twice});
   return {.loss_sum = sums.loss_sum,
           .nll_sum = sums.nll_sum,
           .target_tokens = data::target(batch).num_rows(),

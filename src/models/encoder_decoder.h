@@ -104,7 +104,13 @@ class EncoderDecoder : public Seq2SeqModel {
   /// A model of modules that others use too; draws nothing.
   EncoderDecoder(JoinedParts joined, const EncoderDecoderParts& parts, const ModelSetup& setup);
 
-  LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
+  LossOutput loss(const data::Batch& batch, const ForwardContext& context) override {
+    return loss(batch, tensors_of(batch, context.training, device()), context);
+  }
+  LossOutput loss(const data::Batch& batch, const PairTensors& tensors,
+                  const ForwardContext& context) override;
+  PairTensors tensors_of(const data::Batch& batch, bool training,
+                         c10::Device device) const override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
   std::vector<VocabularyTable> vocabulary_tables() const override;

@@ -12,6 +12,7 @@
 #include "data/batch.h"
 #include "decoding/step_model.h"
 #include "models/encoder.h"
+#include "nn/packed_rows.h"
 #include "optim/group_options.h"
 #include "text/special_ids.h"
 
@@ -28,6 +29,13 @@ struct LossOutput {
   torch::Tensor kl_sum = {};
 };
 
+/// A micro-batch of pairs as a model reads it.
+struct PairTensors {
+  nn::PackedRows src;
+  nn::PackedRows tgt;  ///< what the decoder reads: the target, shifted right
+  at::Tensor targets;  ///< int64 [target_tokens]
+};
+
 /// A parameter with one row for each id of a vocabulary: an embedding or an output projection.
 struct VocabularyTable {
   std::string parameter;  ///< as Arena names it
@@ -41,6 +49,13 @@ class Seq2SeqModel : public torch::nn::Module {
   /// Teacher-forced loss of one micro-batch (see losses/cross_entropy.h). In training a model with
   /// a loss of pairs runs the micro-batch twice with other dropout.
   virtual LossOutput loss(const data::Batch& batch, const ForwardContext& context) = 0;
+  /// The same with tensors_of() the batch, for context.training and on the device of the model.
+  virtual LossOutput loss(const data::Batch& batch, const PairTensors& tensors,
+                          const ForwardContext& context) = 0;
+  /// Any thread may call it: it reads no weights.
+  /// @param training  with keys of dropout masks, and for a loss of pairs every pair twice
+  virtual PairTensors tensors_of(const data::Batch& batch, bool training,
+                                 c10::Device device) const = 0;
 
   /// A view of the model for incremental decoding of these sources; weights are shared.
   /// @param src            packed source ids with end-of-sentence

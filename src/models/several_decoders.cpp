@@ -59,6 +59,16 @@ LossOutput SeveralDecoders::loss(const data::Batch& batch, const ForwardContext&
   return head_of(batch).loss(batch, context);
 }
 
+LossOutput SeveralDecoders::loss(const data::Batch& batch, const PairTensors& tensors,
+                                 const ForwardContext& context) {
+  return head_of(batch).loss(batch, tensors, context);
+}
+
+PairTensors SeveralDecoders::tensors_of(const data::Batch& batch, bool training,
+                                        c10::Device device) const {
+  return head_of(batch).tensors_of(batch, training, device);
+}
+
 std::unique_ptr<decoding::StepModel> SeveralDecoders::start(const data::PackedTokens& /*src*/,
                                                             int64_t /*lanes_per_src*/) {
   throw std::logic_error("a model with several decoders decodes by one of them: head(number)");

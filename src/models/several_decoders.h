@@ -33,6 +33,10 @@ class SeveralDecoders : public Seq2SeqModel {
 
   /// Throws std::out_of_range for a stream without a decoder.
   LossOutput loss(const data::Batch& batch, const ForwardContext& context) override;
+  LossOutput loss(const data::Batch& batch, const PairTensors& tensors,
+                  const ForwardContext& context) override;
+  PairTensors tensors_of(const data::Batch& batch, bool training,
+                         c10::Device device) const override;
   /// Throws std::logic_error: only head() decodes.
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;

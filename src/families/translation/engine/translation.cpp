@@ -223,9 +223,19 @@ std::vector<std::string> TranslationTask::losses() const {
   return names;
 }
 
+train::Prepared TranslationTask::prepare(data::Batch batch) const {
+  train::Prepared made(std::move(batch));
+  auto tensors = model_.model->tensors_of(made, /*training=*/true, at::kCPU);
+  made.add(std::move(tensors.src));
+  made.add(std::move(tensors.tgt));
+  made.add(std::move(tensors.targets));
+  return made;
+}
+
 train::Sums TranslationTask::loss(const train::Prepared& batch, const train::StepContext& context) {
-  const auto output =
-      model_.model->loss(batch, {.training = true, .dropout_key = context.dropout_key()});
+  const auto output = model_.model->loss(
+      batch, {.src = batch.rows(0), .tgt = batch.rows(1), .targets = batch.tensor()},
+      {.training = true, .dropout_key = context.dropout_key()});
   train::Sums sums{.losses = {},
                    .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};

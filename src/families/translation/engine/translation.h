@@ -93,6 +93,7 @@ class TranslationTask : public FamilyTask {
   /// Source and target, as the tokenizers decode them; with several heads, which head.
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
+  train::Prepared prepare(data::Batch batch) const override;
   train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   /// Per target token of all heads, whatever their weights.

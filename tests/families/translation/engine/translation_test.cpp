@@ -218,6 +218,19 @@ TEST(TranslationTask, WithRDropTellsHowFarTwoPassesAreApart) {
   EXPECT_EQ(train::find_score(task.validate().scores, "kl"), nullptr);
 }
 
+TEST(TranslationTask, TensorsThatAreMadeAheadGiveTheModelsOwnLoss) {
+  for (const double r_drop : {0.0, 5.0}) {
+    SplitText text("bpe");
+    translation_of(text.experiment()).loss.r_drop = r_drop;
+    TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+    auto& model = dynamic_cast<models::Seq2SeqModel&>(task.model());
+    const auto batch = task.train_batches().load(0, 0);
+    const train::StepContext context{.seed = 3, .update = 5};
+    const auto own = model.loss(batch, {.training = true, .dropout_key = context.dropout_key()});
+    EXPECT_EQ(sums_of(task, batch, 5).front(), own.loss_sum.item<double>()) << r_drop;
+  }
+}
+
 // So it does not matter how an update is cut: into micro-batches, among processes, for lack of
 // memory.
 TEST(TranslationTask, WithRDropABatchIsTheSumOfItsParts) {
