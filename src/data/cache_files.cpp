@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,6 +15,8 @@
 
 namespace stretto::data {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "the cache is little-endian");
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
@@ -25,13 +29,18 @@ void store_as(std::span<const int64_t> ids, std::string& out) {
 }
 
 template <class Id>
-bool copy_ids(const Id* from, uint64_t count, int64_t vocab_size, std::vector<int64_t>& out) {
-  bool fits = from != nullptr;
-  for (uint64_t i = 0; fits && i < count; ++i) {
-    fits = from[i] < static_cast<uint64_t>(vocab_size);
-    out.push_back(static_cast<int64_t>(from[i]));
+bool copy_ids(std::string_view part, IdRange range, int64_t vocab_size, std::vector<int64_t>& out) {
+  const uint64_t size = part.size() / sizeof(Id);
+  if (range.begin > range.end || range.end > size) return false;
+  const Id* const ids = reinterpret_cast<const Id*>(part.data());
+  const size_t before = out.size();
+  out.insert(out.end(), ids + range.begin, ids + range.end);
+  const auto is_outside = [&](int64_t id) { return id >= vocab_size; };
+  if (std::none_of(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), is_outside)) {
+    return true;
   }
-  return fits;
+  out.resize(before);
+  return false;
 }
 
 }  // namespace
@@ -79,16 +88,9 @@ void store_ids(std::span<const int64_t> ids, uint64_t id_bytes, std::string& out
   }
 }
 
-bool load_ids(const CheckedFile& file, IdRange range, StoredIds stored, std::vector<int64_t>& out) {
-  if (range.begin > range.end) return false;
-  const uint64_t count = range.end - range.begin;
-  const size_t before = out.size();
-  const bool whole =
-      stored.id_bytes == 2
-          ? copy_ids(file.elements<uint16_t>(range.begin, count), count, stored.vocab_size, out)
-          : copy_ids(file.elements<uint32_t>(range.begin, count), count, stored.vocab_size, out);
-  if (!whole) out.resize(before);
-  return whole;
+bool load_ids(std::string_view part, IdRange range, StoredIds stored, std::vector<int64_t>& out) {
+  return stored.id_bytes == 2 ? copy_ids<uint16_t>(part, range, stored.vocab_size, out)
+                              : copy_ids<uint32_t>(part, range, stored.vocab_size, out);
 }
 
 FileWriter::FileWriter(std::filesystem::path path)
@@ -117,20 +119,8 @@ void FileWriter::flush() {
   buffer_.clear();
 }
 
-void FileWriter::finish() {
-  flush();
-  if (retried([&] { return ::fsync(file_.get()); }) != 0) {
-    throw_io_error("cannot write", path_, errno);
-  }
-  end();
-}
-
 void FileWriter::close() {
   flush();
-  end();
-}
-
-void FileWriter::end() {
   const int closed = ::close(file_.release());
   if (closed != 0 && errno != EINTR) throw_io_error("cannot write", path_, errno);
 }

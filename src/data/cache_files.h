@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "data/checked_file.h"
+#include "data/block_sums.h"
 
-/// What the files of all token caches are made of.
+/// What the files of a cache are made of.
 namespace stretto::data {
 
 /// Whether a head can be there: a regular file of no more bytes.
@@ -39,14 +39,14 @@ struct StoredIds {
   uint64_t id_bytes = 2;
   int64_t vocab_size = 0;
 };
-/// Ids [begin, end) of a file.
+/// Ids [begin, end) of a part.
 struct IdRange {
   uint64_t begin = 0, end = 0;
 };
-/// Appends ids of a file of them. @return false, and nothing was appended, where they are not in
-/// the file, one of their blocks is damaged, or an id is outside of the vocabulary, which would be
-/// read as a row outside of an embedding table
-bool load_ids(const CheckedFile& file, IdRange range, StoredIds stored, std::vector<int64_t>& out);
+/// Appends ids of a part that has them alone. @return false, and nothing was appended, where they
+/// are not all there, or an id is outside of the vocabulary, which would be read as a row outside
+/// of an embedding table
+bool load_ids(std::string_view part, IdRange range, StoredIds stored, std::vector<int64_t>& out);
 
 /// A file that is written from front to back through a buffer.
 /// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.
@@ -54,13 +54,11 @@ class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);  ///< which must not exist
   void append(const void* data, size_t size);
-  void finish();  ///< writes what is left, fsync, close
-  void close();   ///< the same without fsync, for what is verified before it is used
+  void close();  ///< writes what is left; without fsync, since all is verified before it is used
   std::vector<uint64_t> sums() { return sums_.finish(); }  ///< of the blocks, once, at the end
 
  private:
   void flush();
-  void end();
   std::filesystem::path path_;
   std::string buffer_;
   BlockSums sums_;

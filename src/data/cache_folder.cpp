@@ -94,6 +94,11 @@ void throw_vanished(const fs::path& folder) {
               "disk");
 }
 
+void throw_damaged_in_use(const std::string& folder) {
+  throw Error(ExitCode::kIo, "token cache " + folder + ": was damaged while it was used",
+              "is another program writing there? Start again: it is made anew from the text");
+}
+
 void build_aside(const fs::path& folder, const std::function<void(const fs::path&)>& build) {
   const fs::path root = folder.parent_path();
   const std::string prefix = ".tmp-" + folder.filename().string();

@@ -49,6 +49,10 @@ void warn_of_damage(const std::filesystem::path& folder);
 /// Throws Error(kIo) for a folder that is not there right after it was built.
 [[noreturn]] void throw_vanished(const std::filesystem::path& folder);
 
+/// Throws Error(kIo) for what was verified when it was opened, and is something else now.
+/// @param folder  of the cache
+[[noreturn]] void throw_damaged_in_use(const std::string& folder);
+
 /// What `find` gives; nothing where a file that was there a moment ago is gone, since another
 /// process makes a damaged folder again.
 template <class Find>

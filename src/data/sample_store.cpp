@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "data/block_sums.h"
 #include "data/cache_folder.h"
 
 namespace stretto::data {
@@ -58,7 +58,7 @@ std::optional<StoreHead> read_head(const fs::path& folder) {
 }  // namespace
 
 std::string_view SampleStore::part(size_t number) const {
-  return files_.empty() ? std::string_view(memory_.at(number)) : files_.at(number).unchecked();
+  return files_.empty() ? std::string_view(memory_.at(number)) : files_.at(number).bytes();
 }
 
 uint64_t SampleStore::num_bytes() const {
@@ -111,19 +111,21 @@ fs::path StorePlace::folder() const {
 std::optional<SampleStore> read_samples(const StorePlace& place) {
   const fs::path folder = place.folder();
   std::error_code failure;
+  SampleStore store;
+  store.use_ = StoreUse(folder, place.kind);
+  if (store.use_.is_too_late()) return std::nullopt;
   auto head = read_head(folder);
   if (!head || head->key != place.key || head->sizes.size() != place.num_parts) return std::nullopt;
-  SampleStore store;
   for (size_t i = 0; i < head->sizes.size(); ++i) {
     const fs::path path = part_file(folder, i);
     if (!fs::is_regular_file(path, failure)) return std::nullopt;
-    store.files_.emplace_back(path, std::move(head->sums[i]));
-    const auto& file = store.files_.back();
-    if (file.unchecked().size() != head->sizes[i] || !file.is_whole(place.threads))
-      return std::nullopt;
+    const std::string_view bytes = store.files_.emplace_back(path).bytes();
+    if (bytes.size() != head->sizes[i]) return std::nullopt;
+    if (!has_sums(bytes, head->sums[i], place.threads)) return std::nullopt;
   }
   store.words_ = std::move(head->words);
   store.from_cache_ = true;
+  if (place.is_sound && !place.is_sound(store)) return std::nullopt;
   return store;
 }
 
@@ -146,8 +148,10 @@ SampleStore open_samples(const StorePlace& place, const StoreBuild& build) {
         SampleStoreWriter writer(aside, place.num_parts);
         const auto words = build(writer);
         writer.finish(place.key, words);
+        mark_new_store(aside, place.kind);
       });
   found.from_cache_ = !is_new;
+  if (is_new) remove_unused_stores(place.root, place.kind);
   return std::move(found);
 }
 

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.h"
 #include "data/cache_files.h"
-#include "data/checked_file.h"
+#include "data/store_use.h"
 
 namespace stretto::data {
 
@@ -24,9 +25,13 @@ using StoreBuild = std::function<std::vector<uint64_t>(SampleStoreWriter&)>;
 /// A store in the cache.
 struct StorePlace {
   std::filesystem::path root;  ///< of the cache, by open_cache()
+  std::string kind;            ///< what its reader calls it, a name for files: "documents"
   uint64_t key = 0;            ///< of everything that shapes the parts
   size_t num_parts = 0;
   int64_t threads = 1;
+  /// Whether the parts belong together, as their reader relies on; empty = any do. A store that it
+  /// refuses is damaged.
+  std::function<bool(const SampleStore&)> is_sound = {};
 
   std::filesystem::path folder() const;
 };
@@ -37,6 +42,7 @@ struct StorePlace {
 ///
 ///     PART.bin    the bytes of a part, PART = 0, 1, …
 ///     head.bin    key, sizes, checksums of all blocks (data/cache_files.h), words; written last
+///     opened.KIND when it was opened last, and who has it open (data/store_use.h)
 ///
 /// All blocks were right when the store was opened: so a build need not wait for the disk, and what
 /// a loss of power tears is made again. Safe to use from several threads.
@@ -57,7 +63,8 @@ class SampleStore {
   friend class SampleStoreWriter;
   friend std::optional<SampleStore> read_samples(const StorePlace& place);
   friend SampleStore open_samples(const StorePlace& place, const StoreBuild& build);
-  std::vector<CheckedFile> files_;
+  StoreUse use_;
+  std::vector<MappedFile> files_;
   std::vector<std::string> memory_;
   std::vector<uint64_t> words_;
   bool from_cache_ = false;
@@ -94,7 +101,8 @@ class SampleStoreWriter {
 std::optional<SampleStore> find_samples(const StorePlace& place, bool& damaged);
 
 /// Finds a store, or builds it: under a lock, beside its place, then renamed. One that is damaged
-/// is built again, with a warning. Throws what `build` does, and Error(kIo).
+/// is built again, with a warning. With a new store, those of its kind that were not used for long
+/// are removed. Throws what `build` does, and Error(kIo).
 SampleStore open_samples(const StorePlace& place, const StoreBuild& build);
 SampleStore samples_in_memory(size_t num_parts, const StoreBuild& build);
 

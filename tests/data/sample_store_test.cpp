@@ -23,7 +23,7 @@ using Words = std::vector<uint64_t>;
 class SampleStoreTest : public ::testing::Test {
  protected:
   StorePlace place(uint64_t key = 1) const {
-    return {.root = folder_.path(), .key = key, .num_parts = 3, .threads = 2};
+    return {.root = folder_.path(), .kind = "texts", .key = key, .num_parts = 3, .threads = 2};
   }
 
   /// Texts, their lengths, and a part that stays empty.
@@ -123,6 +123,26 @@ TEST_F(SampleStoreTest, AnotherKeyOrNumberOfPartsInItsPlaceIsDamage) {
   EXPECT_TRUE(damaged);
   EXPECT_FALSE(find_samples(place(3), damaged));
   EXPECT_FALSE(damaged);
+}
+
+TEST_F(SampleStoreTest, OneThatItsReaderRefusesIsMadeAgain) {
+  open();
+  StorePlace strict = place();
+  strict.is_sound = [&](const SampleStore& store) { return store.words() == Words{5}; };
+  bool damaged = false;
+  EXPECT_FALSE(find_samples(strict, damaged));
+  EXPECT_TRUE(damaged);
+  const auto other = [&](SampleStoreWriter&) { return Words{5}; };
+  EXPECT_FALSE(open_samples(strict, other).from_cache());
+  EXPECT_TRUE(open_samples(strict, other).from_cache());
+}
+
+TEST_F(SampleStoreTest, OneThatIsDamagedAsItIsMadeIsAFaultOfTheMachine) {
+  StorePlace strict = place();
+  strict.is_sound = [](const SampleStore&) { return false; };
+  const Error error = testing::failure(ExitCode::kIo, [&] { open_samples(strict, build()); });
+  EXPECT_NE(std::string(error.advice()).find("data.cache_dir"), std::string::npos);
+  EXPECT_EQ(builds_, 1);
 }
 
 TEST_F(SampleStoreTest, ABuildThatFailsLeavesNothing) {

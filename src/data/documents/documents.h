@@ -36,7 +36,7 @@ struct DocumentCounts {
   }
 };
 
-/// Tokenised documents in a mapped file: the ids of all documents one after the other, each with
+/// Tokenised documents in a mapped store: the ids of all documents one after the other, each with
 /// the tokenizer's separator (SpecialIds::eos) behind it. Safe to use from several threads.
 ///
 /// The lines of a document are tokenised one by one, those behind the first with a space before
@@ -60,15 +60,9 @@ class Documents {
   virtual bool from_cache() const = 0;
 };
 
-/// Tokenised on first use, in parallel, and kept in the cache folder under a key of contents and
-/// tokenizer: a folder with the files
-///
-///     ids.bin      token ids (uint16, or uint32 when the vocabulary has more than 65,536)
-///     starts.bin   uint64 [documents + 1]   first id of each document
-///     meta.bin     counts, and checksums of all blocks (data/cache_files.h), written last
-///
-/// All blocks are verified when the files are opened; damaged ones are made again from the text.
-/// Memory is bounded for texts of any size, and for documents of any length.
+/// Tokenised on first use, in parallel, and kept in a sample store of the cache
+/// (data/documents/stored_documents.h) under a key of contents and tokenizer. Memory is bounded for
+/// texts of any size, and for documents of any length.
 ///
 /// Throws Error(kUsage) for missing files and a tokenizer without separator, Error(kBadData)
 /// for bad lines (file and line) and a text without a document, Error(kIo) where the cache cannot

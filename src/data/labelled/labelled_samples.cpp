@@ -118,6 +118,7 @@ std::optional<SampleStore> tokens_in_cache(const LabelledTexts& texts,
   if (texts.key() == 0) return store;
   refusal_of([&] {
     store = open_samples({.root = open_cache(options.cache_dir),
+                          .kind = "labelled_tokens",
                           .key = tokens_key(texts, options, tokenizer, labels),
                           .num_parts = kNumTokensParts,
                           .threads = usable_cores()},

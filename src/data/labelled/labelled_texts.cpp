@@ -207,8 +207,11 @@ class LabelledTextsBuild {
 
   std::shared_ptr<const LabelledTexts> find_or_read(const fs::path& root, uint64_t key,
                                                     const InputFiles& files) {
-    StorePlace place{
-        .root = root, .key = key, .num_parts = kNumTextsParts, .threads = cache_.threads};
+    StorePlace place{.root = root,
+                     .kind = "labelled_texts",
+                     .key = key,
+                     .num_parts = kNumTextsParts,
+                     .threads = cache_.threads};
     if (input_.labels != nullptr) {
       bool damaged = false;
       auto store = find_samples(place, damaged);

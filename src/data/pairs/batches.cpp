@@ -7,8 +7,8 @@
 #include "base/random_streams.h"
 #include "data/length_batches.h"
 #include "data/pairs/corpus.h"
-#include "data/pairs/mapped_corpus.h"
 #include "data/pairs/pair_columns.h"
+#include "data/pairs/stored_corpus.h"
 
 namespace stretto::data {
 namespace {
@@ -51,7 +51,7 @@ struct Draws {
 class PairSamples final : public LengthSamples {
  public:
   explicit PairSamples(std::shared_ptr<const Corpus> corpus, Draws draws = {})
-      : corpus_(std::dynamic_pointer_cast<const MappedCorpus>(std::move(corpus))),
+      : corpus_(std::dynamic_pointer_cast<const StoredCorpus>(std::move(corpus))),
         draws_(std::move(draws)) {
     if (corpus_ == nullptr) throw std::invalid_argument("batches: not a corpus of open_corpus()");
   }
@@ -68,7 +68,7 @@ class PairSamples final : public LengthSamples {
   }
 
  private:
-  std::shared_ptr<const MappedCorpus> corpus_;
+  std::shared_ptr<const StoredCorpus> corpus_;
   Draws draws_;
 };
 

@@ -1,21 +1,20 @@
 #include "data/pairs/corpus.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "data/cache_folder.h"
+#include "data/input_files.h"
 #include "data/pairs/corpus_build.h"
-#include "data/pairs/corpus_cache.h"
-#include "data/pairs/corpus_files.h"
 #include "data/pairs/corpus_order.h"
-#include "data/pairs/mapped_corpus.h"
+#include "data/pairs/stored_corpus.h"
 
 namespace stretto::data {
 namespace {
@@ -78,11 +77,30 @@ uint64_t cache_key(const CorpusPlan& plan, const InputFiles& files,
 }
 
 /// Says what was left out or changed, and where to look at it; for a cached corpus too.
-void log_filters(const CorpusPlan& plan, const CorpusMeta& meta, const std::string& name) {
-  auto kinds = describe_filters(plan, meta.filters);
-  const std::string cut = cut_text(meta.src_counts, meta.tgt_counts);
+void log_filters(const CorpusPlan& plan, const CorpusFacts& facts, const std::string& name) {
+  auto kinds = describe_filters(plan, facts.filters);
+  const std::string cut = cut_text(facts.src_counts, facts.tgt_counts);
   if (!cut.empty()) kinds.push_back("cut off " + cut);
   if (!kinds.empty()) log::info(name + " pairs that the filters found: " + join(kinds, "; "));
+}
+
+/// The order of the samples of a corpus: found, or made beside it.
+CorpusOrder open_order(const StorePlace& corpus, const SampleStore& pairs, const CorpusFacts& facts,
+                       const SampleWeights& weights) {
+  const PairLengths lengths{.ends = pairs.array<uint64_t>(kPairEnds),
+                            .src_lens = pairs.array<uint32_t>(kSourceLengths),
+                            .input_ends = facts.input_ends};
+  return CorpusOrder(
+      open_samples({.root = corpus.root,
+                    .kind = "orders_of_pairs",
+                    .key = CorpusOrder::key_of(corpus.key, weights),
+                    .num_parts = kNumOrderParts,
+                    .threads = corpus.threads,
+                    .is_sound =
+                        [&](const SampleStore& store) {
+                          return CorpusOrder::is_sound(store, lengths.ends.size());
+                        }},
+                   [&](SampleStoreWriter& store) { return build_order(lengths, weights, store); }));
 }
 
 }  // namespace
@@ -92,33 +110,45 @@ std::shared_ptr<const Corpus> open_corpus(const DataOptions& options, Split spli
                                           int64_t threads) {
   require_ends(tokenizers);
   if (threads < 1) threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  CorpusPlan plan{.inputs = inputs_of(options, split),
-                  .rules = rules_for(options, split),
-                  .bad_samples = bad_sample_rule(options),
-                  .keep_text = split != Split::kTrain,
-                  .threads = threads};
-  SampleWeights weights = weights_of(options, split, plan.inputs.size(), seed);
+  const CorpusPlan plan{.inputs = inputs_of(options, split),
+                        .rules = rules_for(options, split),
+                        .bad_samples = bad_sample_rule(options),
+                        .keep_text = split != Split::kTrain,
+                        .threads = threads};
+  const SampleWeights weights = weights_of(options, split, plan.inputs.size(), seed);
   const fs::path root = open_cache(options.cache_dir);
-  InputFiles files(files_of(plan.inputs));
+  const auto names = files_of(plan.inputs);
+  InputFiles files(names);
   files.hash(root / "hashes", threads);
-  plan.key = cache_key(plan, files, tokenizers);
-  // Without the bytes of their files, which are not needed any more.
-  const text::TokenizerPair only_tokenizers{
-      .src = tokenizers.src, .tgt = tokenizers.tgt, .joint = tokenizers.joint, .assets = {}};
-  auto cache = std::make_shared<CorpusCache>(std::move(plan), only_tokenizers, std::move(files),
-                                             std::move(weights), root);
-  auto opened = cache->open();
-  require_within(cache->plan().bad_samples, opened.meta.filters.left_out);
-  log_filters(cache->plan(), opened.meta, name_of(split));
-  fs::path folder = cache->folder();
-  return std::make_shared<MappedCorpus>(
-      MappedCorpus::Parts{.folder = std::move(folder),
-                          .meta = std::move(opened.meta),
-                          .order = std::move(opened.order),
-                          .from_cache = opened.from_cache,
+  std::optional<CorpusFacts> facts;
+  const StorePlace place{.root = root,
+                         .kind = "pairs",
+                         .key = cache_key(plan, files, tokenizers),
+                         .num_parts = kNumCorpusParts,
+                         .threads = threads,
+                         .is_sound = [&](const SampleStore& store) {
+                           facts = corpus_facts(store, names);
+                           return facts && facts->input_ends.size() == plan.inputs.size();
+                         }};
+  auto pairs = open_samples(place, [&](SampleStoreWriter& store) {
+    auto words = build_corpus(plan, tokenizers, store);
+    files.check_unchanged();
+    return words;
+  });
+  if (!pairs.from_cache()) {
+    log::info("tokenised " + counted(facts->filters.kept, "pair") + ", " +
+              human_bytes(pairs.num_bytes()) + " in " + place.folder().string());
+  }
+  auto order = open_order(place, pairs, *facts, weights);
+  require_within(plan.bad_samples, facts->filters.left_out);
+  log_filters(plan, *facts, name_of(split));
+  return std::make_shared<StoredCorpus>(
+      StoredCorpus::Parts{.pairs = std::move(pairs),
+                          .facts = std::move(*facts),
+                          .order = std::move(order),
+                          .folder = place.folder(),
                           .src_vocab_size = tokenizers.src->size(),
-                          .tgt_vocab_size = tokenizers.tgt->size(),
-                          .source = std::move(cache)});
+                          .tgt_vocab_size = tokenizers.tgt->size()});
 }
 
 }  // namespace stretto::data

@@ -1,19 +1,17 @@
 #include "data/pairs/corpus_build.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <limits>
-#include <memory>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/cache_files.h"
 #include "data/chunk_pipeline.h"
 #include "data/pairs/pair_faults.h"
+#include "data/pairs/stored_corpus.h"
 
 namespace stretto::data {
 namespace {
@@ -111,71 +109,50 @@ class ChunkEncoder {
   uint64_t id_bytes_;
 };
 
-/// Runs on the caller's thread, in order: from chunks to files.
+/// Runs on the caller's thread, in order: from chunks to the parts of a store.
 class CorpusWriter {
  public:
-  CorpusWriter(const CorpusPlan& plan, uint64_t id_bytes, const std::filesystem::path& folder)
-      : folder_(folder),
-        files_(files_of(plan.inputs)),
-        faults_(plan.bad_samples),
-        ids_(folder / kIdsFile),
-        starts_(folder / kStartsFile),
-        src_lens_(folder / kSrcLensFile) {
-    meta_.key = plan.key;
-    meta_.id_bytes = id_bytes;
-    meta_.has_text = plan.keep_text ? 1 : 0;
-    meta_.segment_ends.assign(plan.inputs.size(), 0);
-    starts_.append(&meta_.num_ids, sizeof meta_.num_ids);
-    if (plan.keep_text) {
-      text_ = std::make_unique<FileWriter>(folder / kTextFile);
-      text_ends_ = std::make_unique<FileWriter>(folder / kTextEndsFile);
-    }
+  CorpusWriter(const CorpusPlan& plan, uint64_t id_bytes, SampleStoreWriter& store)
+      : store_(store), faults_(plan.bad_samples) {
+    facts_.id_bytes = id_bytes;
+    facts_.has_text = plan.keep_text;
+    facts_.input_ends.assign(plan.inputs.size(), 0);
   }
 
   void operator()(const Chunk& chunk) {
     if (is_refused_) return;  // the first error is the one that is reported
     take_bad(chunk);
-    ids_.append(chunk.ids.data(), chunk.ids.size());
-    src_lens_.append(chunk.src_lens.data(), chunk.src_lens.size() * sizeof(uint32_t));
+    store_.append(kPairIds, chunk.ids);
+    store_.append_values<uint32_t>(kSourceLengths, chunk.src_lens);
     for (size_t i = 0; i < chunk.src_lens.size(); ++i) {
-      meta_.num_ids += uint64_t{chunk.src_lens[i]} + chunk.tgt_lens[i];
-      starts_.append(&meta_.num_ids, sizeof meta_.num_ids);
-      meta_.max_src = std::max<uint64_t>(meta_.max_src, chunk.src_lens[i]);
-      meta_.max_tgt = std::max<uint64_t>(meta_.max_tgt, chunk.tgt_lens[i]);
+      num_ids_ += uint64_t{chunk.src_lens[i]} + chunk.tgt_lens[i];
+      store_.append_value<uint64_t>(kPairEnds, num_ids_);
     }
-    write_text(chunk);
-    meta_.num_pairs += chunk.src_lens.size();
-    if (meta_.num_pairs > kMaxPairs) {
+    store_.append(kPairTexts, chunk.text);
+    for (const uint32_t length : chunk.text_lens) {
+      text_bytes_ += length;
+      store_.append_value<uint64_t>(kPairTextEnds, text_bytes_);
+    }
+    num_pairs_ += chunk.src_lens.size();
+    if (num_pairs_ > kMaxPairs) {
       throw Error(ExitCode::kBadData, "the corpus has more than 4,294,967,295 pairs",
                   "train on a part of it: data.train_src and data.train_tgt take lists of files");
     }
-    meta_.segment_ends[chunk.input] = meta_.num_pairs;
-    add_counts(chunk.counts, meta_.filters);
-    add_counts(chunk.src_counts, meta_.src_counts);
-    add_counts(chunk.tgt_counts, meta_.tgt_counts);
+    facts_.input_ends[chunk.input] = num_pairs_;
+    add_counts(chunk.counts, facts_.filters);
+    add_counts(chunk.src_counts, facts_.src_counts);
+    add_counts(chunk.tgt_counts, facts_.tgt_counts);
     report(chunk);
   }
 
-  CorpusMeta finish() {
+  CorpusFacts finish() {
     // An input that kept nothing ends where the one before it does.
-    for (size_t i = 1; i < meta_.segment_ends.size(); ++i) {
-      meta_.segment_ends[i] = std::max(meta_.segment_ends[i], meta_.segment_ends[i - 1]);
-    }
-    const std::array<FileWriter*, kSummedFiles.size()> writers{&ids_, &starts_, &src_lens_,
-                                                               text_.get(), text_ends_.get()};
-    for (size_t i = 0; i < writers.size(); ++i) {
-      if (writers[i] == nullptr) continue;
-      writers[i]->finish();
-      meta_.sums[i] = writers[i]->sums();
-    }
-    FileWriter meta_file(folder_ / kMetaFile);
-    const std::string bytes = encode_meta(meta_, files_);
-    meta_file.append(bytes.data(), bytes.size());
-    meta_file.finish();
-    return meta_;
+    auto& ends = facts_.input_ends;
+    for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
+    return facts_;
   }
 
-  const CorpusMeta& meta() const { return meta_; }
+  uint64_t num_pairs() const { return num_pairs_; }
 
  private:
   /// In the order of lines. Those of a chunk are one error, where they are errors.
@@ -188,16 +165,7 @@ class CorpusWriter {
     for (const BadPair& pair : bad) faults_.add(pair.fault);
     faults_.end_input();
     is_refused_ = false;
-    meta_.filters.left_out = faults_.left_out();
-  }
-
-  void write_text(const Chunk& chunk) {
-    if (text_ == nullptr) return;
-    text_->append(chunk.text.data(), chunk.text.size());
-    for (const uint32_t length : chunk.text_lens) {
-      meta_.text_bytes += length;
-      text_ends_->append(&meta_.text_bytes, sizeof meta_.text_bytes);
-    }
+    facts_.filters.left_out = faults_.left_out();
   }
 
   void report(const Chunk& chunk) {
@@ -208,13 +176,11 @@ class CorpusWriter {
     log::info("tokenised " + counted(lines_read_, "pair of lines", "pairs of lines"));
   }
 
-  std::filesystem::path folder_;
-  std::vector<std::string> files_;
+  SampleStoreWriter& store_;
   PairFaults faults_;
   bool is_refused_ = false;
-  CorpusMeta meta_;
-  FileWriter ids_, starts_, src_lens_;
-  std::unique_ptr<FileWriter> text_, text_ends_;
+  CorpusFacts facts_;
+  uint64_t num_pairs_ = 0, num_ids_ = 0, text_bytes_ = 0;
   int64_t lines_read_ = 0;
   std::chrono::steady_clock::time_point last_report_ = std::chrono::steady_clock::now();
 };
@@ -355,11 +321,11 @@ void throw_empty_corpus(const CorpusPlan& plan, const FilterCounts& counts) {
   throw error;
 }
 
-CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
-                        const std::filesystem::path& folder) {
+std::vector<uint64_t> build_corpus(const CorpusPlan& plan, const text::TokenizerPair& tokenizers,
+                                   SampleStoreWriter& store) {
   const int64_t largest = std::max(tokenizers.src->size(), tokenizers.tgt->size());
   const uint64_t id_bytes = bytes_of_ids(largest);
-  CorpusWriter writer(plan, id_bytes, folder);
+  CorpusWriter writer(plan, id_bytes, store);
   ChunkPipeline<Chunk> pipeline(plan.threads, ChunkEncoder(plan, tokenizers, id_bytes),
                                 [&](Chunk& chunk) { writer(chunk); });
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
@@ -371,8 +337,9 @@ CorpusMeta build_corpus(const CorpusPlan& plan, const text::TokenizerPair& token
     }
   }
   pipeline.finish();
-  if (writer.meta().num_pairs == 0) throw_empty_corpus(plan, writer.meta().filters);
-  return writer.finish();
+  const CorpusFacts facts = writer.finish();
+  if (writer.num_pairs() == 0) throw_empty_corpus(plan, facts.filters);
+  return words_of(facts, files_of(plan.inputs));
 }
 
 }  // namespace stretto::data

@@ -152,6 +152,7 @@ std::optional<StoredQuestions> questions_in_cache(const std::vector<std::string>
     const uint64_t key = questions_key(*inputs, reading);
     std::optional<SquadData> data;
     const auto store = open_samples({.root = inputs->root,
+                                     .kind = "questions",
                                      .key = key,
                                      .num_parts = kNumQuestionsParts,
                                      .threads = cache.threads},
@@ -235,6 +236,7 @@ QuestionTokens open_question_tokens(const StoredQuestions& questions,
   if (questions.key == 0) return make();
   refusal_of([&] {
     const auto store = open_samples({.root = open_cache(cache.dir),
+                                     .kind = "question_tokens",
                                      .key = tokens_key(questions.key, tokenizer),
                                      .num_parts = kNumTokensParts,
                                      .threads = cache.threads},

@@ -3,41 +3,18 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <sstream>
 #include <stdexcept>
 
+#include "tests/data/interrupted_build.h"
 #include "tests/data/pairs/corpus_fixture.h"
 
 namespace stretto::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Does what another tokenizer does, and something more at the n-th line.
-class Interrupted final : public text::Tokenizer {
- public:
-  Interrupted(std::shared_ptr<const text::Tokenizer> inner, int64_t line,
-              std::function<void()> action)
-      : inner_(std::move(inner)), line_(line), action_(std::move(action)) {}
-  text::SpecialIds specials() const override { return inner_->specials(); }
-  void encode(std::string_view line, std::vector<int64_t>& ids) const override {
-    if (++lines_ == line_) action_();
-    inner_->encode(line, ids);
-  }
-  std::string decode(const std::vector<int64_t>& ids) const override { return inner_->decode(ids); }
-  std::string piece(int64_t id) const override { return inner_->piece(id); }
-  int64_t size() const override { return inner_->size(); }
-  uint64_t fingerprint() const override { return inner_->fingerprint(); }
-
- private:
-  std::shared_ptr<const text::Tokenizer> inner_;
-  int64_t line_;
-  std::function<void()> action_;
-  mutable std::atomic<int64_t> lines_{0};
-};
 
 class CorpusCache : public CorpusFixture {
  protected:
@@ -75,24 +52,9 @@ class CorpusCache : public CorpusFixture {
     return names;
   }
 
-  /// Runs `body` in a child process; @return its wait status
-  static int in_child(const std::function<void()>& body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      try {
-        body();
-      } catch (...) {
-        ::_exit(3);
-      }
-      ::_exit(0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return status;
-  }
-
   void interrupt(int64_t line, std::function<void()> action) {
-    tokenizers_.src = std::make_shared<Interrupted>(tokenizers_.tgt, line, std::move(action));
+    tokenizers_.src =
+        std::make_shared<testing::InterruptedTokenizer>(tokenizers_.tgt, line, std::move(action));
   }
 };
 
@@ -438,15 +400,17 @@ TEST_F(CorpusCache, IsMadeAgainWhenItsFilesAreDamaged) {
   const DataOptions o = options(500);
   const auto before = contents(*open(o));
   const fs::path folder = open(o)->cache_path();
-  fs::resize_file(folder / "ids.bin", 10);
+  fs::resize_file(folder / "0.bin", 10);
   EXPECT_FALSE(open(o)->from_cache());
-  std::fstream meta(folder / "meta.bin", std::ios::in | std::ios::out | std::ios::binary);
-  meta.seekp(20).put('?');
-  meta.close();
+  std::fstream head(folder / "head.bin", std::ios::in | std::ios::out | std::ios::binary);
+  head.seekp(20).put('?');
+  head.close();
   EXPECT_FALSE(open(o)->from_cache());
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".head") fs::resize_file(entry.path(), 24);
+  for (const auto& entry : fs::directory_iterator(folder_ / "cache")) {
+    if (!entry.is_directory() || entry.path() == folder) continue;
+    if (fs::exists(entry.path() / "head.bin")) fs::resize_file(entry.path() / "head.bin", 24);
   }
+  EXPECT_TRUE(open(o)->from_cache()) << "an order is made again without its corpus";
   EXPECT_EQ(contents(*open(o)), before);
 }
 
@@ -455,7 +419,7 @@ TEST_F(CorpusCache, AKilledBuildLeavesNothingThatIsUsed) {
   const auto good = tokenizers_;
   interrupt(15000, [] { ::raise(SIGKILL); });
   for (int turn = 0; turn < 2; ++turn) {
-    const int status = in_child([&] { open(o); });
+    const int status = testing::in_child([&] { open(o); });
     ASSERT_TRUE(WIFSIGNALED(status));
     EXPECT_FALSE(leftovers().empty());  // it did die in the middle
   }
@@ -501,7 +465,7 @@ TEST_F(CorpusCache, SeveralProcessesMakeItOnce) {
 
 TEST_F(CorpusCache, NoSpaceIsAnErrorAndLeavesNothing) {
   const DataOptions o = options(30000);
-  const int status = in_child([&] {
+  const int status = testing::in_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit small{.rlim_cur = 200'000, .rlim_max = 200'000};
     ::setrlimit(RLIMIT_FSIZE, &small);
