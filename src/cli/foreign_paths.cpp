@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/byte_stream.h"
+#include "data/listed_files.h"
+#include "data/manifest.h"
+#include "experiment/data_files.h"
 #include "experiment/experiment_schema.h"
 #include "store/owner_mark.h"
 #include "store/run_record.h"
@@ -37,10 +40,28 @@ bool is_own(const fs::path& run_directory) {
       .is_own();
 }
 
-ForeignPath taken_from(const config::Key& key, const fs::path& run_directory) {
+// Whether a manifest, or a folder with a link in it, leads out of the run folder. Who cannot be
+// looked at might.
+bool leads_out(const data::DataFile& file, const fs::path& run_directory) {
+  try {
+    if (file.kind == data::DataKind::kTree) data::ListedFiles(file, 1);
+    if (file.kind != data::DataKind::kManifest) return false;
+    const auto named = data::files_named_by(file);
+    return std::any_of(named.begin(), named.end(),
+                       [&](const auto& one) { return !lies_within(one.path, run_directory); });
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+ForeignPath taken_from(const config::Key& key, const std::vector<data::DataFile>& files,
+                       const fs::path& run_directory) {
   ForeignPath taken{.key = key.path, .paths = {}};
   const auto is_foreign = [&](const std::string& path) {
-    return key.path == kCacheKey || !lies_within(path, run_directory);
+    if (key.path == kCacheKey || !lies_within(path, run_directory)) return true;
+    return std::any_of(files.begin(), files.end(), [&](const auto& file) {
+      return file.key == key.path && file.path == path && leads_out(file, run_directory);
+    });
   };
   if (auto* const* one = std::get_if<std::string*>(&key.value); one != nullptr) {
     if ((**one).empty() || !is_foreign(**one)) return taken;
@@ -77,12 +98,13 @@ std::vector<ForeignPath> take_foreign_paths(experiment::LoadedExperiment& experi
                                             const fs::path& run_directory, KeepPaths keep) {
   std::vector<ForeignPath> taken;
   if (is_own(run_directory)) return taken;
+  const auto files = experiment::all_data_files_of(experiment.options);
   auto schema = experiment::experiment_schema(experiment.options);
   for (const auto& key : schema.keys) {
     const bool is_data = key.path.starts_with(kData);
     if (!key.meta.is_path || !is_data || experiment.origins.overridden(key.path)) continue;
     if (keep == KeepPaths::kData && key.path != kCacheKey) continue;
-    auto one = taken_from(key, run_directory);
+    auto one = taken_from(key, files, run_directory);
     if (!one.paths.empty()) taken.push_back(std::move(one));
   }
   return taken;

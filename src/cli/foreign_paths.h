@@ -21,10 +21,11 @@ enum class KeepPaths : uint8_t {
   kData,  ///< for `replay`, whose samples are the run's training data
 };
 
-/// Takes from an experiment what `config.toml` of a run says about files outside of its folder, and
-/// the folder of the token cache, unless this user trained with that configuration (its mark,
-/// store/owner_mark.h). Paths that came from the command line stay. Who packed the folder could
-/// have named any file of this machine.
+/// Takes from an experiment what `config.toml` of a run says about files outside of its folder,
+/// also of those that a manifest in it names or a link in a folder leads to, and the folder of the
+/// token cache, unless this user trained with that configuration (its mark, store/owner_mark.h).
+/// Paths that came from the command line stay. Who packed the folder could have named any file of
+/// this machine.
 /// @return what was taken
 std::vector<ForeignPath> take_foreign_paths(experiment::LoadedExperiment& experiment,
                                             const std::filesystem::path& run_directory,

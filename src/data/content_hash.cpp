@@ -1,7 +1,5 @@
 #include "data/content_hash.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -105,9 +103,12 @@ std::string stamp_text(const FileStamp& stamp) {
   return text.str();
 }
 
+bool is_settled(const FileStamp& stamp) {
+  return std::max(stamp.mtime_ns, stamp.ctime_ns) + kSettledNs < now_ns();
+}
+
 bool is_settled(const std::filesystem::path& path, const FileStamp& stamp) {
-  const uint64_t changed_ns = std::max(stamp.mtime_ns, stamp.ctime_ns);
-  return file_stamp(path) == stamp && changed_ns + kSettledNs < now_ns();
+  return file_stamp(path) == stamp && is_settled(stamp);
 }
 
 void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, uint64_t hash,
@@ -121,17 +122,21 @@ void remember_hash(const std::filesystem::path& path, const FileStamp& stamp, ui
   });
 }
 
+FileStamp stamp_of(const struct stat& info) {
+  return {.size = static_cast<uint64_t>(info.st_size),
+          .mtime_ns = ns_of(info.st_mtim),
+          .ctime_ns = ns_of(info.st_ctim),
+          .inode = info.st_ino,
+          .device = info.st_dev};
+}
+
 FileStamp file_stamp(const std::filesystem::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
     open_plain(path);  // says what is wrong
     throw_io_error("cannot look at", path, errno);
   }
-  return {.size = static_cast<uint64_t>(info.st_size),
-          .mtime_ns = ns_of(info.st_mtim),
-          .ctime_ns = ns_of(info.st_ctim),
-          .inode = info.st_ino,
-          .device = info.st_dev};
+  return stamp_of(info);
 }
 
 std::optional<uint64_t> find_content_hash(const std::filesystem::path& path,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,14 +17,17 @@ struct FileStamp {
   uint64_t size = 0, mtime_ns = 0, ctime_ns = 0, inode = 0, device = 0;
   bool operator==(const FileStamp&) const = default;
 };
+FileStamp stamp_of(const struct stat& info);
 /// Throws as open_bytes() does for a file that is missing or not regular.
 FileStamp file_stamp(const std::filesystem::path& path);
 
 /// A line that two stamps share only when they are equal.
 std::string stamp_text(const FileStamp& stamp);
-/// Whether what was read since `stamp` may be remembered under it: the file has it still, and was
-/// neither modified nor changed in its status within the last two seconds, when a second change
-/// could leave its stamp as it is.
+/// Whether a file of this stamp was neither modified nor changed in its status within the last two
+/// seconds, when a second change could leave its stamp as it is.
+bool is_settled(const FileStamp& stamp);
+/// Whether what was read since `stamp` may be remembered under it: the file has it still, and
+/// is_settled().
 bool is_settled(const std::filesystem::path& path, const FileStamp& stamp);
 
 /// XXH3-64 of each file's bytes, several files at once. What was hashed before is remembered in

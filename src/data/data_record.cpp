@@ -1,8 +1,10 @@
 #include "data/data_record.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "base/error.h"
 #include "base/failpoint.h"
@@ -17,86 +19,100 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kRecordFormat = 1;
+constexpr int64_t kTextFormat = 1;  // that all versions read
+constexpr int64_t kKindsFormat = 2;
 constexpr size_t kMaxRecordBytes = size_t{64} << 20;
 /// Blocks of all files of a record together, so that thousands of files make no large record.
 constexpr size_t kMostRecordedBlocks = 16 * kMostDigestBlocks;
 constexpr size_t kChangesNamed = 5;
+constexpr uint64_t kMostFilesInBlock = uint64_t{1} << 32;
 
 /// What changes_since() compares of one key.
 struct FilesOfKey {
   std::vector<const DataRecord::Entry*> before;
-  std::vector<std::string> now;
+  std::vector<DataFile> now;
 };
-
-bool is_content_of(const FileDigest& now, const FileDigest& before) {
-  return now.hash == before.hash && now.bytes == before.bytes;
-}
 
 /// Where the number of files has changed: those that are new, and those that are gone.
 void add_moves(const std::string& key, const FilesOfKey& files,
-               const std::vector<FileDigest>& digests, std::vector<DataChange>& changes) {
+               const std::vector<DataEntry>& entries, std::vector<DataChange>& changes) {
   const size_t known = changes.size();
-  for (size_t i = 0; i < files.now.size(); ++i) {
-    const bool was_there = std::any_of(files.before.begin(), files.before.end(), [&](auto* entry) {
-      return is_content_of(digests[i], entry->digest);
-    });
-    if (!was_there) changes.push_back({key, files.now[i], "is new"});
+  for (const auto& now : entries) {
+    const bool was_there = std::any_of(files.before.begin(), files.before.end(),
+                                       [&](auto* entry) { return is_same_content(now, *entry); });
+    if (!was_there) changes.push_back({key, now.file.path, "is new"});
   }
   for (const auto* entry : files.before) {
-    const bool is_there = std::any_of(digests.begin(), digests.end(), [&](const auto& digest) {
-      return is_content_of(digest, entry->digest);
+    const bool is_there = std::any_of(entries.begin(), entries.end(), [&](const auto& now) {
+      return is_same_content(now, *entry);
     });
     if (!is_there) changes.push_back({key, entry->file.path, "is no longer among the files"});
   }
   if (changes.size() > known) return;
-  changes.push_back({key, files.now.empty() ? files.before.front()->file.path : files.now.front(),
+  changes.push_back({key,
+                     files.now.empty() ? files.before.front()->file.path : files.now.front().path,
                      "stands in a list of " + counted(std::ssize(files.now), "file") + ", it had " +
                          std::to_string(files.before.size())});
 }
 
+/// What identifies the content of an entry.
+std::pair<uint64_t, uint64_t> content_of(const DataEntry& entry) {
+  return {entry.digest.hash, entry.list.hash};
+}
+
+/// A file whose content is not what it was.
+struct ChangedFile {
+  const DataRecord::Entry* before = nullptr;
+  DataEntry now;
+};
+
 /// The changes where there are as many files as before: files whose content differs, or their
 /// order.
-void add_differences(const std::string& key, const FilesOfKey& files,
-                     const std::vector<size_t>& changed, const std::vector<FileDigest>& digests,
-                     std::vector<DataChange>& changes) {
-  std::vector<uint64_t> before, now;
-  for (const size_t i : changed) {
-    before.push_back(files.before[i]->digest.hash);
-    now.push_back(digests[i].hash);
+void add_differences(const std::string& key, const std::vector<ChangedFile>& files,
+                     const DigestSetting& setting, std::vector<DataChange>& changes) {
+  std::vector<std::pair<uint64_t, uint64_t>> before, now;
+  for (const auto& file : files) {
+    before.push_back(content_of(*file.before));
+    now.push_back(content_of(file.now));
   }
   std::sort(before.begin(), before.end());
   std::sort(now.begin(), now.end());
   if (before == now) {
-    changes.push_back({key, files.now[changed.front()], "has another place in the list of files"});
+    changes.push_back({key, files.front().now.file.path, "has another place in the list of files"});
     return;
   }
-  for (const size_t i : changed) {
-    const auto bytes = open_bytes(files.now[i]);
-    std::string what = first_difference(files.before[i]->digest, *bytes);
+  for (const auto& file : files) {
+    std::string what = first_difference(*file.before, file.now, setting);
     if (what.empty()) what = "is changing at this moment";
-    changes.push_back({key, files.now[i], std::move(what)});
+    changes.push_back({key, file.now.file.path, std::move(what)});
   }
 }
 
 void compare_key(const std::string& key, const FilesOfKey& files, const DigestSetting& setting,
                  std::vector<DataChange>& changes) {
   if (files.before.size() != files.now.size()) {
-    return add_moves(key, files, digests_of(files.now, setting), changes);
+    return add_moves(key, files, entries_of(files.now, setting), changes);
   }
-  std::vector<char> is_same(files.now.size());
-  for_each_on_threads(files.now.size(), setting.threads, [&](size_t i) {
-    const auto& [file, digest] = *files.before[i];
-    is_same[i] = holds(digest, file.path, files.now[i], setting) ? 1 : 0;
+  std::vector<std::pair<const DataRecord::Entry*, DataFile>> pairs;
+  for (size_t i = 0; i < files.now.size(); ++i) {
+    std::string problem;
+    if (auto now = looked_at_as(*files.before[i], files.now[i], problem)) {
+      pairs.emplace_back(files.before[i], std::move(*now));
+    } else {
+      changes.push_back({key, files.now[i].path, std::move(problem)});
+    }
+  }
+  std::vector<Comparison> compared(pairs.size());
+  for_each_on_threads(pairs.size(), setting.threads, [&](size_t i) {
+    compared[i] = compare(*pairs[i].first, pairs[i].second, setting);
   });
-  std::vector<size_t> changed;
-  for (size_t i = 0; i < is_same.size(); ++i) {
-    if (is_same[i] == 0) changed.push_back(i);
+  std::vector<ChangedFile> changed;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    auto& [is_same, now] = compared[i];
+    if (is_same) continue;
+    changed.push_back({pairs[i].first, now ? std::move(*now) : entry_of(pairs[i].second, setting)});
   }
-  if (changed.empty()) return;
-  std::vector<FileDigest> digests(files.now.size());
-  for (const size_t i : changed) digests[i] = digest_of(files.now[i], setting);
-  add_differences(key, files, changed, digests, changes);
+  if (!changed.empty()) add_differences(key, changed, setting, changes);
 }
 
 nlohmann::json changes_json(const std::vector<DataChange>& changes) {
@@ -118,12 +134,60 @@ std::string sealed(nlohmann::json json) {
               "put the file back from a copy; --accept-data goes on with the data as they are");
 }
 
+constexpr std::array<std::pair<DataKind, const char*>, 4> kKindNames{
+    {{DataKind::kText, "text"},
+     {DataKind::kBytes, "bytes"},
+     {DataKind::kTree, "tree"},
+     {DataKind::kManifest, "manifest"}}};
+
+const char* name_of(DataKind kind) {
+  return std::find_if(kKindNames.begin(), kKindNames.end(),
+                      [&](const auto& one) { return one.first == kind; })
+      ->second;
+}
+
+DataKind kind_named(const std::string& name) {
+  const auto* found = std::find_if(kKindNames.begin(), kKindNames.end(),
+                                   [&](const auto& one) { return one.second == name; });
+  if (found == kKindNames.end()) throw std::invalid_argument("a kind that is not known");
+  return found->first;
+}
+
+bool has_text_alone(const DataRecord& record) {
+  return std::all_of(record.files.begin(), record.files.end(),
+                     [](const auto& entry) { return entry.file.kind == DataKind::kText; });
+}
+
+nlohmann::json entry_json(const DataEntry& entry, bool with_kind) {
+  const auto& [key, path, kind, rows] = entry.file;
+  nlohmann::json json{{"key", key}, {"path", path}};
+  if (with_kind) json["kind"] = name_of(kind);
+  if (kind != DataKind::kTree) json["digest"] = digest_to_json(entry.digest);
+  if (kind == DataKind::kTree || kind == DataKind::kManifest) {
+    json["list"] = list_to_json(entry.list);
+  }
+  return json;
+}
+
+DataEntry entry_from(const nlohmann::json& json, bool with_kind) {
+  DataEntry entry{.file = {json.at("key").get<std::string>(), json.at("path").get<std::string>()}};
+  auto& kind = entry.file.kind;
+  if (with_kind) kind = kind_named(json.at("kind").get<std::string>());
+  if (kind != DataKind::kTree) entry.digest = digest_from_json(json.at("digest"));
+  if (kind == DataKind::kTree || kind == DataKind::kManifest) {
+    entry.list = list_from_json(json.at("list"), kind);
+  }
+  return entry;
+}
+
 DataRecord record_of(const nlohmann::json& json) {
   DataRecord record{.owner = json.at("owner").get<std::string>(), .files = {}};
+  const auto& format = json.at("format");
+  if (format != kTextFormat && format != kKindsFormat) {
+    throw std::invalid_argument("another format");
+  }
   for (const auto& entry : json.at("files")) {
-    record.files.push_back(
-        {.file = {entry.at("key").get<std::string>(), entry.at("path").get<std::string>()},
-         .digest = digest_from_json(entry.at("digest"))});
+    record.files.push_back(entry_from(entry, format == kKindsFormat));
   }
   for (const auto& entry : json.at("accepted")) {
     AcceptedChanges accepted{.time = entry.at("time").get<std::string>(), .changes = {}};
@@ -137,11 +201,32 @@ DataRecord record_of(const nlohmann::json& json) {
   return record;
 }
 
+size_t list_bytes(const DataRecord& record, uint64_t files_per_block) {
+  size_t bytes = 0;
+  for (const auto& entry : record.files) {
+    bytes += files_per_block == 1 ? encoded_bytes(entry.list)
+                                  : encoded_bytes(coarsened(entry.list, files_per_block));
+  }
+  return bytes;
+}
+
+/// Takes more files together into a block, until all lists of the record are within their bound.
+void bound_lists(DataRecord& record) {
+  uint64_t per_block = 1;
+  while (per_block < kMostFilesInBlock && list_bytes(record, per_block) > kMostListBytes) {
+    per_block *= 2;
+  }
+  for (auto& entry : record.files) {
+    if (per_block > 1) entry.list = coarsened(entry.list, per_block);
+  }
+}
+
 }  // namespace
 
 std::string DataChange::text() const {
-  return (key.empty() ? "" : printable(key) + ": ") + printable(path, 4096) + ": " +
-         printable(what);
+  constexpr size_t kMostShown = 4096;  // names of files are among the words
+  return (key.empty() ? "" : printable(key) + ": ") + printable(path, kMostShown) + ": " +
+         printable(what, 2 * kMostShown);
 }
 
 std::string text_of(const std::vector<DataChange>& changes) {
@@ -155,14 +240,12 @@ std::string text_of(const std::vector<DataChange>& changes) {
 
 DataRecord record_data(const std::string& owner, const std::vector<DataFile>& files,
                        const DigestSetting& setting) {
-  std::vector<std::string> paths;
-  for (const auto& file : files) paths.push_back(file.path);
-  auto digests = digests_of(paths, setting);
-  DataRecord record{.owner = owner, .files = {}};
+  DataRecord record{.owner = owner, .files = entries_of(files, setting)};
   const size_t room = kMostRecordedBlocks / std::max<size_t>(files.size(), 1);
-  for (size_t i = 0; i < files.size(); ++i) {
-    record.files.push_back({files[i], coarsened(std::move(digests[i]), std::max<size_t>(room, 1))});
+  for (auto& entry : record.files) {
+    entry.digest = coarsened(std::move(entry.digest), std::max<size_t>(room, 1));
   }
+  bound_lists(record);
   return record;
 }
 
@@ -174,7 +257,7 @@ std::vector<DataChange> changes_since(const DataRecord& record, const std::vecto
                                     [&](const auto& known) { return known.first == key; });
     return found != keys.end() ? found->second : keys.emplace_back(key, FilesOfKey{}).second;
   };
-  for (const auto& file : files) of_key(file.key).now.push_back(file.path);
+  for (const auto& file : files) of_key(file.key).now.push_back(file);
   for (const auto& entry : record.files) of_key(entry.file.key).before.push_back(&entry);
   std::vector<DataChange> changes;
   for (const auto& [key, both] : keys) compare_key(key, both, setting, changes);
@@ -183,13 +266,12 @@ std::vector<DataChange> changes_since(const DataRecord& record, const std::vecto
 
 std::string data_record_text(const DataRecord& record) {
   auto files = nlohmann::json::array(), accepted = nlohmann::json::array();
-  for (const auto& [file, digest] : record.files) {
-    files.push_back({{"key", file.key}, {"path", file.path}, {"digest", digest_to_json(digest)}});
-  }
+  const bool with_kinds = !has_text_alone(record);
+  for (const auto& entry : record.files) files.push_back(entry_json(entry, with_kinds));
   for (const auto& [time, changes] : record.accepted) {
     accepted.push_back({{"time", time}, {"files", changes_json(changes)}});
   }
-  return sealed({{"format", kRecordFormat},
+  return sealed({{"format", with_kinds ? kKindsFormat : kTextFormat},
                  {"owner", record.owner},
                  {"files", std::move(files)},
                  {"accepted", std::move(accepted)}});
@@ -205,7 +287,6 @@ DataRecord parse_data_record(std::string_view text, const std::string& where,
     if (checksum != hex64(xxh3_64(json.dump()))) {
       throw std::invalid_argument("its checksum is not that of its content");
     }
-    if (json.at("format") != kRecordFormat) throw std::invalid_argument("another format");
     record = record_of(json);
   } catch (const std::exception& error) {
     throw_damaged_record(where, "is damaged (" + printable(error.what()) + ")");

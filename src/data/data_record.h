@@ -7,18 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/file_digest.h"
+#include "data/data_entry.h"
 
 namespace stretto::data {
-
-/// A file of data, by the key of the configuration that names it. A list has an entry for each of
-/// its files, in order.
-struct DataFile {
-  std::string key;   ///< "data.train"
-  std::string path;  ///< as open_bytes() takes it
-
-  bool operator==(const DataFile&) const = default;
-};
 
 /// How one file differs from what is recorded of it.
 struct DataChange {
@@ -38,12 +29,13 @@ struct AcceptedChanges {
 };
 
 /// `data.json`: the data that a folder's results come from, as digests of their content. A file
-/// under another path with the same content is the same.
+/// under another path with the same content is the same. A folder of files and the files behind a
+/// manifest are one entry each.
+///
+/// A record of text alone has the form that earlier versions read. One with another kind has a form
+/// that they refuse, since they would compare none of it.
 struct DataRecord {
-  struct Entry {
-    DataFile file;
-    FileDigest digest;
-  };
+  using Entry = DataEntry;
   std::string owner;  ///< id of the run; empty for a folder with several
   std::vector<Entry> files;
   std::vector<AcceptedChanges> accepted = {};  ///< of a folder with several runs
@@ -51,12 +43,12 @@ struct DataRecord {
 
 inline constexpr const char* kDataRecordFile = "data.json";
 
-/// Digests of files as they are now. Throws as digest_of() does.
+/// Digests of files as they are now. Throws as entry_of() does.
 DataRecord record_data(const std::string& owner, const std::vector<DataFile>& files,
                        const DigestSetting& setting);
 
 /// What differs between the record and the files now, in the order of the files: content, files
-/// that came or went, their order. Throws as digest_of() does.
+/// that came or went, their order. Throws as entry_of() does.
 std::vector<DataChange> changes_since(const DataRecord& record, const std::vector<DataFile>& files,
                                       const DigestSetting& setting);
 

@@ -33,13 +33,15 @@ constexpr uint64_t kPieceFactor = 0x9E3779B97F4A7C15u;
 /// Cuts content that comes in parts into pieces, whatever the parts are.
 class PieceCutter {
  public:
+  explicit PieceCutter(DataKind kind) : has_lines_(kind == DataKind::kText) {}
+
   /// @param each  called as each(hash of the piece, its bytes, whether it ends a line)
   template <class Each>
   void update(const char* data, size_t size, const Each& each) {
     while (size > 0) {
       const size_t room = kPieceBytes - begun_.size();
       const size_t reach = std::min(size, room);
-      const void* end = std::memchr(data, '\n', reach);
+      const void* end = has_lines_ ? std::memchr(data, '\n', reach) : nullptr;
       const size_t length =
           end == nullptr ? reach : static_cast<size_t>(static_cast<const char*>(end) - data) + 1;
       const bool is_whole = end != nullptr || length == room;
@@ -62,13 +64,14 @@ class PieceCutter {
   }
 
  private:
+  bool has_lines_;
   std::string begun_;
 };
 
 /// Reads a stream to its end as pieces.
 template <class Each>
-void for_each_piece(ByteStream& bytes, const Each& each) {
-  PieceCutter cutter;
+void for_each_piece(ByteStream& bytes, DataKind kind, const Each& each) {
+  PieceCutter cutter(kind);
   std::vector<char> buffer(kDigestReadBytes);
   while (const size_t got = bytes.read(buffer.data(), buffer.size())) {
     cutter.update(buffer.data(), got, each);
@@ -104,14 +107,43 @@ std::string lines_between(const PlaceInText& begin, const PlaceInText& end) {
          shown_number(end.bytes) + " of the content";
 }
 
+/// How places are named: of text by lines, else by bytes.
+class PlaceWords {
+ public:
+  explicit PlaceWords(DataKind kind) : has_lines_(kind == DataKind::kText) {}
+
+  std::string next_to(const PlaceInText& place) const {
+    return has_lines_ ? "line " + shown_number(place.line_ends + 1)
+                      : "byte " + shown_number(place.bytes + 1);
+  }
+  std::string end_at(const PlaceInText& place) const {
+    return has_lines_ ? "line " + shown_number(place.lines()) : "byte " + shown_number(place.bytes);
+  }
+  std::string between(const PlaceInText& begin, const PlaceInText& end) const {
+    if (has_lines_) return lines_between(begin, end);
+    return "bytes " + shown_number(begin.bytes + 1) + " to " + shown_number(end.bytes);
+  }
+  /// " (3 lines now, 2 then)"; empty where there are as many.
+  std::string sizes(const PlaceInText& now, const FileDigest& before) const {
+    const uint64_t have = has_lines_ ? now.lines() : now.bytes;
+    const uint64_t had = has_lines_ ? before.lines : before.bytes;
+    if (have == had) return "";
+    return " (" + counted(static_cast<int64_t>(have), has_lines_ ? "line" : "byte") + " now, " +
+           shown_number(had) + " then)";
+  }
+
+ private:
+  bool has_lines_;
+};
+
 /// Compares pieces with the blocks of a digest, until the first block that differs.
 class DifferenceFinder {
  public:
-  explicit DifferenceFinder(const FileDigest& before) : before_(before) {}
+  DifferenceFinder(const FileDigest& before, DataKind kind) : before_(before), words_(kind) {}
 
   void add(uint64_t hash, uint64_t size, bool ends_line) {
     if (found_.empty() && at_.pieces == before_.pieces) {
-      found_ = "has more at its end, from line " + shown_number(at_.line_ends + 1) + " on";
+      found_ = "has more at its end, from " + words_.next_to(at_) + " on";
     }
     if (in_block_ == 0) block_begin_ = at_;
     at_.advance(size, ends_line);
@@ -123,25 +155,24 @@ class DifferenceFinder {
 
   std::string finish() {
     if (found_.empty() && at_.pieces < before_.pieces) {
-      found_ = in_block_ == 0 ? "ends after line " + shown_number(at_.lines())
-                              : "first differs in line " +
-                                    shown_number(block_begin_.line_ends + 1) + " or behind it";
+      found_ = in_block_ == 0
+                   ? "ends after " + words_.end_at(at_)
+                   : "first differs in " + words_.next_to(block_begin_) + " or behind it";
     }
-    if (found_.empty() || at_.lines() == before_.lines) return found_;
-    return found_ + " (" + counted(static_cast<int64_t>(at_.lines()), "line") + " now, " +
-           shown_number(before_.lines) + " then)";
+    return found_.empty() ? found_ : found_ + words_.sizes(at_, before_);
   }
 
  private:
   void end_block() {
     if (block_hash_ != before_.blocks.at(block_)) {
-      found_ = "first differs in " + lines_between(block_begin_, at_);
+      found_ = "first differs in " + words_.between(block_begin_, at_);
     }
     ++block_;
     block_hash_ = in_block_ = 0;
   }
 
   const FileDigest& before_;
+  PlaceWords words_;
   PlaceInText at_, block_begin_;
   size_t block_ = 0;
   uint64_t block_hash_ = 0, in_block_ = 0;
@@ -154,16 +185,6 @@ uint64_t piece_factor_to(uint64_t power) {
     if (power % 2 == 1) result *= factor;
   }
   return result;
-}
-
-uint64_t hex_number(std::string_view text) {
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, value, 16);
-  if (text.size() != kDigestHexDigits || last != end || error != std::errc()) {
-    throw std::invalid_argument("a hash is not of 16 hexadecimal digits");
-  }
-  return value;
 }
 
 /// How a path's bytes become content: "", ".gz", ".zip:MEMBER".
@@ -190,13 +211,19 @@ class HashedBytes final : public ByteStream {
   std::shared_ptr<Xxh3Stream> hash_;
 };
 
-FileDigest digest_of_stream(ByteStream& bytes) {
-  DigestBuilder builder;
+FileDigest digest_of_stream(ByteStream& bytes, DataKind kind = DataKind::kText) {
+  DigestBuilder builder(kMostDigestBlocks, kind);
   std::vector<char> buffer(kDigestReadBytes);
   while (const size_t got = bytes.read(buffer.data(), buffer.size())) {
     builder.update(buffer.data(), got);
   }
   return builder.finish();
+}
+
+FileDigest read_digest_of_bytes(const fs::path& file) {
+  FileDigest digest = digest_of_stream(*open_plain(file), DataKind::kBytes);
+  digest.stored_hash = digest.hash;
+  return digest;
 }
 
 /// Reads a file once; an archive twice, whose other members are part of its hash.
@@ -231,9 +258,10 @@ fs::path memory_for(const FileStamp& stamp, const DigestSetting& setting) {
   return refusal.empty() ? setting.memory_dir : fs::path();
 }
 
-/// A path, and how it is packed.
-std::string digest_name(const std::string& path) {
-  return fs::absolute(path).lexically_normal().string() + "\n" + wrapping_of(path);
+/// A path, and how it is packed, or that it is taken as it lies there.
+std::string digest_name(const std::string& path, DataKind kind) {
+  const std::string reading = kind == DataKind::kBytes ? "bytes" : wrapping_of(path);
+  return fs::absolute(path).lexically_normal().string() + "\n" + reading;
 }
 
 fs::path digest_memory_path(const fs::path& memory_dir, const std::string& name) {
@@ -258,7 +286,8 @@ std::optional<FileDigest> remembered_digest(const fs::path& memory, const std::s
 }  // namespace
 
 struct DigestBuilder::State {
-  explicit State(size_t most) : most_blocks(most) {}
+  State(size_t most, DataKind kind)
+      : most_blocks(most), has_lines(kind == DataKind::kText), cutter(kind) {}
 
   void add(uint64_t piece_hash, uint64_t size, bool ends_line) {
     at.advance(size, ends_line);
@@ -282,6 +311,7 @@ struct DigestBuilder::State {
   }
 
   size_t most_blocks;
+  bool has_lines;
   PieceCutter cutter;
   Xxh3Stream content;
   PlaceInText at;
@@ -290,7 +320,8 @@ struct DigestBuilder::State {
   std::vector<uint64_t> blocks;
 };
 
-DigestBuilder::DigestBuilder(size_t most_blocks) : state_(std::make_unique<State>(most_blocks)) {}
+DigestBuilder::DigestBuilder(size_t most_blocks, DataKind kind)
+    : state_(std::make_unique<State>(most_blocks, kind)) {}
 DigestBuilder::~DigestBuilder() = default;
 
 void DigestBuilder::update(const char* data, size_t size) {
@@ -302,7 +333,7 @@ FileDigest DigestBuilder::finish() {
   state_->cutter.finish([this](auto... piece) { state_->add(piece...); });
   if (state_->in_block > 0) state_->end_block();
   return {.bytes = state_->at.bytes,
-          .lines = state_->at.lines(),
+          .lines = state_->has_lines ? state_->at.lines() : 0,
           .hash = state_->content.digest(),
           .pieces = state_->at.pieces,
           .pieces_per_block = state_->per_block,
@@ -327,6 +358,16 @@ FileDigest coarsened(FileDigest digest, size_t most_blocks) {
   return digest;
 }
 
+uint64_t hash_from_hex(std::string_view text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value, 16);
+  if (text.size() != kDigestHexDigits || last != end || error != std::errc()) {
+    throw std::invalid_argument("a hash is not of 16 hexadecimal digits");
+  }
+  return value;
+}
+
 nlohmann::json digest_to_json(const FileDigest& digest) {
   std::string blocks;
   for (const uint64_t block : digest.blocks) blocks += hex64(block);
@@ -339,8 +380,8 @@ nlohmann::json digest_to_json(const FileDigest& digest) {
 FileDigest digest_from_json(const nlohmann::json& json) {
   FileDigest digest{.bytes = json.at("bytes").get<uint64_t>(),
                     .lines = json.at("lines").get<uint64_t>(),
-                    .hash = hex_number(json.at("hash").get<std::string>()),
-                    .stored_hash = hex_number(json.at("stored_hash").get<std::string>()),
+                    .hash = hash_from_hex(json.at("hash").get<std::string>()),
+                    .stored_hash = hash_from_hex(json.at("stored_hash").get<std::string>()),
                     .pieces = json.at("pieces").get<uint64_t>(),
                     .pieces_per_block = json.at("pieces_per_block").get<uint64_t>(),
                     .blocks = {}};
@@ -352,15 +393,15 @@ FileDigest digest_from_json(const nlohmann::json& json) {
     throw std::invalid_argument("another number of blocks than the content has");
   }
   for (size_t at = 0; at < blocks.size(); at += kDigestHexDigits) {
-    digest.blocks.push_back(hex_number(std::string_view(blocks).substr(at, kDigestHexDigits)));
+    digest.blocks.push_back(hash_from_hex(std::string_view(blocks).substr(at, kDigestHexDigits)));
   }
   return digest;
 }
 
-FileDigest digest_of(const std::string& path, const DigestSetting& setting) {
+FileDigest digest_of(const std::string& path, const DigestSetting& setting, DataKind kind) {
   const fs::path file = parse_input_path(path).file;
   const FileStamp stamp = file_stamp(file);
-  const std::string name = digest_name(path);
+  const std::string name = digest_name(path, kind);
   if (auto known = StartMemory::find(name, stamp)) return std::move(*known);
   const fs::path memory_dir = memory_for(stamp, setting);
   const fs::path memory = memory_dir.empty() ? fs::path() : digest_memory_path(memory_dir, name);
@@ -370,7 +411,8 @@ FileDigest digest_of(const std::string& path, const DigestSetting& setting) {
       return std::move(*known);
     }
   }
-  FileDigest digest = read_digest(path, memory_dir);
+  FileDigest digest =
+      kind == DataKind::kBytes ? read_digest_of_bytes(file) : read_digest(path, memory_dir);
   remember_hash(file, stamp, digest.stored_hash, memory_dir);
   StartMemory::put(name, stamp, digest);
   if (!memory.empty() && is_settled(file, stamp)) {
@@ -410,9 +452,9 @@ bool holds(const FileDigest& before, const std::string& path_then, const std::st
   return now.hash == before.hash && now.bytes == before.bytes;
 }
 
-std::string first_difference(const FileDigest& before, ByteStream& now) {
-  DifferenceFinder finder(before);
-  for_each_piece(now, [&](auto... piece) { finder.add(piece...); });
+std::string first_difference(const FileDigest& before, ByteStream& now, DataKind kind) {
+  DifferenceFinder finder(before, kind);
+  for_each_piece(now, kind, [&](auto... piece) { finder.add(piece...); });
   return finder.finish();
 }
 

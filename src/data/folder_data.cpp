@@ -31,12 +31,14 @@ void FolderData::require(const std::vector<DataFile>& files, const DigestSetting
 }
 
 void FolderData::look_at(const DataFile& file, const DigestSetting& setting, Found& found) {
-  const FileStamp stamp = file_stamp(parse_input_path(file.path).file);
+  const uint64_t stamp = stamp_of_data(file, setting.threads);
   const std::string name = file.key + "\n" + file.path;
   const auto seen = seen_.find(name);
   const bool is_first_look = seen == seen_.end();
-  const auto entry = std::find_if(record_.files.begin(), record_.files.end(),
-                                  [&](const auto& known) { return known.file == file; });
+  const auto entry =
+      std::find_if(record_.files.begin(), record_.files.end(), [&](const auto& known) {
+        return known.file.key == file.key && known.file.path == file.path;
+      });
   if (entry == record_.files.end()) {
     record_.files.push_back(record_data("", {file}, setting).files.front());
     is_new_ = true;

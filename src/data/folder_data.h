@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "data/content_hash.h"
 #include "data/data_record.h"
 
 namespace stretto::data {
@@ -22,7 +21,7 @@ class FolderData {
   /// Throws Error(kBadData) for a damaged record, unless `accept`.
   FolderData(std::filesystem::path directory, std::string what, bool accept);
 
-  /// Throws Error(kBadData) that names the files which have changed, and as digest_of() does. Costs
+  /// Throws Error(kBadData) that names the files which have changed, and as entry_of() does. Costs
   /// a look at time and size of each file that it has seen before.
   void require(const std::vector<DataFile>& files, const DigestSetting& setting);
 
@@ -40,8 +39,8 @@ class FolderData {
   std::string what_;
   bool accept_ = false;
   DataRecord record_;
-  bool is_new_ = false;                    ///< what is in memory is not in the file
-  std::map<std::string, FileStamp> seen_;  ///< in this session, by key and path
+  bool is_new_ = false;                   ///< what is in memory is not in the file
+  std::map<std::string, uint64_t> seen_;  ///< stamps in this session, by key and path
 };
 
 }  // namespace stretto::data

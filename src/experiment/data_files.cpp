@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/system_info.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/family_spec.h"
 
 namespace stretto::experiment {
 namespace {
@@ -22,14 +23,30 @@ std::vector<std::string> files_of_key(const config::Key& key) {
 
 }  // namespace
 
-std::vector<data::DataFile> data_files_of(const Experiment& experiment) {
+std::vector<data::DataFile> files_of_path_keys(const Experiment& experiment) {
   Experiment options = experiment;
   std::vector<data::DataFile> files;
   for (const auto& key : experiment_schema(options).keys) {
-    const auto& meta = key.meta;
-    if (!key.path.starts_with("data.") || !meta.is_path || config::is_free(meta.change)) continue;
+    if (!key.path.starts_with("data.") || !key.meta.is_path || key.path == kCacheKey) continue;
     for (const auto& path : files_of_key(key)) files.push_back({key.path, path});
   }
+  return files;
+}
+
+std::vector<data::DataFile> all_data_files_of(const Experiment& experiment) {
+  const FamilySpec* family = find_family(experiment);
+  const bool has_own = family != nullptr && family->data_files != nullptr;
+  return has_own ? family->data_files(experiment) : files_of_path_keys(experiment);
+}
+
+std::vector<data::DataFile> data_files_of(const Experiment& experiment) {
+  Experiment options = experiment;
+  const auto schema = experiment_schema(options);
+  auto files = all_data_files_of(experiment);
+  std::erase_if(files, [&](const auto& file) {
+    const auto* key = schema.find(file.key);
+    return key != nullptr && config::is_free(key->meta.change);
+  });
   return files;
 }
 

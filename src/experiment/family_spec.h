@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "config/open_choice.h"
+#include "data/data_file.h"
 #include "experiment/command_option.h"
 #include "experiment/experiment.h"
 #include "experiment/family_plan.h"
@@ -34,6 +35,9 @@ struct FamilySpec {
   /// What it knows of folders of `transformers` (interchange/model_folders.h); null: nothing, so
   /// that it imports none.
   const interchange::ModelFolders& (*folders)() = nullptr;
+  /// The data that `[data]` names, by key, in which one may be a folder or a manifest: those that
+  /// files_of_path_keys() finds with their kinds (experiment/data_files.h). Null: all are text.
+  std::vector<data::DataFile> (*data_files)(const Experiment& experiment) = nullptr;
 };
 
 /// All families, in the order in which `stretto describe` lists them; the first one is the default

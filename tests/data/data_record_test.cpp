@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "data/folder_data.h"
+#include "data/manifest.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -83,20 +86,124 @@ TEST_F(DataRecordTest, HasRoomForManyFiles) {
             text_of(changes_since(record, many, {})).size() - 19);
 }
 
+TEST_F(DataRecordTest, ComparesAFileByBytesAFolderByFilesAndAManifestByBoth) {
+  for (const char* name : {"tree/a.jpg", "tree/b.jpg", "wav/a.wav", "wav/b.wav"}) {
+    folder_.write(name, name);
+  }
+  folder_.write("list.tsv", "wav/b.wav\nwav/c.wav\n");
+  folder_.write("raw.gz", "no gzip at all");
+  const auto path = [&](const char* name) { return (folder_ / name).string(); };
+  const std::vector<DataFile> files{
+      {"data.pictures", path("tree"), DataKind::kTree},
+      {"data.train", path("list.tsv"), DataKind::kManifest, rows_with({})},
+      {"data.valid", path("raw.gz"), DataKind::kBytes}};
+  EXPECT_THROW(record_data("run", files, {}), Error)
+      << "the second row names a file that is not there";
+  folder_.write("list.tsv", "wav/b.wav\n" + path("wav/a.wav") + "\n");
+  const auto record = record_data("run", files, {});
+  EXPECT_EQ(changes(record, files), Texts{});
+  folder_.write("tree/b.jpg", "other");
+  folder_.write("wav/a.wav", "other.wav");
+  folder_.write("raw.gz", "no gzip at ALL");
+  EXPECT_EQ(changes(record, files),
+            (Texts{"data.pictures tree b.jpg has changed (5 bytes now, 10 then)",
+                   "data.train list.tsv line 2 names " + path("wav/a.wav") + ", which has changed",
+                   "data.valid raw.gz first differs in bytes 1 to 14"}));
+  folder_.write("list.tsv", "wav/b.wav\nwav/b.wav\n");
+  EXPECT_EQ(changes(record, {files[1], files[0]}),
+            (Texts{"data.train list.tsv first differs in line 2",
+                   "data.pictures tree b.jpg has changed (5 bytes now, 10 then)",
+                   "data.valid raw.gz is no longer among the files"}));
+}
+
+TEST_F(DataRecordTest, TakesAMovedFolderForTheSameButNoOtherOrderOfFolders) {
+  for (const char* name : {"one/a", "two/b", "moved/one/a"}) folder_.write(name, name + 5);
+  const auto tree = [&](const char* name) {
+    return DataFile{"data.train", (folder_ / name).string(), DataKind::kTree};
+  };
+  folder_.write("one/a", "same");
+  folder_.write("moved/one/a", "same");
+  const auto record = record_data("run", {tree("one"), tree("two")}, {});
+  EXPECT_EQ(changes(record, {tree("moved/one"), tree("two")}), Texts{});
+  EXPECT_EQ(changes(record, {tree("two"), tree("one")}),
+            Texts{"data.train two has another place in the list of files"});
+  EXPECT_EQ(changes(record, {tree("one")}), Texts{"data.train two is no longer among the files"});
+}
+
+TEST_F(DataRecordTest, OfTextAloneHasTheFormThatEarlierVersionsRead) {
+  const auto text = file("data.train", "a", "1\n");
+  folder_.write("tree/a", "1");
+  const DataFile tree{"data.train", (folder_ / "tree").string(), DataKind::kTree};
+  const auto json_of = [&](const std::vector<DataFile>& files) {
+    return nlohmann::json::parse(data_record_text(record_data("run", files, {})));
+  };
+  EXPECT_EQ(json_of({text}).at("format"), 1);
+  EXPECT_FALSE(json_of({text}).at("files").at(0).contains("kind"));
+  EXPECT_EQ(json_of({text, tree}).at("format"), 2);
+  EXPECT_EQ(json_of({text, tree}).at("files").at(1).at("kind"), "tree");
+}
+
+TEST_F(DataRecordTest, ComparesWhatAnEarlierVersionLookedAt) {
+  auto now = file("data.train", "m.tsv", "a.wav\n");
+  const auto record = record_data("run", {now}, {});
+  now.kind = DataKind::kManifest;
+  now.rows = rows_with({});
+  EXPECT_EQ(changes(record, {now}), Texts{}) << "that version knew of no files behind it";
+  now.kind = DataKind::kBytes;
+  EXPECT_EQ(changes(record, {now}), Texts{});
+  folder_.write("m.tsv", "b.wav\n");
+  EXPECT_EQ(changes(record, {now}), Texts{"data.train m.tsv first differs in line 1"});
+  fs::remove(folder_ / "m.tsv");
+  folder_.write("m.tsv/a", "");
+  now.kind = DataKind::kTree;
+  EXPECT_EQ(changes(record, {now}), Texts{"data.train m.tsv is a folder, and was a file"});
+}
+
+TEST_F(DataRecordTest, SaysThatAFolderOrAManifestIsReadInAnotherWay) {
+  folder_.write("tree/a", "1");
+  DataFile tree{"data.train", (folder_ / "tree").string(), DataKind::kTree};
+  auto list = file("data.valid", "m.tsv", "tree/a\n");
+  list.kind = DataKind::kManifest;
+  list.rows = rows_with({});
+  const auto record = record_data("run", {tree, list}, {});
+  tree.kind = DataKind::kText;
+  list = {list.key, list.path};
+  EXPECT_EQ(changes(record, {tree, list}),
+            (Texts{"data.train tree is read as a file, and was a folder",
+                   "data.valid m.tsv is not read as a list of files any more"}));
+}
+
 TEST_F(DataRecordTest, ComesBackAsItWasWritten) {
-  auto record = record_data("run", {file("data.train", "ä\"", "1\n2"), file("k", "b", "")}, {});
+  folder_.write("tree/a\xFF", "1");
+  auto list = file("data.lists", "m.tsv", "b\n");
+  list.kind = DataKind::kManifest;
+  list.rows = rows_with({});
+  auto record = record_data("run",
+                            {file("data.train", "ä\"", "1\n2"),
+                             file("k", "b", ""),
+                             list,
+                             {"data.pictures", (folder_ / "tree").string(), DataKind::kTree}},
+                            {});
   record.accepted = {{"then", {{"k", "p", "is new"}}}};
   write_data_record(folder_.path(), record);
   const auto read = read_data_record(folder_.path(), "run");
   ASSERT_TRUE(read);
   EXPECT_EQ(data_record_text(*read), data_record_text(record));
-  EXPECT_EQ(read->files[0].digest, record.files[0].digest);
+  for (size_t i = 0; i < record.files.size(); ++i) {
+    EXPECT_EQ(read->files[i].file, record.files[i].file);
+    EXPECT_EQ(read->files[i].digest, record.files[i].digest);
+    EXPECT_EQ(read->files[i].list, record.files[i].list);
+  }
   EXPECT_EQ(read->accepted[0].changes, record.accepted[0].changes);
   EXPECT_FALSE(read_data_record(folder_ / "elsewhere", "run"));
 }
 
 TEST_F(DataRecordTest, NoticesDamageWhereverItIs) {
-  const auto record = record_data("run", {file("data.train", "a", "1\n2\n")}, {});
+  folder_.write("tree/a", "1");
+  const auto record = record_data("run",
+                                  {file("data.train", "a", "1\n2\n"),
+                                   {"data.pictures", (folder_ / "tree").string(), DataKind::kTree}},
+                                  {});
   const std::string whole = data_record_text(record);
   const auto refused = [&](const std::string& text) {
     const auto error =
@@ -159,6 +266,19 @@ TEST_F(DataRecordTest, OfAFolderRefusesWhatChangesBetweenSessionsAndInThem) {
   // The same content, written anew, is no change.
   folder_.write("b", "2\n");
   third.require(files, {});
+}
+
+TEST_F(DataRecordTest, OfAFolderSeesWhatChangesBelowAPathToo) {
+  folder_.write("tree/a", "1");
+  folder_.write("tree/below/b", "2");
+  const std::vector<DataFile> files{{"data.train", (folder_ / "tree").string(), DataKind::kTree}};
+  FolderData data(folder_.path(), "the search began", false);
+  data.require(files, {});
+  data.require(files, {});
+  folder_.write("tree/below/b", "3");
+  const auto error = testing::failure(ExitCode::kBadData, [&] { data.require(files, {}); });
+  EXPECT_NE(error.message().find("tree: below/b has changed"), std::string::npos)
+      << error.message();
 }
 
 TEST_F(DataRecordTest, OfAFolderThatIsDamagedIsAcceptedAlone) {

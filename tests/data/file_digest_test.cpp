@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "data/content_hash.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/memory_stream.h"
@@ -71,6 +72,37 @@ TEST(FileDigestOfText, HasABoundedNumberOfBlocks) {
     }
     EXPECT_EQ(coarsened(whole, 1).blocks.size(), 1u);
   }
+}
+
+TEST(FileDigestOfBytes, HasNoLinesAndNamesBytes) {
+  const auto digest_of_bytes = [](const std::string& bytes, size_t part) {
+    DigestBuilder builder(kMostDigestBlocks, DataKind::kBytes);
+    for (size_t at = 0; at < bytes.size(); at += part) {
+      builder.update(bytes.data() + at, std::min(part, bytes.size() - at));
+    }
+    return builder.finish();
+  };
+  const std::string before = lines_from(1, 2000);
+  const auto digest = digest_of_bytes(before, 77);
+  EXPECT_EQ(digest.lines, 0u);
+  EXPECT_EQ(digest.hash, xxh3_64(before));
+  EXPECT_EQ(digest.pieces, (before.size() + 4095) / 4096);
+  EXPECT_EQ(digest_of_bytes(before, 100'000), digest);
+  const auto said = [&](const std::string& now) {
+    testing::MemoryStream bytes(now);
+    return first_difference(digest, bytes, DataKind::kBytes);
+  };
+  EXPECT_EQ(said(before), "");
+  auto now = before;
+  now[5000] = 'X';
+  EXPECT_EQ(said(now), "first differs in bytes 4,097 to 8,192");
+  EXPECT_EQ(said(before.substr(0, 8192)), "ends after byte 8,192 (8,192 bytes now, " +
+                                              with_thousands(std::ssize(before)) + " then)");
+  const std::string whole = before.substr(0, 8192);
+  const auto digest_of_whole = digest_of_bytes(whole, 4096);
+  testing::MemoryStream more(whole + "x");
+  EXPECT_EQ(first_difference(digest_of_whole, more, DataKind::kBytes),
+            "has more at its end, from byte 8,193 on (8,193 bytes now, 8,192 then)");
 }
 
 TEST(FileDigestOfText, SurvivesJson) {

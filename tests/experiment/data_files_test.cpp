@@ -12,7 +12,7 @@ using Texts = std::vector<std::string>;
 
 Texts texts_of(const Experiment& experiment) {
   Texts texts;
-  for (const auto& [key, path] : data_files_of(experiment)) texts.push_back(key + " " + path);
+  for (const auto& file : data_files_of(experiment)) texts.push_back(file.key + " " + file.path);
   return texts;
 }
 
@@ -43,6 +43,17 @@ TEST(DataFiles, AreThoseOfEachDecoderToo) {
   data.heads[1].valid_tsv = {"/fr.zip:m"};
   EXPECT_EQ(texts_of(experiment), (Texts{"data.train_src /s", "data.heads.0.train_tgt /de",
                                          "data.heads.1.valid_tsv /fr.zip:m"}));
+}
+
+TEST(DataFiles, OfPathKeysAreTextAndHaveTestDataToo) {
+  Experiment experiment;
+  auto& data = translation_of(experiment).data;
+  data.train_src = {"/s"};
+  data.test_src = {"/t"};
+  data.cache_dir = "/c";
+  const std::vector<data::DataFile> wanted{{"data.train_src", "/s"}, {"data.test_src", "/t"}};
+  EXPECT_EQ(files_of_path_keys(experiment), wanted);
+  EXPECT_EQ(all_data_files_of(experiment), wanted);
 }
 
 TEST(DataFiles, AreRememberedBesideTheCacheOfTheirFamily) {
