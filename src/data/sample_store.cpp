@@ -148,6 +148,7 @@ SampleStore open_samples(const StorePlace& place, const StoreBuild& build) {
         SampleStoreWriter writer(aside, place.num_parts);
         const auto words = build(writer);
         writer.finish(place.key, words);
+        mark_new_store(aside, place.kind);
       });
   found.from_cache_ = !is_new;
   if (is_new) remove_unused_stores(place.root, place.kind);

@@ -64,9 +64,14 @@ bool remove_if_unused(const fs::path& folder, const std::string& kind) {
 
 }  // namespace
 
+void mark_new_store(const fs::path& folder, const std::string& kind) {
+  open_mark(mark_of(folder, kind), O_RDWR | O_CREAT);
+}
+
+// A mark that is not there is not made: another process may be removing this very folder.
 StoreUse::StoreUse(const fs::path& folder, const std::string& kind) {
   const fs::path path = mark_of(folder, kind);
-  mark_ = open_mark(path, O_RDWR | O_CREAT);
+  mark_ = open_mark(path, O_RDWR);
   if (!mark_) mark_ = open_mark(path, O_RDONLY);
   if (!mark_) return;
   is_too_late_ = ::flock(mark_.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

@@ -9,6 +9,9 @@
 /// has that time, and the locks of all that have it open.
 namespace stretto::data {
 
+/// Makes the mark of a store that is being built. One without a mark is never removed.
+void mark_new_store(const std::filesystem::path& folder, const std::string& kind);
+
 /// Marks a store as opened now, and keeps it from being removed as long as it lives. Where the
 /// system refuses, as in a cache that this user may only read, it does nothing.
 class StoreUse {

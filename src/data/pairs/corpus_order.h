@@ -41,8 +41,9 @@ enum OrderPart : size_t {
 /// The samples of a corpus by their lengths; samples are numbered in the order of their pairs.
 class CorpusOrder {
  public:
-  /// @param pairs  of the corpus
+  /// The key of its store. @param corpus_key  that of the store with the pairs
   static uint64_t key_of(uint64_t corpus_key, const SampleWeights& weights);
+  /// Whether the parts of a store are an order of so many pairs.
   static bool is_sound(const SampleStore& store, uint64_t num_pairs);
   explicit CorpusOrder(SampleStore store);  ///< one that is sound
 
