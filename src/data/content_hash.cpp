@@ -1,5 +1,7 @@
 #include "data/content_hash.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>

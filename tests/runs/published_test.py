@@ -17,7 +17,7 @@ import tempfile
 from harness import Lab, check, full_or, main
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-UPDATES = 100
+UPDATES = 75  # of which the shortest recipe has no more
 SMALL = ("model.preset=none", "model.num_layers=2", "model.d_model=32", "model.num_heads=2", "model.ffn_dim=64", "model.max_positions=64")
 
 

@@ -260,7 +260,7 @@ std::set<std::string> told_by(AnyPartsTask& task, size_t heads, int64_t update) 
     if (!watched.backward) told.insert(watched.module);
   });
   for (size_t head = 0; head < std::max<size_t>(heads, 1); ++head) {
-    task.loss(pairs_for(static_cast<int64_t>(head)), {.update = update});
+    task.loss(Prepared(pairs_for(static_cast<int64_t>(head))), {.update = update});
   }
   return told;
 }
