@@ -105,7 +105,7 @@ TEST_F(SearchDriverTest, OtherDataAndAnotherConfigurationAreRefusedBeforeATrialT
   SearchDriver driver = driver_of("max_trials = 2\n");
   const auto job = driver.next();
   driver.require_same_files(*job);
-  bench_.folder.write("train.src", "b\n");
+  bench_.folder.write("train.src", "a\nb\n");
   expect_in("train.src", stretto::testing::failure(ExitCode::kBadData, [&] {
                            driver.require_same_files(*job);
                          }).message());
