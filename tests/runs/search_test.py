@@ -174,7 +174,7 @@ def a_search_finds_the_best_and_its_configuration_trains(stretto):
         check(abs(last["nll"] - best["value"]) < 1e-9, f"trained from best.toml: {last['nll']}, in the search: {best['value']}")
         explained = lab.run([lab.stretto, "search", "explain", str(lab.root / "found")])
         check(explained.returncode == 0 and "---- cut-off" in explained.stdout, explained.stdout + explained.stderr)
-        check((lab.root / "found/search.html").read_text().count("class=\"trial") >= 6, "search.html has no curves")
+        check((lab.root / "found/search.html").read_text().count("class=\"ranked") >= 6, "search.html has no curves")
         # The trial that is trained again validates at its end alone, and has no values of lower rungs any more.
         an_older_journal_is_as_good(lab, "found", told["best"])
         train_the_best_again(lab, "found", told["best"])
