@@ -41,18 +41,18 @@ class SearchDriverTest : public ::testing::Test {
   std::filesystem::path directory_ = bench_.folder / "search";
 };
 
-using Events = std::vector<std::string>;
+using EventNames = std::vector<std::string>;
 
 TEST_F(SearchDriverTest, EachDecisionIsInTheJournalWhenItIsKnown) {
   SearchDriver driver = driver_of("max_trials = 2\n");
-  EXPECT_EQ(events(), Events{"begin"});
+  EXPECT_EQ(events(), EventNames{"begin"});
   const auto job = driver.next();
   ASSERT_TRUE(job);
-  EXPECT_EQ(events(), (Events{"begin", "run"}));
+  EXPECT_EQ(events(), (EventNames{"begin", "run"}));
   EXPECT_TRUE(driver.fail(*job, 69, "lost"));
-  EXPECT_EQ(events(), (Events{"begin", "run", "failure"}));
+  EXPECT_EQ(events(), (EventNames{"begin", "run", "failure"}));
   driver.report(*job, result(*job, 2));
-  EXPECT_EQ(events(), (Events{"begin", "run", "failure", "result"}));
+  EXPECT_EQ(events(), (EventNames{"begin", "run", "failure", "result"}));
   ASSERT_TRUE(driver.next());
   EXPECT_FALSE(driver.next()) << "both trials were begun";
   EXPECT_EQ(driver.state().best(), 0);
