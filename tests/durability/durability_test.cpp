@@ -174,33 +174,6 @@ TEST_F(Durability, OlderCheckpointsGoOnlyWhenTheNewOneIsDurable) {
   }
 }
 
-TEST_F(Durability, ATokenCacheIsSyncedBeforeItIsRenamedIntoItsPlace) {
-  std::ofstream(work() / "a") << "x y\ny\nx\n";
-  std::ofstream(work() / "b") << "y\nx\nx y\n";
-  ASSERT_EQ(record("corpus '" + work().string() + "'"), 0) << complaint();
-  fs::path corpus;
-  for (const auto& entry : fs::directory_iterator(work() / "cache")) {
-    if (entry.is_directory() && entry.path().filename() != "hashes") corpus = entry.path();
-  }
-  const auto renamings = renamings_to(corpus);
-  ASSERT_EQ(renamings.size(), 1u);
-  expect_published(calls_[renamings.front()].path, corpus, 4);
-  // The order's data, which is mapped and not written, are there before the head that says so.
-  std::string order;
-  for (const auto& call : calls_) {
-    if (call.name == "rename" && call.to.ends_with(".bin")) order = call.to;
-  }
-  ASSERT_FALSE(order.empty());
-  const size_t moved = renamings_to(order).front();
-  const size_t synced = last("fsync", corpus / ".tmp-order");
-  ASSERT_NE(synced, kNever) << "the order is never fsynced";
-  EXPECT_LT(synced, moved);
-  const fs::path head = fs::path(order).replace_extension(".head");
-  ASSERT_EQ(renamings_to(head).size(), 1u);
-  EXPECT_LT(moved, renamings_to(head).front());
-  EXPECT_NE(next("fsync", corpus, renamings_to(head).front()), kNever);
-}
-
 // A decision is followed only when it is on the disk: no line is written before the one ahead of
 // it.
 TEST_F(Durability, AJournalIsSyncedWithItsFolderWhenItIsNewAndThenLineByLine) {
