@@ -5,12 +5,14 @@
 //     durability_tool checkpoints RUN N     saves steps 1 to N, and prunes all but the last two
 //     durability_tool journal FILE N        a search's journal of N lines
 //     durability_tool folder PLACE          a folder with one file, as export makes it
+//     durability_tool corpus FOLDER         a token cache of FOLDER/a and FOLDER/b in FOLDER/cache
 #include <cstdint>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
+#include "data/pairs/corpus.h"
 #include "interchange/new_folder.h"
 #include "search/journal.h"
 #include "store/checkpoint.h"
@@ -46,6 +48,17 @@ void make_folder(const std::string& place) {
   folder.publish();
 }
 
+void make_corpus(const std::string& folder) {
+  data::DataOptions options;
+  options.train_src = {folder + "/a"};
+  options.train_tgt = {folder + "/b"};
+  options.cache_dir = folder + "/cache";
+  options.max_src_tokens = options.max_tgt_tokens = options.max_tokens = 64;
+  text::TokenizerPair tokenizers;
+  tokenizers.src = tokenizers.tgt = text::make_vocabulary("x\ny\n", "words");
+  data::open_corpus(options, data::Split::kTrain, tokenizers, 1, 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,6 +72,8 @@ int main(int argc, char** argv) {
       write_journal(words[1], std::stoll(words[2]));
     } else if (words.size() == 2 && words[0] == "folder") {
       make_folder(words[1]);
+    } else if (words.size() == 2 && words[0] == "corpus") {
+      make_corpus(words[1]);
     } else {
       std::cerr << "usage: see the source\n";
       return 2;

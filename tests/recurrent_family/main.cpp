@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "distributed/make_group.h"
 #include "engine/commands.h"
 #include "tests/recurrent_family/recurrent_family.h"
 
@@ -19,11 +20,12 @@ int train_here(const std::vector<std::string>& words) {
   try {
     tasks::add_recurrent_family();
     const std::vector<std::string> overrides(words.begin() + 4, words.end());
-    return engine::run_train({.experiment = experiment::load_experiment(words[1], overrides),
-                              .run_directory = words[3]});
+    return distributed::leave(
+        engine::run_train({.experiment = experiment::load_experiment(words[1], overrides),
+                           .run_directory = words[3]}));
   } catch (const Error& error) {
     log::error(error.message());
-    return static_cast<int>(error.code());
+    return distributed::leave(static_cast<int>(error.code()), error.message());
   }
 }
 
