@@ -231,13 +231,14 @@ html = false
 };
 
 TEST_F(ListedFamilyTest, SaysWhichKeysAreFoldersAndManifests) {
-  const auto files = experiment::data_files_of(load({"data.test=valid/list.tsv"}).options);
+  const std::string test = "data.test=" + (folder_ / "valid/list.tsv").string();
+  const auto files = experiment::data_files_of(load({test}).options);
   ASSERT_EQ(files.size(), 2u) << "test data are not compared";
   EXPECT_EQ(files[0],
             (data::DataFile{"data.train", (folder_ / "pictures").string(), data::DataKind::kTree}));
   EXPECT_EQ(files[1], (data::DataFile{"data.valid", (folder_ / "valid/list.tsv").string(),
                                       data::DataKind::kManifest}));
-  EXPECT_EQ(experiment::all_data_files_of(load({"data.test=valid/list.tsv"}).options).size(), 3u);
+  EXPECT_EQ(experiment::all_data_files_of(load({test}).options).size(), 3u);
 }
 
 TEST_F(ListedFamilyTest, ARunGoesOnWithTheSamePicturesAlone) {
@@ -308,6 +309,10 @@ name = "listed_pictures"
 [data]
 train = ["pictures"]
 valid = ["valid/list.tsv"]
+[schedule]
+warmup_steps = 2
+[train]
+max_steps = 12
 )");
   const auto taken = [&] {
     auto experiment = experiment::load_experiment(config, {});
