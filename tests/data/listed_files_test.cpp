@@ -17,6 +17,7 @@
 #include "data/manifest.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/settled.h"
 
 namespace stretto::data {
 namespace {
@@ -31,7 +32,7 @@ class ListedFilesTest : public ::testing::Test {
   std::string put(const std::string& name, const std::string& text) const {
     return folder_.write("tree/" + name, text);
   }
-  /// Old enough to be remembered.
+  /// Takes its time of modification back.
   void age(const std::string& path) const {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::seconds(10));
   }
@@ -133,8 +134,9 @@ TEST_F(ListedFilesTest, ThatVanishOrChangeBeforeTheyAreReadAreNamed) {
 }
 
 TEST_F(ListedFilesTest, AreRememberedByTheirStamps) {
-  const std::string a = put("a", "one"), b = put("b", "two");
-  age(a);
+  const std::string a = put("a", "one");
+  test::let_settle({a});
+  put("b", "two");
   const DigestSetting setting{.memory_dir = memory_dir_, .threads = 1};
   const auto hashes = [&] {
     ListedFiles files(tree(), 1);
