@@ -29,6 +29,7 @@ struct Chart {
   std::string summary;  ///< the value that people ask for, right of the title
   bool logarithmic = false;
   bool from_zero = false;  ///< the y axis starts at zero
+  bool wide = false;       ///< as wide as two columns
   std::vector<Series> series;
   double last_step = 0;  ///< the x axis reaches from 0 to here, or to the last point
   /// What x counts: "tokens", "minutes". Empty = steps, which are whole numbers.

@@ -13,7 +13,7 @@ std::string render_axes(const Scale& scale) {
   for (const Tick& tick : scale.y_ticks()) {
     const std::string y = svg_number(scale.y(tick.value));
     out += "<path class=\"grid\" d=\"M" + svg_number(scale.left()) + " " + y + "H" +
-           svg_number(kChartWidth - kChartRight) +
+           svg_number(scale.width() - kChartRight) +
            "\"/><text class=\"tick\" text-anchor=\"end\" x=\"" + svg_number(scale.left() - 7) +
            "\" y=\"" + y + "\" dy=\".34em\">" + tick.label + "</text>";
   }
@@ -21,14 +21,14 @@ std::string render_axes(const Scale& scale) {
     const double x = scale.x(tick.value);
     const double half = kTickCharacterWidth / 2 * static_cast<double>(tick.label.size());
     // A label that would stand out of the picture is moved in.
-    const double label_x = std::min(x, kChartWidth - half - 1);
+    const double label_x = std::min(x, scale.width() - half - 1);
     out += "<path class=\"axis\" d=\"M" + svg_number(x) + " " +
            svg_number(kChartHeight - kChartBottom) +
            "v4\"/><text class=\"tick\" text-anchor=\"middle\" x=\"" + svg_number(label_x) +
            "\" y=\"" + svg_number(kChartHeight - 7) + "\">" + tick.label + "</text>";
   }
   return out + "<path class=\"axis\" d=\"M" + svg_number(scale.left()) + " " +
-         svg_number(kChartHeight - kChartBottom) + "H" + svg_number(kChartWidth - kChartRight) +
+         svg_number(kChartHeight - kChartBottom) + "H" + svg_number(scale.width() - kChartRight) +
          "\"/>";
 }
 
@@ -65,12 +65,12 @@ std::string render_framed(const Figure& figure, const Scale& scale, const std::s
                           const std::string& above) {
   // A nested <svg> clips without needing an id that is unique on the page.
   const std::string x = svg_number(scale.left() - 4), y = svg_number(kChartTop - 4);
-  const double width = kChartWidth - scale.left() + 4;
+  const double width = scale.width() - scale.left() + 4;
   const double height = kChartHeight - kChartBottom - kChartTop + 8;
   const std::string clipped = "<svg x=\"" + x + "\" y=\"" + y + "\" width=\"" + svg_number(width) +
                               "\" height=\"" + svg_number(height) + "\" " +
                               view_box(x, y, width, height) + ">" + plot + "</svg>";
-  return render_figure(figure, kChartWidth, kChartHeight, render_axes(scale) + clipped + above);
+  return render_figure(figure, scale.width(), kChartHeight, render_axes(scale) + clipped + above);
 }
 
 }  // namespace stretto::report

@@ -71,7 +71,7 @@ std::vector<Curve> curves_of(const Chart& chart) {
 }
 
 Scale::Scale(const Chart& chart, const std::vector<Curve>& curves)
-    : logarithmic_(chart.logarithmic) {
+    : logarithmic_(chart.logarithmic), width_(chart.wide ? kWideChartWidth : kChartWidth) {
   x_ = {0, std::max(chart.last_step, 0.0)};
   for (const Curve& curve : curves) {
     x_.add(curve.raw.front().x);
@@ -96,7 +96,7 @@ Scale::Scale(const Chart& chart, const std::vector<Curve>& curves)
 }
 
 double Scale::x(double value) const {
-  return left_ + (value - x_.low) / (x_.high - x_.low) * (kChartWidth - kChartRight - left_);
+  return left_ + (value - x_.low) / (x_.high - x_.low) * (width_ - kChartRight - left_);
 }
 
 double Scale::y(double value) const {

@@ -11,6 +11,7 @@ namespace stretto::report {
 /// Units of the viewBox of a chart. Wide enough for two columns on a desktop, small enough that the
 /// labels can still be read on a telephone.
 constexpr double kChartWidth = 460, kChartHeight = 236;
+constexpr double kWideChartWidth = 2 * kChartWidth;  ///< Chart::wide
 constexpr double kChartTop = 10, kChartBottom = 26, kChartRight = 12;
 constexpr double kTickCharacterWidth = 6.4;  ///< of the 11-unit tick labels
 
@@ -46,7 +47,8 @@ class Scale {
 
   double x(double value) const;
   double y(double value) const;
-  double left() const { return left_; }  ///< of the plot, after the labels
+  double left() const { return left_; }    ///< of the plot, after the labels
+  double width() const { return width_; }  ///< of the picture
   const Range& x_range() const { return x_; }
   const std::vector<Tick>& x_ticks() const { return x_ticks_; }
   const std::vector<Tick>& y_ticks() const { return y_ticks_; }
@@ -56,6 +58,7 @@ class Scale {
   void widen(bool from_zero);
 
   bool logarithmic_;
+  double width_;
   Range x_, y_;
   std::vector<Tick> x_ticks_, y_ticks_;
   double left_ = 0;

@@ -7,7 +7,7 @@
 namespace stretto::report {
 namespace {
 
-constexpr double kWidth = 920, kHeight = 300, kSide = 64, kTop = 40, kFoot = 24;
+constexpr double kWidth = kWideChartWidth, kHeight = 300, kSide = 64, kTop = 40, kFoot = 24;
 constexpr size_t kLongestName = 16, kLongestTooltip = 500;  // code points
 constexpr size_t kMostPoints = 200;                         // of one curve
 constexpr double kFaintest = 0.16, kStrongest = 0.75;
@@ -66,7 +66,7 @@ const char* const kRankedLinesStyle =
     ".end{fill:var(--ink1)}.winner.end{fill:var(--ink2)}.names{font-weight:600}";
 
 std::string render_ranked_curves(const RankedCurves& picture) {
-  Chart chart{.title = picture.title, .last_step = picture.last_step};
+  Chart chart{.title = picture.title, .wide = true, .last_step = picture.last_step};
   for (const auto& line : picture.lines) {
     chart.series.push_back({.points = downsample(line.points, kMostPoints)});
   }

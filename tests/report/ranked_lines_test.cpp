@@ -48,6 +48,8 @@ TEST(RankedCurves, ALineWithoutAPointIsLeftOutAndNoOtherIsTheBest) {
   ASSERT_EQ(lines.size(), 2u);
   for (const auto& line : lines) EXPECT_EQ(line.find("best"), std::string::npos) << line;
   EXPECT_NE(figure.find(">40</text>"), std::string::npos) << "the axis reaches to the last step";
+  EXPECT_NE(figure.find("viewBox=\"0 0 920 236\""), std::string::npos)
+      << "its letters are as large as those of the points below it";
 }
 
 TEST(RankedCurves, WithoutAnyPointNothingWasMeasured) {
