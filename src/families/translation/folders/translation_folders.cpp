@@ -9,6 +9,7 @@
 #include "families/translation/folders/marian.h"
 #include "interchange/config_reader.h"
 #include "interchange/described_experiment.h"
+#include "interchange/model_folders.h"
 
 namespace stretto::interchange {
 namespace {
