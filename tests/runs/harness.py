@@ -188,6 +188,12 @@ def forgotten(module, tests):
             and list(inspect.signature(value).parameters) == ["stretto"]]
 
 
+def check_no_warning(events):
+    """No event of a run has a note. A warning about a run by a published recipe would be a false alarm."""
+    warned = [f"step {event['step']}: {event['note']}" for event in events if "note" in event]
+    check(not warned, "training warned: " + "; ".join(warned))
+
+
 def main(tests):
     """Runs the test functions named on the command line, or all: TEST_FILE PROGRAM [TEST…]."""
     if len(sys.argv) < 2:

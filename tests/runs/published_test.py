@@ -14,7 +14,7 @@ import pathlib
 import shutil
 import tempfile
 
-from harness import Lab, check, full_or, main
+from harness import Lab, check, check_no_warning, full_or, main
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 UPDATES = 75  # of which the shortest recipe has no more
@@ -69,8 +69,7 @@ def trains_in_silence(stretto, name):
     events = trained(lab, name, name.replace("/", "_"), *begin, *OVERRIDES[name])
     made = [event for event in events if event["event"] == "train"]
     check(len(made) == UPDATES, f"{len(made)} updates, not {UPDATES}")
-    warned = [f"step {event['step']}: {event['note']}" for event in events if "note" in event]
-    check(not warned, "training warned: " + "; ".join(warned))
+    check_no_warning(events)
 
 
 if __name__ == "__main__":

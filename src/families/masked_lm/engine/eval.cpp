@@ -11,6 +11,7 @@
 #include "families/masked_lm/requests.h"
 #include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
+#include "families/text/text_sections.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
 
@@ -56,7 +57,7 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
       score_masked(*run.models.front(), *batches,
                    {.device = context.device,
                     .group = group,
-                    .loading = {.depth = masked_lm_of(experiment).data.prefetch}});
+                    .loading = experiment::text_sections(experiment).loading});
   if (!std::isfinite(score.nll)) {
     refuse_not_finite(set.name + " text", "its nll", request.run_directory);
   }

@@ -116,8 +116,12 @@ class StretchScores {
   std::vector<bool> is_finite_;  ///< of each window
 };
 
-StretchAnswers answers_from(const StretchScores& scores, const QuestionWindows& windows,
-                            data::Span questions, const AnswerFinding& finding) {
+/// @param batches  of batches_of(), prepared and on the device
+StretchAnswers answers_from(const TextModels& models, std::span<const train::Prepared> batches,
+                            const QuestionWindows& windows, data::Span questions,
+                            const AnswerFinding& finding) {
+  StretchScores scores(windows, questions);
+  for (const train::Prepared& batch : batches) scores.add(models, batch);
   StretchAnswers found{.choices = {},
                        .overflowed = {},
                        .loss_sum = scores.loss_sum(),
@@ -166,13 +170,12 @@ int64_t num_rows_of(const QuestionWindows& windows, size_t question) {
 
 StretchAnswers answer_stretch(const TextModels& models, const QuestionWindows& windows,
                               data::Span questions, const AnswerFinding& finding) {
-  StretchScores scores(windows, questions);
+  std::vector<train::Prepared> prepared;
   for (data::Batch& batch : batches_of(windows, questions, finding)) {
-    train::Prepared prepared = prepare_windows(std::move(batch), *models.front());
-    prepared.send(models.front()->device());
-    scores.add(models, prepared);
+    prepared.push_back(prepare_windows(std::move(batch), *models.front()));
+    prepared.back().send(models.front()->device());
   }
-  return answers_from(scores, windows, questions, finding);
+  return answers_from(models, prepared, windows, questions, finding);
 }
 
 FoundAnswers find_answers(const TextModels& models, const QuestionWindows& windows,
@@ -203,9 +206,7 @@ FoundAnswers find_answers(const TextModels& models, const QuestionWindows& windo
   const auto answer = [&](int64_t number, std::span<const train::Prepared> batches,
                           train::ScoreTable& table) {
     const auto& stretch = stretches[static_cast<size_t>(number)];
-    StretchScores scores(windows, span_of(stretch));
-    for (const train::Prepared& batch : batches) scores.add(models, batch);
-    auto own = answers_from(scores, windows, span_of(stretch), finding);
+    auto own = answers_from(models, batches, windows, span_of(stretch), finding);
     const auto first = table.row(static_cast<int64_t>(stretch.front()));
     first[0] = own.loss_sum;
     first[1] = static_cast<double>(own.num_labelled);

@@ -12,6 +12,7 @@
 #include "families/question_answering/requests.h"
 #include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
+#include "families/text/text_sections.h"
 #include "tasks/finite_answers.h"
 
 namespace stretto::tasks {
@@ -93,7 +94,7 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
                     .max_tokens = options.eval.max_tokens,
                     .max_samples = options.eval.max_samples,
                     .group = group,
-                    .loading = {.depth = options.data.prefetch}});
+                    .loading = experiment::text_sections(experiment).loading});
   if (found.overflowed >= 0) {
     const auto& question = windows.data().questions[static_cast<size_t>(found.overflowed)];
     refuse_not_finite(chosen.name + ": question " + printable(question.id), "the answer to it",

@@ -9,6 +9,7 @@
 #include "distributed/agreement.h"
 #include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
+#include "families/text/text_sections.h"
 #include "families/text_classification/engine/commands.h"
 #include "families/text_classification/engine/text_classification.h"
 #include "families/text_classification/requests.h"
@@ -91,9 +92,11 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
                              listed ? class_weights(options, names, {}) : std::vector<double>{});
   const auto batches = label_batches(std::make_shared<data::SamplesInMemory>(set.samples),
                                      options.eval, context.device);
-  const auto predictions = predict_labels(
-      run.models, outputs, batches,
-      {.device = context.device, .group = group, .loading = {.depth = options.data.prefetch}});
+  const auto predictions =
+      predict_labels(run.models, outputs, batches,
+                     {.device = context.device,
+                      .group = group,
+                      .loading = experiment::text_sections(experiment).loading});
   for (int64_t i = 0; i < set.size(); ++i) {
     if (!predictions.overflowed(i)) continue;
     refuse_not_finite(texts.name + ": text " + with_thousands(i + 1), "its prediction",
