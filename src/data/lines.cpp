@@ -72,12 +72,7 @@ bool LineReader::next(std::string_view& line) {
   }
   if (const size_t nul = line.find('\0'); nul != std::string_view::npos) {
     refused_quotes_ = std::count(line.begin(), line.end(), '"');
-    throw SampleError(
-        name_,
-        ":" + std::to_string(line_number_) + ":" + std::to_string(nul + 1) +
-            ": a NUL byte, so this is not UTF-8 text",
-        "UTF-16 text: convert it with `iconv -f UTF-16 -t UTF-8`; a compressed file needs "
-        "its .gz or .zst ending; stray NUL bytes: remove them with `tr -d '\\000'`");
+    throw nul_byte_error(name_, line_number_, static_cast<int64_t>(nul) + 1);
   }
   return true;
 }
@@ -121,6 +116,15 @@ void LineReader::throw_too_long() {
       ":" + std::to_string(line_number_) + ": this line has " + with_thousands(length) +
           " bytes; a line may have at most " + with_thousands(kMaxLineBytes),
       "split this line, or remove it here and in the files that go with this one line by line");
+}
+
+SampleError nul_byte_error(const std::string& name, int64_t line, int64_t column) {
+  return SampleError(
+      name,
+      ":" + std::to_string(line) + ":" + std::to_string(column) +
+          ": a NUL byte, so this is not UTF-8 text",
+      "UTF-16 text: convert it with `iconv -f UTF-16 -t UTF-8`; a compressed file needs its .gz or "
+      ".zst ending; stray NUL bytes: remove them with `tr -d '\\000'`");
 }
 
 bool column_of(std::string_view line, int64_t column, char separator, std::string_view& value) {

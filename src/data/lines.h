@@ -9,6 +9,11 @@
 
 namespace stretto::data {
 
+class SampleError;
+
+/// The fault of a line with a NUL byte. @param column  of that byte, from 1
+SampleError nul_byte_error(const std::string& name, int64_t line, int64_t column);
+
 /// Longest line in bytes, line end not counted: just under 1 MB.
 inline constexpr int64_t kMaxLineBytes = 999'999;
 

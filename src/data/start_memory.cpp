@@ -11,6 +11,7 @@ struct Remembered {
   std::mutex mutex;
   int64_t living = 0;
   std::map<std::string, std::pair<FileStamp, FileDigest>> digests;
+  std::map<std::string, std::shared_ptr<const void>> contents;
 };
 
 Remembered& remembered() {
@@ -27,7 +28,9 @@ StartMemory::StartMemory() {
 
 StartMemory::~StartMemory() {
   const std::lock_guard lock(remembered().mutex);
-  if (--remembered().living == 0) remembered().digests.clear();
+  if (--remembered().living > 0) return;
+  remembered().digests.clear();
+  remembered().contents.clear();
 }
 
 std::optional<FileDigest> StartMemory::find(const std::string& name, const FileStamp& stamp) {
@@ -40,6 +43,17 @@ std::optional<FileDigest> StartMemory::find(const std::string& name, const FileS
 void StartMemory::put(const std::string& name, const FileStamp& stamp, const FileDigest& digest) {
   const std::lock_guard lock(remembered().mutex);
   if (remembered().living > 0) remembered().digests[name] = {stamp, digest};
+}
+
+std::shared_ptr<const void> StartMemory::find_read(const std::string& name) {
+  const std::lock_guard lock(remembered().mutex);
+  const auto found = remembered().contents.find(name);
+  return found == remembered().contents.end() ? nullptr : found->second;
+}
+
+void StartMemory::keep_read(const std::string& name, std::shared_ptr<const void> content) {
+  const std::lock_guard lock(remembered().mutex);
+  if (remembered().living > 0) remembered().contents[name] = std::move(content);
 }
 
 }  // namespace stretto::data

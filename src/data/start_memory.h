@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,10 @@ class StartMemory {
   static std::optional<FileDigest> find(const std::string& name, const FileStamp& stamp);
   /// Does nothing where none lives. @param stamp  from before the file was read
   static void put(const std::string& name, const FileStamp& stamp, const FileDigest& digest);
+
+  /// What was read of a file's content, under a name of both; null where it was not kept.
+  static std::shared_ptr<const void> find_read(const std::string& name);
+  static void keep_read(const std::string& name, std::shared_ptr<const void> content);
 };
 
 }  // namespace stretto::data

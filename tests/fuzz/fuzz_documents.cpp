@@ -1,5 +1,6 @@
-// Fuzz target: plain text as documents of both kinds. Lines or an Error come out; documents begin
-// where the header says, and masking changes no token that it does not name.
+// Fuzz target: plain text as documents, of joined lines and exact. Lines, pieces or an Error come
+// out; documents begin where the header says, exact text is that of the file, and masking changes
+// no token that it does not name.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 
 #include "base/error.h"
 #include "data/documents/document_lines.h"
+#include "data/documents/exact_text.h"
 #include "data/documents/masking.h"
 #include "tests/data/memory_stream.h"
 #include "text/tokenizer.h"
@@ -56,10 +58,37 @@ void read_documents(std::string_view text, data::DocumentEnd end, data::BadSampl
   }
 }
 
+/// Pieces are stretches of the text, in its order; of files all of it.
+void read_exact(std::string_view text, const data::ExactDocuments& documents,
+                data::BadSamples* bad) {
+  data::ExactText pieces(std::make_unique<testing::MemoryStream>(text), "fuzz", documents, bad);
+  std::string_view piece, rest = text;
+  bool is_first = true;
+  for (bool begins = false; pieces.next(piece, begins); is_first = false) {
+    require(!piece.empty() && piece.size() <= data::kMaxPieceBytes && (begins || !is_first));
+    if (bad != nullptr) continue;  // what is left out may stand within a piece
+    const size_t at = rest.find(piece);
+    require(at != std::string_view::npos);
+    if (documents.end == data::DocumentEnd::kFile) require(at == 0 && begins == is_first);
+    rest.remove_prefix(at + piece.size());
+  }
+  if (bad == nullptr && documents.end == data::DocumentEnd::kFile) require(rest.empty());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  for (const auto end : {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine,
+                         data::DocumentEnd::kFile, data::DocumentEnd::kMarker}) {
+    data::BadSamples stop, skip({.skips = true, .most = 5});
+    for (data::BadSamples* bad : {static_cast<data::BadSamples*>(nullptr), &stop, &skip}) {
+      try {
+        read_exact(text, {.end = end, .marker = "a"}, bad);
+      } catch (const Error&) {
+      }
+    }
+  }
   for (const auto end : {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine}) {
     data::BadSamples stop, skip({.skips = true, .most = 5});
     for (data::BadSamples* bad : {static_cast<data::BadSamples*>(nullptr), &stop, &skip}) {

@@ -6,13 +6,10 @@
 #include "base/error.h"
 
 namespace stretto::data {
-namespace {
 
-bool is_blank(std::string_view line) {
+bool is_blank_line(std::string_view line) {
   return line.find_first_not_of(" \t\r\f\v") == std::string_view::npos;
 }
-
-}  // namespace
 
 DocumentLines::DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end,
                              BadSamples* bad)
@@ -26,7 +23,7 @@ bool DocumentLines::next(std::string_view& line, bool& begins_document) {
   while (true) {
     try {
       if (!lines_.next(line)) return false;
-      if (!is_blank(line)) return true;
+      if (!is_blank_line(line)) return true;
       begins_document = true;
     } catch (const SampleError& error) {
       if (bad_ == nullptr) throw;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "data/byte_stream.h"
 #include "data/cache_folder.h"
+#include "data/documents/document_texts.h"
 #include "data/documents/documents_build.h"
 #include "data/documents/stored_documents.h"
 #include "data/input_files.h"
@@ -32,7 +33,7 @@ uint64_t documents_key(const DocumentInput& input, const InputFiles& files,
             parsed.file.extension().string();
   }
   text += "\n" + hex64(tokenizer.fingerprint()) + " " + std::to_string(tokenizer.size());
-  text += input.end == DocumentEnd::kLine ? " line" : " blank_line";
+  text += reading_key(input);
   if (input.bad_samples.skips) text += " skip";
   return xxh3_64(text);
 }

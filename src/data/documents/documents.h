@@ -11,6 +11,12 @@
 
 namespace stretto::data {
 
+/// What is tokenised of a document.
+enum class DocumentText : uint8_t {
+  kJoinedLines,  ///< its lines, joined by spaces, without blank ones
+  kExact,        ///< its bytes, with line ends and blank lines (data/documents/exact_text.h)
+};
+
 /// Plain text that is read as documents.
 struct DocumentInput {
   std::vector<std::string> paths;  ///< of `[data]`, one after the other
@@ -19,12 +25,14 @@ struct DocumentInput {
   int64_t threads = 0;         ///< for hashing and tokenising; 0 = one a core
   std::string key = {};        ///< that names the paths, for messages: "data.train"
   BadSampleRule bad_samples = {};
+  DocumentText text = DocumentText::kJoinedLines;
+  std::string marker = {};  ///< of DocumentEnd::kMarker: the line between two documents
 };
 
 /// What a tokenizer made of a text.
 struct DocumentCounts {
   int64_t documents = 0;  ///< that have tokens
-  int64_t lines = 0;      ///< that are not blank
+  int64_t lines = 0;      ///< that are not blank; of exact text all
   int64_t tokens = 0;     ///< without separators
   int64_t words = 0;      ///< split at white space
   int64_t unknown = 0;    ///< of the tokens: `<unk>`
@@ -39,8 +47,8 @@ struct DocumentCounts {
 /// Tokenised documents in a mapped store: the ids of all documents one after the other, each with
 /// the tokenizer's separator (SpecialIds::eos) behind it. Safe to use from several threads.
 ///
-/// The lines of a document are tokenised one by one, those behind the first with a space before
-/// them. What is not UTF-8 is replaced by U+FFFD.
+/// Joined lines are tokenised one by one, those behind the first with a space before them. Exact
+/// text is tokenised in pieces (kMaxPieceBytes). What is not UTF-8 is replaced by U+FFFD.
 class Documents {
  public:
   virtual ~Documents() = default;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/cache_files.h"
 #include "data/chunk_pipeline.h"
+#include "data/documents/document_texts.h"
 #include "data/documents/stored_documents.h"
 #include "data/pairs/pair_filter.h"
 
@@ -20,16 +21,16 @@ constexpr size_t kLineChunkBytes = size_t{1} << 20;
 constexpr size_t kLineChunkLines = 8192;
 constexpr auto kTellInterval = std::chrono::seconds(15);
 
-/// Consecutive lines of one input, and what became of them.
+/// Consecutive lines of one input, or pieces of exact text, and what became of them.
 struct LineChunk {
   size_t input = 0;
-  std::string text;              ///< lines without line ends
+  std::string text;              ///< lines without line ends, or pieces
   std::vector<uint32_t> ends;    ///< [lines] in `text`
   std::vector<int64_t> numbers;  ///< [lines] of the input, from 1
   std::vector<bool> begins;      ///< [lines] whether a document begins
   std::vector<int64_t> ids;      ///< of all lines
   std::vector<size_t> id_ends;   ///< [lines] in `ids`
-  DocumentCounts counts;         ///< words, unknown and repaired
+  DocumentCounts counts;         ///< lines, words, unknown and repaired
   int64_t first_repaired = 0;    ///< line number; 0 = none
 
   void clear() {
@@ -56,20 +57,23 @@ int64_t count_words(std::string_view line) {
 }
 
 /// Runs on the threads: from lines to ids.
-void encode_lines(const text::Tokenizer& tokenizer, LineChunk& chunk) {
+void encode_lines(const DocumentInput& input, const text::Tokenizer& tokenizer, LineChunk& chunk) {
   const int64_t unknown = tokenizer.specials().unk;
   std::string line;
   size_t begin = 0;
   for (size_t i = 0; i < chunk.ends.size(); ++i) {
     const std::string_view text(chunk.text.data() + begin, chunk.ends[i] - begin);
     begin = chunk.ends[i];
-    const bool is_valid = set_document_line(text, chunk.begins[i], line);
-    if (!is_valid && chunk.counts.repaired++ == 0) chunk.first_repaired = chunk.numbers[i];
+    if (!set_document_line(text, stands_alone(input, chunk.begins[i]), line)) {
+      const auto invalid = invalid_lines(text, chunk.numbers[i]);
+      if (chunk.counts.repaired == 0) chunk.first_repaired = invalid.first;
+      chunk.counts.repaired += invalid.count;
+    }
+    chunk.counts.lines += lines_in(text);
     chunk.counts.words += count_words(line);
     tokenizer.encode(line, chunk.ids);
     chunk.id_ends.push_back(chunk.ids.size());
   }
-  chunk.counts.lines = static_cast<int64_t>(chunk.ends.size());
   if (unknown >= 0) {
     chunk.counts.unknown = std::count(chunk.ids.begin(), chunk.ids.end(), unknown);
   }
@@ -146,7 +150,7 @@ class DocumentWriter {
 
 void read_lines(const DocumentInput& input, size_t number, BadSamples& bad,
                 ChunkPipeline<LineChunk>& pipeline) {
-  DocumentLines lines(input.paths[number], input.end, &bad);
+  DocumentTexts lines(input.paths[number], input, &bad);
   std::string_view line;
   bool begins = false;
   bool more = lines.next(line, begins);
@@ -170,7 +174,7 @@ std::vector<uint64_t> build_documents(const DocumentInput& input, const text::To
                                       SampleStoreWriter& store) {
   DocumentWriter writer(tokenizer, store);
   ChunkPipeline<LineChunk> pipeline(
-      input.threads, [&](LineChunk& chunk) { encode_lines(tokenizer, chunk); },
+      input.threads, [&](LineChunk& chunk) { encode_lines(input, tokenizer, chunk); },
       [&](LineChunk& chunk) { writer(chunk); });
   BadSamples bad(input.bad_samples);
   for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, bad, pipeline);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/documents/document_texts.h"
 #include "data/documents/documents_build.h"
 
 namespace stretto::data {
@@ -23,7 +24,7 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
   std::vector<int64_t> ids;
   BadSamples bad(input.bad_samples);
   for (const auto& path : input.paths) {
-    DocumentLines lines(path, input.end, &bad);
+    DocumentTexts lines(path, input, &bad);
     std::string_view line;
     for (bool begins = false; lines.next(line, begins);) {
       if (!still_time()) {
@@ -31,7 +32,7 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
         return found;
       }
       if (begins) end_document();
-      set_document_line(line, begins, text);
+      set_document_line(line, stands_alone(input, begins), text);
       ids.clear();
       tokenizer.encode(text, ids);
       length += std::ssize(ids);

@@ -1,6 +1,7 @@
 #include "data/squad/question_store.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "data/cache_folder.h"
 #include "data/cached_inputs.h"
 #include "data/sample_store.h"
+#include "data/start_memory.h"
 
 namespace stretto::data {
 namespace {
@@ -139,6 +141,13 @@ std::optional<SquadData> questions_of(const SampleStore& store,
   return data;
 }
 
+/// The questions of these files by a name for this process; what was left out names its files.
+std::string name_in_memory(uint64_t key, const std::vector<std::string>& paths) {
+  std::string name = "questions " + hex64(key);
+  for (const auto& path : paths) name += "\n" + path;
+  return name;
+}
+
 /// Nothing where the files cannot be told apart, or the system refuses to keep them: then reading
 /// says what is wrong with them.
 std::optional<StoredQuestions> questions_in_cache(const std::vector<std::string>& paths,
@@ -150,6 +159,11 @@ std::optional<StoredQuestions> questions_in_cache(const std::vector<std::string>
     const auto inputs = open_cached_inputs(cache.dir, paths);
     if (!inputs) return;
     const uint64_t key = questions_key(*inputs, reading);
+    const std::string name = name_in_memory(key, paths);
+    if (auto held = std::static_pointer_cast<const SquadData>(StartMemory::find_read(name))) {
+      found = {.data = std::move(held), .key = key, .from_cache = true};
+      return;
+    }
     std::optional<SquadData> data;
     const auto store = open_samples({.root = inputs->root,
                                      .kind = "questions",
@@ -162,9 +176,11 @@ std::optional<StoredQuestions> questions_in_cache(const std::vector<std::string>
                                       return write_questions(*data, paths, writer);
                                     });
     if (!data) data = questions_of(store, paths);
-    if (data) {
-      found = {.data = std::move(*data), .key = key, .from_cache = store.from_cache()};
-    }
+    if (!data) return;
+    found = {.data = std::make_shared<const SquadData>(std::move(*data)),
+             .key = key,
+             .from_cache = store.from_cache()};
+    StartMemory::keep_read(name, found->data);
   });
   return found;
 }
@@ -223,16 +239,19 @@ StoredQuestions open_squad(std::span<const std::string> paths, const SquadReadin
   const std::vector<std::string> names(paths.begin(), paths.end());
   std::string refusal;
   auto found = questions_in_cache(names, reading, cache, refusal);
-  if (!found) return {.data = read_squad(paths, reading), .refusal = refusal};
+  if (!found) {
+    return {.data = std::make_shared<const SquadData>(read_squad(paths, reading)),
+            .refusal = refusal};
+  }
   // A store may have been made under another bound.
-  if (reading.bad_samples.skips) require_within(reading.bad_samples, found->data.bad);
+  if (reading.bad_samples.skips) require_within(reading.bad_samples, found->data->bad);
   return std::move(*found);
 }
 
 QuestionTokens open_question_tokens(const StoredQuestions& questions,
                                     const text::Tokenizer& tokenizer, const QuestionCache& cache) {
   std::optional<QuestionTokens> tokens;
-  const auto make = [&] { return tokenize_questions(questions.data, tokenizer, cache.threads); };
+  const auto make = [&] { return tokenize_questions(*questions.data, tokenizer, cache.threads); };
   if (questions.key == 0) return make();
   refusal_of([&] {
     const auto store = open_samples({.root = open_cache(cache.dir),
@@ -244,7 +263,7 @@ QuestionTokens open_question_tokens(const StoredQuestions& questions,
                                       tokens = make();
                                       return write_tokens(*tokens, writer);
                                     });
-    if (!tokens) tokens = tokens_of(store, questions.data);
+    if (!tokens) tokens = tokens_of(store, *questions.data);
   });
   return tokens ? std::move(*tokens) : make();
 }

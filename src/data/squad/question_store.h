@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,15 +19,15 @@ struct QuestionCache {
 };
 
 struct StoredQuestions {
-  SquadData data;
+  std::shared_ptr<const SquadData> data;
   uint64_t key = 0;  ///< of the files' content and of how they are read; 0 = not in the cache
   bool from_cache = false;   ///< no file of questions was parsed
   std::string refusal = {};  ///< why the system did not let them be kept
 };
 
 /// As read_squad(): finds the questions in the cache, or reads the files and keeps them there. They
-/// are found by the content of the files, so that a file that moves is the same one. Where nothing
-/// can be kept, each call reads the files.
+/// are found by the content of the files, so that a file that moves is the same one. While a
+/// StartMemory lives, all calls share them. Where nothing can be kept, each call reads the files.
 /// Throws as read_squad(); Error(kBadData) for a file that changes while it is read.
 StoredQuestions open_squad(std::span<const std::string> paths, const SquadReading& reading,
                            const QuestionCache& cache);

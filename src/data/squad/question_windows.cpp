@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "data/on_threads.h"
 #include "data/squad/code_points.h"
@@ -91,11 +92,12 @@ int64_t PairLayout::first_row(int64_t question_tokens) const {
 
 QuestionWindows::QuestionWindows(SquadData data, const text::Tokenizer& tokenizer,
                                  const WindowOptions& options)
-    : data_(std::move(data)), layout_(text::template_of(tokenizer)) {
-  cut(tokenize_questions(data_, tokenizer), options);
+    : data_(std::make_shared<const SquadData>(std::move(data))),
+      layout_(text::template_of(tokenizer)) {
+  cut(tokenize_questions(*data_, tokenizer), options);
 }
 
-QuestionWindows::QuestionWindows(SquadData data, QuestionTokens tokens,
+QuestionWindows::QuestionWindows(std::shared_ptr<const SquadData> data, QuestionTokens tokens,
                                  const text::SequenceTemplate& sequences,
                                  const WindowOptions& options)
     : data_(std::move(data)), layout_(sequences) {
@@ -115,11 +117,11 @@ void QuestionWindows::cut(QuestionTokens tokens, const WindowOptions& options) {
   }
   paragraphs_ = std::move(tokens.paragraphs);
   questions_ = std::move(tokens.questions);
-  for (size_t i = 0; i < data_.questions.size(); ++i) add_windows(i, own);
+  for (size_t i = 0; i < data_->questions.size(); ++i) add_windows(i, own);
 }
 
 void QuestionWindows::add_windows(size_t question, const WindowOptions& options) {
-  const auto& asked = data_.questions[question];
+  const auto& asked = data_->questions[question];
   auto& ids = questions_[question];
   const auto& paragraph = tokens_of(question);
   const auto cut = cut_windows(std::ssize(ids), std::ssize(paragraph.ids), options);
@@ -159,6 +161,62 @@ int64_t QuestionWindows::none_row(int64_t window) const {
 
 int64_t QuestionWindows::first_row(int64_t window) const {
   return layout_.first_row(question_tokens(window));
+}
+
+int64_t QuestionWindows::num_rows() const {
+  int64_t rows = 0;
+  for (int64_t i = 0; i < num_windows(); ++i) rows += num_rows(i);
+  return rows;
+}
+
+int64_t QuestionWindows::count_rows(int64_t id) const {
+  const auto& slots = layout_.slots();
+  const auto of_specials = std::count_if(slots.begin(), slots.end(), [&](const auto& slot) {
+    return slot.part == Part::kSpecial && slot.id == id;
+  });
+  int64_t rows = of_specials * num_windows();
+  std::vector<int64_t> before;  // each token of a paragraph
+  size_t counted_paragraph = data_->paragraphs.size();
+  for (size_t question = 0; question < questions_.size(); ++question) {
+    const size_t paragraph = data_->questions[question].paragraph;
+    if (std::exchange(counted_paragraph, paragraph) != paragraph) {
+      before.assign(1, 0);
+      for (const int64_t token : paragraphs_[paragraph].ids) {
+        before.push_back(before.back() + (token == id ? 1 : 0));
+      }
+    }
+    const auto& ids = questions_[question];
+    const int64_t of_question = std::count(ids.begin(), ids.end(), id);
+    const Span windows = windows_of(question);
+    for (int64_t i = windows.begin; i < windows.end; ++i) {
+      const Span tokens = window(i).tokens;
+      rows += of_question + before[static_cast<size_t>(tokens.end)] -
+              before[static_cast<size_t>(tokens.begin)];
+    }
+  }
+  return rows;
+}
+
+uint64_t QuestionWindows::hash() const {
+  Xxh3Stream hash;
+  const auto add = [&](const std::vector<int64_t>& numbers) {
+    const auto size = static_cast<int64_t>(numbers.size());
+    hash.update(&size, sizeof size);
+    hash.update(numbers.data(), numbers.size() * sizeof(int64_t));
+  };
+  for (const auto& slot : layout_.slots()) {
+    add({static_cast<int64_t>(slot.part), slot.id, slot.segment});
+  }
+  for (const auto& paragraph : paragraphs_) add(paragraph.ids);
+  for (size_t i = 0; i < questions_.size(); ++i) {
+    add(questions_[i]);
+    add({static_cast<int64_t>(data_->questions[i].paragraph)});
+  }
+  for (const auto& [question, tokens, label, answer] : windows_) {
+    add({static_cast<int64_t>(question), tokens.begin, tokens.end, static_cast<int64_t>(label),
+         answer.begin, answer.end});
+  }
+  return hash.digest();
 }
 
 void QuestionWindows::append(int64_t window, Batch& batch) const {

@@ -88,18 +88,18 @@ class QuestionWindows {
   /// @param options  num_specials does not count: the tokenizer has its own
   QuestionWindows(SquadData data, const text::Tokenizer& tokenizer, const WindowOptions& options);
   /// @param tokens  as tokenize_questions() makes them
-  QuestionWindows(SquadData data, QuestionTokens tokens, const text::SequenceTemplate& sequences,
-                  const WindowOptions& options);
+  QuestionWindows(std::shared_ptr<const SquadData> data, QuestionTokens tokens,
+                  const text::SequenceTemplate& sequences, const WindowOptions& options);
 
-  const SquadData& data() const { return data_; }
-  const SquadQuestion& question(size_t number) const { return data_.questions[number]; }
+  const SquadData& data() const { return *data_; }
+  const SquadQuestion& question(size_t number) const { return data_->questions[number]; }
   const SquadParagraph& paragraph_of(size_t question) const {
-    return data_.paragraphs[data_.questions[question].paragraph];
+    return data_->paragraphs[data_->questions[question].paragraph];
   }
   const TextTokens& tokens_of(size_t question) const {
-    return paragraphs_[data_.questions[question].paragraph];
+    return paragraphs_[data_->questions[question].paragraph];
   }
-  size_t num_questions() const { return data_.questions.size(); }
+  size_t num_questions() const { return data_->questions.size(); }
 
   int64_t num_windows() const { return std::ssize(windows_); }
   const QuestionWindow& window(int64_t number) const {
@@ -118,6 +118,12 @@ class QuestionWindows {
   /// answer of a window with kUnknown is the row of no answer.
   void append(int64_t window, Batch& batch) const;
 
+  /// Rows of all windows, and those of them that have an id. No window is made for it.
+  int64_t num_rows() const;
+  int64_t count_rows(int64_t id) const;
+  /// A hash of all that the windows are made of. No window is made for it.
+  uint64_t hash() const;
+
   /// Questions that lost their end, and the tokens of those ends.
   int64_t num_cut_questions() const { return num_cut_questions_; }
   int64_t num_cut_tokens() const { return num_cut_tokens_; }
@@ -130,7 +136,7 @@ class QuestionWindows {
   int64_t question_tokens(int64_t window) const;
   void fill_rows(int64_t window, Batch& batch) const;
 
-  SquadData data_;
+  std::shared_ptr<const SquadData> data_;
   PairLayout layout_;
   std::vector<TextTokens> paragraphs_;
   std::vector<std::vector<int64_t>> questions_;  ///< ids, cut to those that are kept

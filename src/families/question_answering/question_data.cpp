@@ -13,7 +13,6 @@
 #include "config/load.h"
 #include "data/byte_stream.h"
 #include "data/squad/question_windows.h"
-#include "data/text_columns.h"
 #include "text/encoded_text.h"
 
 namespace stretto::experiment {
@@ -90,7 +89,7 @@ data::SquadData read_questions(const Experiment& experiment,
 data::StoredQuestions open_questions(const Experiment& experiment,
                                      const std::vector<std::string>& files) {
   auto found = data::open_squad(files, reading_of(experiment), cache_of(experiment));
-  require_version(experiment, files, found.data);
+  require_version(experiment, files, *found.data);
   return found;
 }
 
@@ -101,13 +100,13 @@ data::SquadData read_training_text(const Experiment& experiment) {
 }
 
 // A reader that asks nothing of answers has the same texts, unless something was left out.
-data::SquadData open_training_text(const Experiment& experiment) {
+std::shared_ptr<const data::SquadData> open_training_text(const Experiment& experiment) {
   try {
     auto questions = open_questions(experiment, questions_of(experiment).data.train).data;
-    if (questions.skipped_questions == 0 && questions.bad.count == 0) return questions;
+    if (questions->skipped_questions == 0 && questions->bad.count == 0) return questions;
   } catch (const Error&) {  // training tells it when it looks at answers
   }
-  return read_training_text(experiment);
+  return std::make_shared<const data::SquadData>(read_training_text(experiment));
 }
 
 data::QuestionWindows open_windows(const Experiment& experiment,
@@ -119,8 +118,13 @@ data::QuestionWindows open_windows(const Experiment& experiment,
               "; each start reads the questions anew: set data.cache_dir to a folder where you may "
               "write");
   }
-  auto tokens = data::open_question_tokens(found, tokenizer, cache_of(experiment));
-  return {std::move(found.data), std::move(tokens), text::template_of(tokenizer),
+  return windows_of(experiment, std::move(found), tokenizer);
+}
+
+data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuestions questions,
+                                 const text::Tokenizer& tokenizer) {
+  auto tokens = data::open_question_tokens(questions, tokenizer, cache_of(experiment));
+  return {std::move(questions.data), std::move(tokens), text::template_of(tokenizer),
           window_options(experiment)};
 }
 
@@ -152,21 +156,8 @@ bool QuestionText::next(std::string& line) {
 }
 
 TokenCounts count_window_tokens(const data::QuestionWindows& windows,
-                                const text::Tokenizer& tokenizer,
-                                const std::function<void(const data::Batch&)>& visit) {
-  constexpr int64_t kTogether = 256;
-  const int64_t unknown = tokenizer.specials().unk;
-  TokenCounts counts;
-  for (int64_t begin = 0; begin < windows.num_windows(); begin += kTogether) {
-    data::Batch batch = data::empty_window_batch();
-    const int64_t end = std::min(begin + kTogether, windows.num_windows());
-    for (int64_t i = begin; i < end; ++i) windows.append(i, batch);
-    const auto& ids = data::tokens(batch).values;
-    counts.tokens += std::ssize(ids);
-    counts.unknown += std::count(ids.begin(), ids.end(), unknown);
-    if (visit) visit(batch);
-  }
-  return counts;
+                                const text::Tokenizer& tokenizer) {
+  return {.tokens = windows.num_rows(), .unknown = windows.count_rows(tokenizer.specials().unk)};
 }
 
 SeenTokens count_question_tokens(const Experiment& experiment,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,11 +37,13 @@ data::StoredQuestions open_questions(const Experiment& experiment,
 /// The questions for training, those with bad answers too; the second one from the cache, where
 /// they are kept for the next start.
 data::SquadData read_training_text(const Experiment& experiment);
-data::SquadData open_training_text(const Experiment& experiment);
+std::shared_ptr<const data::SquadData> open_training_text(const Experiment& experiment);
 /// Windows of open_questions(); tokens are from the cache where they are in it.
 data::QuestionWindows open_windows(const Experiment& experiment,
                                    const std::vector<std::string>& files,
                                    const text::Tokenizer& tokenizer);
+data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuestions questions,
+                                 const text::Tokenizer& tokenizer);
 
 /// Whether a paragraph of these may not answer its question.
 bool has_impossible(const data::SquadData& questions);
@@ -57,20 +59,19 @@ data::WindowOptions window_options(const Experiment& experiment);
 class QuestionText : public text::LineSource {
  public:
   /// @param read  called when the first line is asked for
-  explicit QuestionText(std::function<data::SquadData()> read) : read_(std::move(read)) {}
+  explicit QuestionText(std::function<std::shared_ptr<const data::SquadData>()> read)
+      : read_(std::move(read)) {}
   bool next(std::string& line) override;
 
  private:
-  std::function<data::SquadData()> read_;
-  std::optional<data::SquadData> data_;
+  std::function<std::shared_ptr<const data::SquadData>()> read_;
+  std::shared_ptr<const data::SquadData> data_;
   size_t next_ = 0;  ///< paragraphs, then questions
 };
 
 /// The tokens of all windows, special ones included, and those of them that are unknown.
-/// @param visit  gets the windows, some hundreds as one batch of data::empty_window_batch()
 TokenCounts count_window_tokens(const data::QuestionWindows& windows,
-                                const text::Tokenizer& tokenizer,
-                                const std::function<void(const data::Batch&)>& visit = {});
+                                const text::Tokenizer& tokenizer);
 
 /// The same of the windows that files make, and how many these are. Files that question_preflight()
 /// leaves unread are not read here either. Throws as read_questions() and data::QuestionWindows do.

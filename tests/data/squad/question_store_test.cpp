@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "data/start_memory.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/squad/span_tokenizer.h"
@@ -74,8 +75,8 @@ TEST_F(QuestionStoreTest, QuestionsOfTheCacheAreThoseOfTheFiles) {
     const auto questions = open();
     EXPECT_EQ(questions.from_cache, found);
     EXPECT_NE(questions.key, 0U);
-    ASSERT_EQ(questions.data.questions.size(), 3U);
-    expect_same(questions.data, read_squad(paths_, {.require_answers = true}));
+    ASSERT_EQ(questions.data->questions.size(), 3U);
+    expect_same(*questions.data, read_squad(paths_, {.require_answers = true}));
   }
 }
 
@@ -90,10 +91,10 @@ TEST_F(QuestionStoreTest, WhatWasLeftOutIsKnownFromTheCacheToo) {
   const SquadData wanted = read_squad(paths_, reading);
   ASSERT_EQ(wanted.bad.count, 1);
   ASSERT_EQ(wanted.skipped_questions, 1);
-  expect_same(open(reading).data, wanted);
+  expect_same(*open(reading).data, wanted);
   const auto again = open(reading);
   EXPECT_TRUE(again.from_cache);
-  expect_same(again.data, wanted);
+  expect_same(*again.data, wanted);
   SquadReading none = reading;
   none.bad_samples.most = 0;
   testing::failure(ExitCode::kBadData, [&] { open(none); });
@@ -110,13 +111,30 @@ TEST_F(QuestionStoreTest, AreFoundByContentAndByHowTheyAreRead) {
   testing::failure(ExitCode::kBadData, [&] { open(); });  // the answer is another one now
   const auto changed = open({.bad_answers = BadAnswers::kIgnore});
   EXPECT_FALSE(changed.from_cache);
-  EXPECT_EQ(changed.data.paragraphs[0].text, "Anna lives in oslo.");
+  EXPECT_EQ(changed.data->paragraphs[0].text, "Anna lives in oslo.");
+}
+
+TEST_F(QuestionStoreTest, AStartHasThemOnce) {
+  open();
+  std::shared_ptr<const SquadData> first;
+  {
+    const StartMemory memory;
+    first = open().data;
+    EXPECT_EQ(open().data, first);
+    const std::string moved = folder_.write("moved.json", kArticles);
+    const auto elsewhere = open_squad(std::vector{moved}, {.require_answers = true}, cache_);
+    EXPECT_NE(elsewhere.data, first) << "what is left out has another name";
+    EXPECT_NE(open({.bad_answers = BadAnswers::kSkip}).data, first);
+  }
+  const auto next = open();
+  EXPECT_NE(next.data, first);
+  expect_same(*next.data, *first);
 }
 
 TEST_F(QuestionStoreTest, TokensOfTheCacheAreThoseOfTheTokenizer) {
   const auto tokenizer = testing::small_tokenizer();
   const auto questions = open();
-  const auto wanted = tokenize_questions(questions.data, *tokenizer);
+  const auto wanted = tokenize_questions(*questions.data, *tokenizer);
   ASSERT_EQ(wanted.paragraphs.size(), 3U);
   EXPECT_EQ(wanted.paragraphs[0].ids, (std::vector<int64_t>{9, 6, 7, 8, 10}));
   for (int start = 0; start < 2; ++start) {
@@ -153,14 +171,14 @@ TEST_F(QuestionStoreTest, WindowsOfTheCacheAreThoseOfTheFiles) {
 
 TEST_F(QuestionStoreTest, ADamagedStoreIsMadeAgain) {
   const auto tokenizer = testing::small_tokenizer();
-  const auto wanted = tokenize_questions(open().data, *tokenizer);
+  const auto wanted = tokenize_questions(*open().data, *tokenizer);
   open_question_tokens(open(), *tokenizer, cache_);
   for (const auto& store : stores()) {
     for (const auto& file : fs::directory_iterator(store)) fs::resize_file(file, 8);
   }
   const auto again = open();
   EXPECT_FALSE(again.from_cache);
-  expect_same(again.data, read_squad(paths_));
+  expect_same(*again.data, read_squad(paths_));
   EXPECT_EQ(open_question_tokens(again, *tokenizer, cache_).questions, wanted.questions);
   EXPECT_TRUE(open().from_cache);
 }
@@ -170,10 +188,10 @@ TEST_F(QuestionStoreTest, WhereNothingCanBeKeptTheFilesAreRead) {
   const auto questions = open_squad(paths_, {}, none);
   EXPECT_EQ(questions.key, 0U);
   EXPECT_FALSE(questions.refusal.empty());
-  expect_same(questions.data, read_squad(paths_));
+  expect_same(*questions.data, read_squad(paths_));
   const auto tokenizer = testing::small_tokenizer();
   EXPECT_EQ(open_question_tokens(questions, *tokenizer, none).questions,
-            tokenize_questions(questions.data, *tokenizer).questions);
+            tokenize_questions(*questions.data, *tokenizer).questions);
 }
 
 TEST_F(QuestionStoreTest, MissingAndDamagedFilesAreToldAsByTheReader) {

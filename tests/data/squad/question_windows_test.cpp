@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "data/text_columns.h"
 #include "tests/base/failure.h"
 #include "tests/data/squad/span_tokenizer.h"
@@ -43,6 +46,41 @@ TEST(QuestionWindows, AreQuestionAndParagraphBetweenSpecialTokens) {
   EXPECT_EQ(windows.num_rows(0), 13);
   EXPECT_EQ(windows.none_row(0), 0);
   EXPECT_EQ(windows.first_row(0), 7);
+}
+
+// What batches of all windows would tell.
+TEST(QuestionWindows, CountTheirTokensWithoutBeingMade) {
+  SquadData data = anna_in_oslo({{.text = "Oslo", .begin = 14}});
+  data.paragraphs.push_back({.text = "% lives % in Oslo.", .title = ""});
+  data.questions.push_back({.id = "r", .text = "Who in %?", .paragraph = 1});
+  data.questions.push_back({.id = "s", .text = "Who?", .paragraph = 0});
+  const auto windows = windows_of(data, {.max_tokens = 9, .stride = 1, .max_question_tokens = 4});
+  Batch batch = empty_window_batch();
+  for (int64_t i = 0; i < windows.num_windows(); ++i) windows.append(i, batch);
+  ASSERT_GT(windows.num_windows(), 3);
+  const auto& ids = tokens(batch).values;
+  EXPECT_EQ(windows.num_rows(), std::ssize(ids));
+  for (int64_t id = -1; id < 12; ++id) {
+    EXPECT_EQ(windows.count_rows(id), std::count(ids.begin(), ids.end(), id)) << id;
+  }
+}
+
+TEST(QuestionWindows, HaveAHashOfAllThatTheyAreMadeOf) {
+  const auto hash = [](SquadData data, const WindowOptions& options = {}) {
+    return windows_of(std::move(data), options).hash();
+  };
+  const SquadData data = anna_in_oslo({{.text = "Oslo", .begin = 14}});
+  const uint64_t same = hash(data);
+  EXPECT_EQ(hash(data), same);
+  EXPECT_NE(hash(data, {.max_tokens = 10, .stride = 2, .max_question_tokens = 5}), same);
+  EXPECT_NE(hash(anna_in_oslo({{.text = "in", .begin = 11}})), same) << "the answer";
+  EXPECT_NE(hash(anna_in_oslo({}, true)), same) << "that there is none";
+  SquadData other = data;
+  other.questions[0].text = "Who lives in Anna?";
+  EXPECT_NE(hash(other), same) << "the question";
+  other = data;
+  other.paragraphs[0].text = "Änna lives % Oslo.";
+  EXPECT_NE(hash(other), same) << "the paragraph";
 }
 
 // "Ä" is one code point and two bytes.

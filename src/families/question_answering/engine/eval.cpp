@@ -73,18 +73,18 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   const auto& group = context.group;
   const auto chosen = eval_files(request.own.as<QuestionEvalFiles>().data, options.data.test,
                                  options.data.valid, "give a file of SQuAD: --data FILE");
-  auto questions = experiment::read_questions(experiment, chosen.paths);
+  auto questions = experiment::open_questions(experiment, chosen.paths);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_question_run(experiment, folder, request.checkpoint, context.device);
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + chosen.name + " questions");
-    warn_of_skipped(questions);
+    warn_of_skipped(*questions.data);
   }
-  const bool impossible = had_impossible(run.assets) || experiment::has_impossible(questions);
+  const bool impossible = had_impossible(run.assets) || experiment::has_impossible(*questions.data);
   const auto version = experiment::squad_version(experiment, impossible);
-  const data::QuestionWindows windows(std::move(questions), *run.tokenizer.tokenizer,
-                                      experiment::window_options(experiment));
+  const auto windows =
+      experiment::windows_of(experiment, std::move(questions), *run.tokenizer.tokenizer);
   if (group.is_root()) warn_of_cut(windows.num_cut_questions(), windows.num_cut_tokens());
   distributed::require_agreement(group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
                                          questions_fact("questions", windows.data())});

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "data/squad/code_points.h"
 #include "data/text_columns.h"
@@ -24,25 +23,13 @@ std::shared_ptr<const data::QuestionWindows> open_questions(
       experiment::open_windows(experiment, files, tokenizer));
 }
 
-/// What the columns of all windows hold.
-void count_columns(const data::QuestionWindows& windows, const text::Tokenizer& tokenizer,
-                   TextFacts& facts) {
-  Xxh3Stream hash;
-  facts.counts = experiment::count_window_tokens(windows, tokenizer, [&](const data::Batch& batch) {
-    for (const size_t number :
-         {size_t{data::kTokens}, size_t{data::kSegments}, size_t{data::kAnswerRows}}) {
-      const auto& [values, offsets, width] = batch.column<int64_t>(number);
-      hash.update(values.data(), values.size() * sizeof(int64_t));
-      hash.update(offsets.data(), offsets.size() * sizeof(int32_t));
-    }
-  });
-  facts.hash = hash.digest();
-}
-
 TextFacts facts_of(const std::string& name, const data::QuestionWindows& windows,
                    const text::Tokenizer& tokenizer) {
-  TextFacts facts{.name = name, .samples = windows.num_windows(), .left_out = windows.data().bad};
-  count_columns(windows, tokenizer, facts);
+  TextFacts facts{.name = name,
+                  .hash = windows.hash(),
+                  .samples = windows.num_windows(),
+                  .counts = experiment::count_window_tokens(windows, tokenizer),
+                  .left_out = windows.data().bad};
   const auto& data = windows.data();
   facts.more = {{"questions", with_thousands(std::ssize(data.questions))},
                 {"paragraphs", with_thousands(std::ssize(data.paragraphs))}};

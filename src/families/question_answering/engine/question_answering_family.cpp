@@ -15,9 +15,9 @@ bool learns_no_answer(const experiment::Experiment& experiment) {
   if (options.version != "auto") return options.version == "2";
   // What data.bad_samples leaves out teaches nothing; a question that data.bad_answers leaves out
   // counts all the same.
-  return experiment::has_impossible(options.bad_samples == "skip"
-                                        ? experiment::open_questions(experiment, options.train).data
-                                        : experiment::open_training_text(experiment));
+  return experiment::has_impossible(
+      options.bad_samples == "skip" ? *experiment::open_questions(experiment, options.train).data
+                                    : *experiment::open_training_text(experiment));
 }
 
 class QuestionAnsweringFamily final : public EncoderFamily {

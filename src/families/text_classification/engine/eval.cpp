@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/named_output.h"
 #include "base/text.h"
+#include "data/labelled/labelled_samples.h"
 #include "data/samples_in_memory.h"
 #include "distributed/agreement.h"
 #include "families/text/engine/eval_files.h"
@@ -70,8 +71,9 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
       load_text_run(experiment, folder, request.checkpoint, label_head_of_run, context.device);
   const auto labels = labels_of(run.assets, options);
   const data::Labels* names = labels ? &*labels : nullptr;
-  const auto set = data::read_labelled_set(texts.paths, options.data, *run.tokenizer.tokenizer,
-                                           names, data::KeepTexts::kNo);
+  const auto set =
+      data::open_labelled_samples(texts.paths, options.data, *run.tokenizer.tokenizer, names)
+          ->whole(data::KeepTexts::kNo);
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + texts.name + " text");

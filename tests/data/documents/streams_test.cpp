@@ -1,0 +1,225 @@
+// A stream of documents as stretches that stand for themselves, and as lanes that go on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/documents/lanes.h"
+#include "data/documents/stretches.h"
+#include "tests/base/failure.h"
+
+namespace stretto::data {
+namespace {
+
+using stretto::testing::failure;
+using Ids = std::vector<int64_t>;
+
+/// Documents of so many tokens, numbered from 1 on, each with the separator 0 behind it.
+class NumberedDocuments final : public Documents {
+ public:
+  explicit NumberedDocuments(const std::vector<int64_t>& lengths) {
+    int64_t token = 0;
+    for (const int64_t length : lengths) {
+      for (int64_t i = 0; i < length; ++i) ids_.push_back(++token);
+      ids_.push_back(0);
+      begins_.push_back(ids_.size());
+    }
+  }
+  int64_t size() const override { return std::ssize(begins_) - 1; }
+  uint64_t begin(int64_t document) const override { return begins_[static_cast<size_t>(document)]; }
+  void append(uint64_t begin, uint64_t end, Ids& ids) const override {
+    for (uint64_t i = begin; i < end; ++i) ids.push_back(ids_.at(i));
+  }
+  const DocumentCounts& counts() const override { return counts_; }
+  const LeftOut& left_out() const override { return left_out_; }
+  uint64_t key() const override { return 0; }
+  uint64_t cache_bytes() const override { return 0; }
+  bool from_cache() const override { return false; }
+
+  const Ids& ids() const { return ids_; }
+
+ private:
+  Ids ids_;
+  std::vector<uint64_t> begins_{0};
+  DocumentCounts counts_;
+  LeftOut left_out_;
+};
+
+std::shared_ptr<const NumberedDocuments> documents_of(const std::vector<int64_t>& lengths) {
+  return std::make_shared<NumberedDocuments>(lengths);
+}
+
+/// What stands before each id of a stream, where a separator stands before the first.
+Ids before_each(const Ids& ids) {
+  Ids before{0};
+  before.insert(before.end(), ids.begin(), ids.end() - 1);
+  return before;
+}
+
+Ids ids_of(std::span<const int64_t> ids) {
+  return {ids.begin(), ids.end()};
+}
+
+TEST(Stretches, HaveEachTokenOnceWithTheOneBeforeIt) {
+  const auto documents = documents_of({4, 1, 5});  // 1 2 3 4 0 5 0 6 7 8 9 10 0
+  struct Case {
+    int64_t length, max_tokens;
+    size_t batches;
+  };
+  for (const auto& one : {Case{5, 10, 2}, Case{13, 13, 1}, Case{20, 20, 1}, Case{1, 4, 4}}) {
+    const auto source =
+        make_stretches(documents, {.length = one.length, .max_tokens = one.max_tokens});
+    EXPECT_EQ(source->order(), Order::kAny);
+    EXPECT_EQ(source->num_batches(), static_cast<int64_t>(one.batches)) << one.length;
+    std::map<int64_t, Ids> inputs, next;
+    for (int64_t i = 0; i < source->num_batches(); ++i) {
+      const Batch batch = source->load(0, i);
+      for (int64_t k = 0; k < batch.num_sequences(); ++k) {
+        const int64_t id = batch.sample_ids[static_cast<size_t>(k)];
+        EXPECT_TRUE(inputs.emplace(id, ids_of(stream_inputs(batch).sequence(k))).second);
+        next[id] = ids_of(stream_next(batch).sequence(k));
+      }
+    }
+    Ids all_inputs, all_next;
+    for (const auto& [id, ids] : inputs) {
+      EXPECT_LE(std::ssize(ids), one.length);
+      all_inputs.insert(all_inputs.end(), ids.begin(), ids.end());
+      all_next.insert(all_next.end(), next[id].begin(), next[id].end());
+    }
+    EXPECT_EQ(all_next, documents->ids()) << one.length;
+    EXPECT_EQ(all_inputs, before_each(documents->ids())) << one.length;
+  }
+}
+
+TEST(Stretches, AreShuffledByEpochAndSeedAlone) {
+  const auto documents = documents_of({200});
+  const StretchSetting setting{
+      .length = 4, .max_tokens = 8, .shuffle = Shuffle::kEachEpoch, .seed = 7};
+  const auto one = make_stretches(documents, setting), other = make_stretches(documents, setting);
+  std::set<Ids> orders;
+  for (const int64_t epoch : {0, 1, 2}) {
+    Ids order;
+    std::set<int64_t> ids;
+    for (int64_t i = one->num_batches() - 1; i >= 0; --i) {
+      const auto sample_ids = one->load(epoch, i).sample_ids;
+      EXPECT_EQ(other->sample_ids(epoch, i), sample_ids);
+      order.insert(order.end(), sample_ids.begin(), sample_ids.end());
+      ids.insert(sample_ids.begin(), sample_ids.end());
+    }
+    EXPECT_EQ(ids.size(), 51u) << "201 ids in stretches of 4";
+    EXPECT_EQ(order.size(), 51u);
+    orders.insert(order);
+  }
+  EXPECT_EQ(orders.size(), 3u);
+}
+
+TEST(Stretches, MustFitIntoAMicroBatch) {
+  const auto documents = documents_of({200});
+  failure(ExitCode::kUsage, [&] { make_stretches(documents, {.length = 9, .max_tokens = 8}); });
+  EXPECT_THROW(make_stretches(documents, {.length = 0, .max_tokens = 8}), std::invalid_argument);
+}
+
+/// A lane of some epochs, stretch after stretch: its columns and the ids of its samples.
+struct ReadLane {
+  Ids inputs, next, samples, lengths;
+};
+
+std::map<int32_t, ReadLane> read_lanes(const BatchSource& source, int64_t first_epoch,
+                                       int64_t epochs) {
+  std::map<int32_t, ReadLane> lanes;
+  for (int64_t epoch = first_epoch; epoch < first_epoch + epochs; ++epoch) {
+    for (int64_t i = 0; i < source.num_batches(); ++i) {
+      const Batch batch = source.load(epoch, i);
+      EXPECT_EQ(source.lanes(epoch, i), batch.lanes);
+      EXPECT_EQ(source.sample_ids(epoch, i), batch.sample_ids);
+      EXPECT_EQ(std::ssize(batch.lanes), batch.num_sequences());
+      for (int64_t k = 0; k < batch.num_sequences(); ++k) {
+        auto& lane = lanes[batch.lanes[static_cast<size_t>(k)]];
+        const auto inputs = stream_inputs(batch).sequence(k), next = stream_next(batch).sequence(k);
+        lane.inputs.insert(lane.inputs.end(), inputs.begin(), inputs.end());
+        lane.next.insert(lane.next.end(), next.begin(), next.end());
+        lane.samples.push_back(batch.sample_ids[static_cast<size_t>(k)]);
+        lane.lengths.push_back(std::ssize(next));
+      }
+    }
+  }
+  return lanes;
+}
+
+TEST(DocumentLanes, HaveEachTokenOnceInAnEpochInStretchesOfAboutEqualLength) {
+  for (const int64_t tokens : {5, 6, 7, 23, 24, 25, 100}) {
+    const auto documents = documents_of({tokens, 1});
+    for (const int64_t lanes : {1, 2, 3}) {
+      for (const int64_t length : {2, 3, 8, 1000}) {
+        for (int64_t groups = 1; groups <= lanes; ++groups) {
+          const auto source =
+              make_lanes(documents, {.lanes = lanes, .groups = groups, .length = length});
+          EXPECT_EQ(source->order(), Order::kLanes);
+          const auto read = read_lanes(*source, 0, 1);
+          EXPECT_EQ(std::ssize(read), lanes);
+          Ids next, inputs, samples;
+          for (const auto& [number, lane] : read) {
+            next.insert(next.end(), lane.next.begin(), lane.next.end());
+            inputs.insert(inputs.end(), lane.inputs.begin(), lane.inputs.end());
+            samples.insert(samples.end(), lane.samples.begin(), lane.samples.end());
+            const auto [least, most] =
+                std::minmax_element(lane.lengths.begin(), lane.lengths.end());
+            EXPECT_GE(*least, 1);
+            EXPECT_LE(*most, length);
+            EXPECT_LE(*most - *least, 1);
+            EXPECT_EQ(std::ssize(lane.lengths), source->num_batches() / groups);
+          }
+          EXPECT_EQ(next, documents->ids()) << tokens << " " << lanes << " " << length;
+          EXPECT_EQ(inputs, before_each(documents->ids()));
+          Ids places(samples.size());
+          std::iota(places.begin(), places.end(), 0);
+          EXPECT_EQ(samples, places) << "in the order of the text";
+        }
+      }
+    }
+  }
+}
+
+TEST(DocumentLanes, GoOnWhereTheirTextDoesFromEpochToEpoch) {
+  const auto documents = documents_of({50, 49});  // 101 ids
+  const auto source = make_lanes(documents, {.lanes = 4, .groups = 2, .length = 6});
+  const auto& ids = documents->ids();
+  for (const auto& [number, lane] : read_lanes(*source, 0, 4)) {
+    // From the lane's own part to the end of the text, and on from its begin.
+    const size_t begin = ids.size() * static_cast<size_t>(number) / 4;
+    Ids wanted(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.end());
+    wanted.insert(wanted.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(begin));
+    EXPECT_EQ(lane.next, wanted) << number;
+  }
+  EXPECT_EQ(read_lanes(*source, 5, 1).at(3).next, read_lanes(*source, 1, 1).at(3).next);
+}
+
+TEST(DocumentLanes, KeepTheirPlaceInAnUpdate) {
+  const auto source = make_lanes(documents_of({100}), {.lanes = 7, .groups = 3, .length = 5});
+  for (int64_t i = 0; i < source->num_batches(); ++i) {
+    for (const int32_t lane : source->lanes(2, i)) EXPECT_EQ(lane % 3, i % 3);
+  }
+  EXPECT_EQ(source->num_batches() % 3, 0);
+  EXPECT_THROW(source->load(0, source->num_batches()), std::out_of_range);
+  EXPECT_THROW(source->load(0, -1), std::out_of_range);
+}
+
+TEST(DocumentLanes, NeedTwoTokensEach) {
+  const auto documents = documents_of({4});  // 5 ids
+  EXPECT_NE(failure(ExitCode::kBadData, [&] { make_lanes(documents, {.lanes = 3, .length = 4}); })
+                .message()
+                .find("a text of 5 tokens is too short for 3 lanes"),
+            std::string::npos);
+  EXPECT_EQ(make_lanes(documents, {.lanes = 2, .length = 4})->num_batches(), 1);
+  EXPECT_THROW(make_lanes(documents, {.lanes = 2, .length = 1}), std::invalid_argument);
+  EXPECT_THROW(make_lanes(documents, {.lanes = 2, .groups = 3, .length = 4}),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace stretto::data
