@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -138,7 +139,8 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
   questions_of(e_).data.train = {write(kElsewhere, false)};
-  QuestionText text([&] { return read_training_text(e_); });
+  QuestionText text(
+      [&] { return std::make_shared<const data::SquadData>(read_training_text(e_)); });
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));
