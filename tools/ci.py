@@ -3,9 +3,9 @@
 
     ci.py             what CI runs; after STRETTO_CI_MINUTES (75) it stops by itself and names what did not run. --spent SECONDS of
                       them went before it, on the set-up
-    ci.py --full      all of everything: whole kill tests and curves, the whole matrix of families, the engine's tests under
-                      sanitizers too, each fuzzer with 10,000 inputs, CUDA, the commands that take minutes. It notes what passed
-                      in build/full, and goes on there if it was stopped, as long as no file differs.
+    ci.py --full      all of everything: whole kill tests and curves, the whole matrix of families, the readers' tests in release
+                      too, each fuzzer with 10,000 inputs, clang-tidy on each file, CUDA, the commands that take minutes. It notes
+                      what passed in build/full, and goes on there if it was stopped, as long as no file differs.
 
 Ends with "N passed, N failed"; non-zero if any failed, or if the tests of the release build did not run whole. A commit of
 which everything ran and passed is the one that later runs compare with (tools/changed.py). Tests that skip themselves, since
@@ -235,9 +235,9 @@ def all_stages(run, change, full):
         run.suite("tests on real data", [*release, "-L", "shared"], env={"STRETTO_SHARED": shared})
     else:
         run.say("== tests on real data: left out, STRETTO_SHARED is not set")
-    # What starts the program thousands of times stays in release: each start takes seconds under sanitizers.
-    if run.check("sanitizer build", ["./dev", "build", "--preset", "asan", "ci", *(["engine_tests"] if full else [])]):
-        run.suite("tests under sanitizers", [*asan, "-L", "sanitized|engine" if full else "sanitized"])
+    # The sanitizer build has no libtorch. What starts the program thousands of times stays in release: each start takes seconds here.
+    if run.check("sanitizer build", ["./dev", "build", "--preset", "asan", "ci"]):
+        run.suite("tests under sanitizers", [*asan, "-L", "sanitized"])
         tidy(run, change, full)
         fuzz(run, change, full)
     cuda(run, change, full)
