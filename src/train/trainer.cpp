@@ -210,9 +210,11 @@ double Trainer::learning_rate() const {
 TrainStep Trainer::step() {
   const auto start = Clock::now();
   TrainStep done;
+  const data::Position first = updater_.position();
   updater_.train_after(state_.stepped());
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
-  done.lr = learning_rate() * failures_.lr_factor();
+  done.lr = learning_rate() * failures_.lr_factor() *
+            task_.train_batches().rate_factor(first.epoch, first.index);
   done.skipped = !done.update.finite;
   if (done.update.finite) {
     state_.good_step = saved_step_;
