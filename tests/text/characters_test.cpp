@@ -71,7 +71,7 @@ TEST(Characters, ABrokenListIsRefusedWithItsPlace) {
   const auto message = [](const std::string& file) {
     return testing::failure(ExitCode::kBadData, [&] { make_characters(file, "c.json"); }).message();
   };
-  EXPECT_NE(message(R"(["a", "bc"])").find("c.json: [1]: expected one character, got `bc`"),
+  EXPECT_NE(message(R"(["a", "bc"])").find("c.json:[1]: expected one character, got `bc`"),
             std::string::npos)
       << message(R"(["a", "bc"])");
   EXPECT_NE(message(R"(["a", ""])").find("expected one character"), std::string::npos);

@@ -15,7 +15,8 @@ using Lines = std::vector<std::string>;
 class TokenizerLines : public ::testing::Test {
  protected:
   Lines lines_of(const std::vector<std::string>& texts, DocumentEnd end, DocumentText kind) {
-    DocumentInput input{.end = end, .key = "data.train", .text = kind, .json_key = "text"};
+    DocumentInput input{
+        .paths = {}, .end = end, .key = "data.train", .text = kind, .json_key = "text"};
     for (size_t i = 0; i < texts.size(); ++i) {
       input.paths.push_back(folder_.write(std::to_string(i) + ".txt", texts[i]));
     }
