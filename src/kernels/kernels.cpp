@@ -305,12 +305,16 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias) {
+                                 const DistanceBias& bias, const at::Tensor& first) {
   check_rows(q, "decode_self_attention");
   check_heads(q.size(1), num_heads, "decode_self_attention");
   TORCH_CHECK(t >= 0 && t < k_cache.size(0) && t < lineage.size(1),
               "[kernels] decode_self_attention: step ", t, " is outside the cache ",
               k_cache.sizes());
+  TORCH_CHECK(!first.defined() || (first.dim() == 1 && first.size(0) == q.size(0) &&
+                                   first.scalar_type() == at::kInt && first.is_contiguous()),
+              "[kernels] decode_self_attention: first must be int32 [", q.size(0), "], got ",
+              first.sizes());
   const int64_t width = q.size(1) / num_heads;
   check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
               "decode_self_attention");
@@ -324,12 +328,12 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
       (!bias.active() || is_fused(bias.table)))
     return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                        bias);
+                                        bias, first);
   const auto kernel = cuda::table().decode_self_attention;
   if (kernel != nullptr && cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
-    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias);
+    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias, first);
   return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                          bias);
+                                          bias, first);
 }
 
 double sum_of_squares(const at::Tensor& flat) {

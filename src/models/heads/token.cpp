@@ -37,10 +37,13 @@ kernels::CrossEntropy TokenHead::loss(const at::Tensor& rows, const HeadTargets&
   return minimised(rows, weight, targets.labels, num_classes_, bias_);
 }
 
-at::Tensor TokenHead::log_probs(const at::Tensor& rows) {
+Head::Scores TokenHead::scores(const at::Tensor& rows) {
   const at::Tensor classes = matrix().narrow(0, 0, num_classes_);
   const at::Tensor bias = bias_.defined() ? bias_.narrow(0, 0, num_classes_) : at::Tensor();
-  return at::log_softmax(kernels::linear(rows, classes, bias).to(at::kFloat), 1);
+  const at::Tensor logits = kernels::linear(rows, classes, bias).to(at::kFloat);
+  const at::Tensor log_probs = at::log_softmax(logits, 1);
+  // Any column tells what was subtracted.
+  return {.log_probs = log_probs, .normalisers = logits.select(1, 0) - log_probs.select(1, 0)};
 }
 
 double TokenHead::operations() const {
