@@ -142,7 +142,7 @@ at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl
   return layer.self_attention->out->forward(kernels::decode_self_attention(
       parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), cache.k, cache.v,
       lineage_, time_, decoder_->options_.stack.num_heads,
-      layer.self_attention->bias_of(parts[0], bias_)));
+      layer.self_attention->bias_of(parts[0], bias_), layer.self_attention->options.limits));
 }
 
 at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImpl& layer,
