@@ -34,7 +34,8 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {}, const AttentionLimits& limits = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 double softcap = 0);
 
 /// Blocks of rows keep logits small, and the gradients are computed in forward (the loss is linear
 /// in what comes back) when one is asked for.

@@ -80,6 +80,15 @@ void check_limits(const AttentionLimits& limits, const DistanceBias& bias, bool 
               ": a window has no bias of queries");
 }
 
+/// `first` of decode_self_attention, and not before the window of step t.
+at::Tensor first_within(const AttentionLimits& limits, int64_t t, const at::Tensor& first,
+                        const at::Tensor& q) {
+  if (limits.window == 0 || t < limits.window) return first;
+  const int64_t begin = t - limits.window + 1;
+  return first.defined() ? first.clamp_min(begin)
+                         : at::full({q.size(0)}, begin, q.options().dtype(at::kInt));
+}
+
 void check_gated(const at::Tensor& gate_up, const Dropout& dropout, const char* name) {
   check_rows(gate_up, name);
   check_dropout(dropout, gate_up.size(0), name);
@@ -332,13 +341,19 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias, const AttentionLimits& limits) {
+                                 const DistanceBias& bias, const at::Tensor& given_first,
+                                 const AttentionLimits& limits) {
   check_rows(q, "decode_self_attention");
-  check_limits(limits, bias, /*causal=*/true, "decode_self_attention");
   check_heads(q.size(1), num_heads, "decode_self_attention");
+  check_limits(limits, bias, /*causal=*/true, "decode_self_attention");
+  const at::Tensor first = first_within(limits, t, given_first, q);
   TORCH_CHECK(t >= 0 && t < k_cache.size(0) && t < lineage.size(1),
               "[kernels] decode_self_attention: step ", t, " is outside the cache ",
               k_cache.sizes());
+  TORCH_CHECK(!first.defined() || (first.dim() == 1 && first.size(0) == q.size(0) &&
+                                   first.scalar_type() == at::kInt && first.is_contiguous()),
+              "[kernels] decode_self_attention: first must be int32 [", q.size(0), "], got ",
+              first.sizes());
   const int64_t width = q.size(1) / num_heads;
   check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
               "decode_self_attention");
@@ -352,14 +367,13 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
       (!bias.active() || is_fused(bias.table)))
     return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                        bias, limits);
-  // The kernel of a GPU attends to all steps, which a window may hold.
-  const bool all = limits.softcap <= 0 && (limits.window == 0 || t < limits.window);
-  const auto kernel = cuda::table().decode_self_attention;
-  if (kernel != nullptr && all && cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
-    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias);
+                                        bias, first, limits.softcap);
+  // The kernel of a GPU bends no scores.
+  const auto kernel = limits.softcap > 0 ? nullptr : cuda::table().decode_self_attention;
+  if (kernel != nullptr && cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
+    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias, first);
   return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                          bias, limits);
+                                          bias, first, limits.softcap);
 }
 
 double sum_of_squares(const at::Tensor& flat) {

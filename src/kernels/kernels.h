@@ -235,11 +235,16 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 /// [L, T_max] tells which lane's slot holds step t of this lane's history (beams that move only
 /// rewrite this table). Writes k_new, v_new to step t and attends over steps 0..t -> [L, D]. The
 /// table of `bias` has at least t columns in front of that of distance 0, or is [L, H, distances].
-/// With a window, steps t - window + 1 .. t are read alone.
+///
+/// Histories may be of different lengths, and end together: that of a lane begins at step `first`,
+/// int32 [L], between 0 and t. What stands before it is not read, and the result has the bits of a
+/// history that begins at step 0. Undefined: all begin there. With a window, a history begins at
+/// step t - window + 1 at the earliest.
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {}, const AttentionLimits& limits = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 const AttentionLimits& limits = {});
 
 /// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
 double sum_of_squares(const at::Tensor& flat);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/random.h"
@@ -263,7 +264,8 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias, const AttentionLimits& limits) {
+                                 const DistanceBias& bias, const at::Tensor& first,
+                                 double softcap) {
   const at::NoGradGuard no_grad;
   const int64_t lanes = q.size(0), width = q.size(1) / num_heads;
   k_cache.select(0, t).slice(0, 0, lanes).copy_(k_new);
@@ -272,19 +274,25 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   at::Tensor slots = lineage.slice(0, 0, lanes).slice(1, 0, t + 1).to(at::kLong).clone();
   slots.select(1, t).copy_(at::arange(lanes, slots.options()));
   const at::Tensor steps = at::arange(t + 1, slots.options()).unsqueeze(0);
+  at::Tensor before;  // [L, steps]: in front of a lane's history
+  if (first.defined()) before = steps < first.to(at::kLong).unsqueeze(1);
   const auto history = [&](const at::Tensor& cache) {
     const int64_t kv_heads = cache.size(2) / width;
-    const at::Tensor heads =
-        cache.index({steps, slots}).view({lanes, t + 1, kv_heads, width}).transpose(1, 2);
+    at::Tensor rows = cache.index({steps, slots});
+    // What was never written may be no number, and 0 times that is none either.
+    if (before.defined()) rows = rows.masked_fill(before.unsqueeze(2), 0);
+    const at::Tensor heads = rows.view({lanes, t + 1, kv_heads, width}).transpose(1, 2);
     return kv_heads == num_heads ? heads : heads.repeat_interleave(num_heads / kv_heads, 1);
   };
   const at::Tensor query = q.reshape({lanes, num_heads, 1, width});
   at::Tensor scores =
       at::matmul(query, history(k_cache).transpose(2, 3)) / std::sqrt(static_cast<double>(width));
-  scores = softcapped(scores, limits.softcap);
+  scores = softcapped(scores, softcap);
   if (bias.active()) scores = scores + bias_of_step(bias, t).unsqueeze(-2).to(scores.scalar_type());
-  if (limits.window > 0 && limits.window <= t)
-    scores.slice(-1, 0, t + 1 - limits.window).fill_(-INFINITY);
+  if (before.defined()) {
+    scores = scores.masked_fill(before.view({lanes, 1, 1, t + 1}),
+                                -std::numeric_limits<double>::infinity());
+  }
   return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
 }
 

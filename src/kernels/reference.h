@@ -48,7 +48,8 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {}, const AttentionLimits& limits = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 double softcap = 0);
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/causal_recurrent.h"
+#include "models/causal_recurrent_steps.h"
 #include "models/decoders/transformer.h"
 #include "models/memory.h"
 

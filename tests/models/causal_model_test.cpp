@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "losses/registry.h"
+#include "models/decoders/transformer_step.h"
 #include "models/memory.h"
 #include "models/packed.h"
 #include "models/registry.h"
@@ -126,7 +128,8 @@ data::PackedTokens documents() {
 }
 
 nn::PackedRows packed(const data::PackedTokens& tokens) {
-  const std::vector<int64_t> samples{17, 4, 99};
+  std::vector<int64_t> samples{17, 4, 99};
+  samples.resize(static_cast<size_t>(tokens.num_sequences()));
   return pack(tokens, &samples, at::kCPU);
 }
 
@@ -198,6 +201,40 @@ TEST(CausalModel, StepsAndPromptsAreTeacherForcing) {
       testing::expect_prefill_of_steps(decoder, no_memory(3, at::kCPU), length, 5e-5);
     }
     testing::expect_no_look_ahead(decoder, {}, testing::first_batch());
+  }
+}
+
+TEST(CausalModel, StepsThatNoWindowReachesAreForgotten) {
+  const torch::NoGradGuard no_grad;
+  constexpr int64_t kSteps = 150;
+  std::vector<int64_t> ids;
+  for (int64_t t = 0; t < kSteps; ++t) ids.push_back(4 + (5 * t + t * t % 7) % 19);
+  for (const char* positions : {"rotary", "learned", "alibi"}) {
+    SCOPED_TRACE(positions);
+    CausalTransformerOptions options = llama();
+    options.positions = positions;
+    options.sliding_window = 4;
+    const auto model = made(options);
+    const at::Tensor want = model->forward(packed(sequences({ids})), {}, {}).rows;
+    const auto steps = decoder_of(*model)->start(no_memory(2, at::kCPU), 1);
+    const auto& cached = dynamic_cast<const TransformerStepDecoder&>(*steps);
+    int64_t most = 0;
+    // The second lane begins three tokens later.
+    steps->prefill_packed({.ids = {ids[0], ids[1], ids[2], ids[3], ids[0]}, .lengths = {4, 1}}, 1);
+    for (int64_t t = 4; t < kSteps; ++t) {
+      const at::Tensor rows = steps->step(
+          at::tensor({ids[static_cast<size_t>(t)], ids[static_cast<size_t>(t - 3)]}, at::kLong));
+      EXPECT_LT(testing::relative_distance(rows[0], want[t]), 5e-5) << t;
+      EXPECT_LT(testing::relative_distance(rows[1], want[t - 3]), 5e-5) << t;
+      most = std::max(most, cached.cached_numbers());
+    }
+    // Keys and values of three layers, two lanes, two heads of four columns.
+    EXPECT_LE(most, 2 * 3 * 2 * 2 * 4 * 64);
+    options.full_attention_every = 3;  // one layer reads all steps
+    const auto all = decoder_of(*made(options))->start(no_memory(1, at::kCPU), 1);
+    for (int64_t t = 0; t < kSteps; ++t) all->step(at::tensor({5}, at::kLong));
+    EXPECT_GE(dynamic_cast<const TransformerStepDecoder&>(*all).cached_numbers(),
+              2 * 3 * 2 * 4 * kSteps);
   }
 }
 

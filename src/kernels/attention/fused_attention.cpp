@@ -330,7 +330,8 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias, const AttentionLimits& limits) {
+                                 const DistanceBias& bias, const at::Tensor& first,
+                                 double softcap) {
   const int64_t lanes = q.size(0), width = q.size(1);
   const Compute compute = ComputeScope::current();
   k_cache.select(0, t)
@@ -346,26 +347,30 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   const int32_t* slots = table.const_data_ptr<int32_t>();
   const float *from = queries.const_data_ptr<float>(), *keys = k_cache.const_data_ptr<float>();
   const float* values = v_cache.const_data_ptr<float>();
+  const int32_t* begins = first.defined() ? first.const_data_ptr<int32_t>() : nullptr;
+  const int64_t step = k_cache.size(1) * k_cache.size(2);
   float* to = out.data_ptr<float>();
   at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t lane = begin; lane < end; ++lane)
-      cpu::table().decode(
-          {.q = from + lane * width,
-           .k_cache = keys,
-           .v_cache = values,
-           .slots = slots + lane * table.size(1),
-           .lane = lane,
-           .lanes = k_cache.size(1),
-           .t = t,
-           .heads = num_heads,
-           .kv_heads = k_cache.size(2) / head_width,
-           .width = head_width,
-           .compute = compute,
-           .bias = biases.of_lane(lane),
-           .bias_stride = biases.stride(),
-           .first = limits.window > 0 && t >= limits.window ? t - limits.window + 1 : 0,
-           .softcap = static_cast<float>(limits.softcap)},
-          to + lane * width);
+    for (int64_t lane = begin; lane < end; ++lane) {
+      // A history that begins later is the same one with another step 0.
+      const int64_t before = begins == nullptr ? 0 : begins[lane];
+      const float* bias_of_lane = biases.of_lane(lane);
+      cpu::table().decode({.q = from + lane * width,
+                           .k_cache = keys + before * step,
+                           .v_cache = values + before * step,
+                           .slots = slots + lane * table.size(1) + before,
+                           .lane = lane,
+                           .lanes = k_cache.size(1),
+                           .t = t - before,
+                           .heads = num_heads,
+                           .kv_heads = k_cache.size(2) / head_width,
+                           .width = head_width,
+                           .compute = compute,
+                           .bias = bias_of_lane == nullptr ? nullptr : bias_of_lane + before,
+                           .bias_stride = biases.stride(),
+                           .softcap = static_cast<float>(softcap)},
+                          to + lane * width);
+    }
   });
   round_(out, compute);
   return out;

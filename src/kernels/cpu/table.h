@@ -70,7 +70,6 @@ struct DecodeItem {
   Compute compute;              ///< weights are rounded before the product with the values
   const float* bias = nullptr;  ///< [heads, ...]: what step s adds to its score; null: nothing
   int64_t bias_stride = 0;
-  int64_t first = 0;  ///< the first step that is attended to
   float softcap = 0;  ///< as of AttentionItem
 };
 

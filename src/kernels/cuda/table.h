@@ -28,11 +28,12 @@ struct Table {
   decltype(&kernels::self_attention) self_attention = nullptr;
   decltype(&kernels::cross_attention) cross_attention = nullptr;
   decltype(&kernels::cross_attention_weights) cross_attention_weights = nullptr;
-  /// Called where takes_decoding() holds, and no limit.
+  /// Called where takes_decoding() holds, without a softcap.
   at::Tensor (*decode_self_attention)(const at::Tensor& q, const at::Tensor& k_new,
                                       const at::Tensor& v_new, at::Tensor& k_cache,
                                       at::Tensor& v_cache, const at::Tensor& lineage, int64_t t,
-                                      int64_t num_heads, const DistanceBias& bias) = nullptr;
+                                      int64_t num_heads, const DistanceBias& bias,
+                                      const at::Tensor& first) = nullptr;
   /// Without a softcap.
   CrossEntropy (*linear_cross_entropy)(const at::Tensor& x, const at::Tensor& weight,
                                        const at::Tensor& targets, double smoothing,

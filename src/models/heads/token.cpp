@@ -44,8 +44,10 @@ at::Tensor TokenHead::logits(const at::Tensor& rows) const {
   return kernels::softcapped(kernels::linear(rows, classes, bias).to(at::kFloat), softcap_);
 }
 
-at::Tensor TokenHead::log_probs(const at::Tensor& rows) {
-  return at::log_softmax(logits(rows), 1);
+Head::Scores TokenHead::scores(const at::Tensor& rows) {
+  const at::Tensor all = logits(rows), log_probs = at::log_softmax(all, 1);
+  // Any column tells what was subtracted.
+  return {.log_probs = log_probs, .normalisers = all.select(1, 0) - log_probs.select(1, 0)};
 }
 
 double TokenHead::operations() const {

@@ -42,7 +42,8 @@ class TokenHead : public Head {
 
   kernels::CrossEntropy loss(const at::Tensor& rows, const HeadTargets& targets) override;
   bool learns_from_pairs() const override { return static_cast<bool>(losses_.pair); }
-  at::Tensor log_probs(const at::Tensor& rows) override;
+  at::Tensor log_probs(const at::Tensor& rows) override { return scores(rows).log_probs; }
+  Scores scores(const at::Tensor& rows) override;
   int64_t num_classes() const override { return num_classes_; }
   double operations() const override;
   c10::Device device() const override { return matrix().device(); }

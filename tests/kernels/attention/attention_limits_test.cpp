@@ -8,7 +8,6 @@
 
 #include "kernels/cpu/table.h"
 #include "kernels/kernels.h"
-#include "kernels/reference.h"
 #include "tests/kernels/cases.h"
 
 namespace stretto::kernels {
@@ -99,11 +98,11 @@ TEST(AttentionLimits, StepsOfDecodingAreTheRowsOfTheWholeSequence) {
         const auto parts = qkv.slice(0, t, t + 1).split_with_sizes({q, e, e}, 1);
         const at::Tensor got = decode_self_attention(parts[0].contiguous(), parts[1].contiguous(),
                                                      parts[2].contiguous(), keys, values, lineage,
-                                                     t, kHeads, {}, limits);
+                                                     t, kHeads, {}, {}, limits);
         EXPECT_TRUE(at::allclose(got[0], want[t], 1e-4, 1e-5)) << level->name << ", step " << t;
         const auto wide = qkv.slice(0, t, t + 1).to(at::kDouble).split_with_sizes({q, e, e}, 1);
-        const at::Tensor plain = reference::decode_self_attention(
-            wide[0], wide[1], wide[2], wide_keys, wide_values, lineage, t, kHeads, {}, limits);
+        const at::Tensor plain = decode_self_attention(
+            wide[0], wide[1], wide[2], wide_keys, wide_values, lineage, t, kHeads, {}, {}, limits);
         EXPECT_TRUE(at::allclose(got.to(at::kDouble), plain, 1e-4, 1e-5)) << "step " << t;
       }
     }
