@@ -41,9 +41,9 @@ struct Passage {
 }  // namespace
 
 kernels::RotaryAngles rotary_angles(const RotaryOptions& options, int64_t width) {
-  TORCH_CHECK(width > 0 && width % 2 == 0, "[rotary] heads must have an even width, got ", width);
   kernels::RotaryAngles angles;
   if (options.scaling == "none" && options.base == kPaperBase) return angles;
+  TORCH_CHECK(width > 0 && width % 2 == 0, "[rotary] heads must have an even width, got ", width);
   const Passage passage(options, width);
   angles.frequencies = at::empty({width / 2}, at::kDouble);
   double* to = angles.frequencies.data_ptr<double>();

@@ -5,7 +5,7 @@
 
 namespace stretto::nn {
 
-/// The angles of rotary positions for heads of `width` columns, an even number. Pair j < W / 2
+/// The angles of rotary positions for heads of `width` columns, an even number W. Pair j < W / 2
 /// turns by f_j a token:
 ///
 ///     none      f_j = base^(-2 j / W)

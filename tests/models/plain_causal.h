@@ -25,12 +25,12 @@ class PlainCausal {
 
   /// Logits [N, V] behind each token of these sequences.
   at::Tensor logits(const data::PackedTokens& tokens) const {
-    const at::Tensor rows = this->rows(tokens);
+    const at::Tensor behind = rows(tokens);
     const at::Tensor output =
         parameters_.at(options_.tie_embeddings ? "decoder.embedding.weight" : "output.weight");
-    at::Tensor logits = torch::matmul(rows, output.t());
-    if (options_.output_bias) logits = logits + parameters_.at("output.bias");
-    return bent(logits, options_.logit_softcap);
+    at::Tensor scores = torch::matmul(behind, output.t());
+    if (options_.output_bias) scores = scores + parameters_.at("output.bias");
+    return bent(scores, options_.logit_softcap);
   }
 
   /// Rows [N, D] in front of the output projection.

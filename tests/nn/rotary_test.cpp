@@ -77,7 +77,7 @@ TEST(RotaryAngles, OfYarnFitNarrowHeads) {
 }
 
 TEST(RotaryAngles, RefuseAnOddWidth) {
-  EXPECT_THROW(rotary_angles({}, 7), c10::Error);
+  EXPECT_THROW(rotary_angles({.base = 500}, 7), c10::Error);
 }
 
 }  // namespace

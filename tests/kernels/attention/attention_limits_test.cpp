@@ -15,20 +15,21 @@ namespace {
 
 using testing::noise;
 
-constexpr int64_t kHeads = 4, kKeys = 2, kWidth = 6, kRowWidth = (kHeads + 2 * kKeys) * kWidth;
+constexpr int64_t kQueryHeads = 4, kKeyHeads = 2, kHeadColumns = 6,
+                  kRowColumns = (kQueryHeads + 2 * kKeyHeads) * kHeadColumns;
 
 SelfAttention within(const AttentionLimits& limits, const std::vector<int>& bounds) {
   return {.offsets = cases::lengths(bounds),
-          .num_heads = kHeads,
+          .num_heads = kQueryHeads,
           .causal = true,
           .dropout = {},
-          .num_kv_heads = kKeys,
+          .num_kv_heads = kKeyHeads,
           .limits = limits};
 }
 
 TEST(AttentionLimits, AWindowReadsTheLastKeysAndNoOthers) {
   for (const int64_t window : {1, 2, 33, 50}) {
-    const at::Tensor qkv = noise({70, kRowWidth});
+    const at::Tensor qkv = noise({70, kRowColumns});
     const at::Tensor before = self_attention(qkv, within({.window = window}, {0, 70}));
     for (const int64_t changed : {0, 20, 40, 69}) {
       at::Tensor other = qkv.clone();
@@ -45,17 +46,17 @@ TEST(AttentionLimits, AWindowReadsTheLastKeysAndNoOthers) {
 }
 
 TEST(AttentionLimits, AWindowOfOneGivesEachTokenItsOwnValue) {
-  const at::Tensor qkv = noise({9, kRowWidth});
+  const at::Tensor qkv = noise({9, kRowColumns});
   const at::Tensor got = self_attention(qkv, within({.window = 1}, {0, 4, 9}));
-  const at::Tensor own = qkv.slice(1, (kHeads + kKeys) * kWidth)
-                             .reshape({9, kKeys, kWidth})
-                             .repeat_interleave(kHeads / kKeys, 1)
+  const at::Tensor own = qkv.slice(1, (kQueryHeads + kKeyHeads) * kHeadColumns)
+                             .reshape({9, kKeyHeads, kHeadColumns})
+                             .repeat_interleave(kQueryHeads / kKeyHeads, 1)
                              .reshape({9, -1});
   EXPECT_TRUE(at::allclose(got, own, 1e-6, 1e-6));
 }
 
 TEST(AttentionLimits, LimitsThatNothingReachesChangeNoBit) {
-  const at::Tensor qkv = noise({70, kRowWidth});
+  const at::Tensor qkv = noise({70, kRowColumns});
   const std::vector<int> bounds{0, 30, 70};
   const at::Tensor plain = self_attention(qkv, within({}, bounds));
   EXPECT_TRUE(at::equal(self_attention(qkv, within({.window = 40}, bounds)), plain));
@@ -67,7 +68,7 @@ TEST(AttentionLimits, LimitsThatNothingReachesChangeNoBit) {
 }
 
 TEST(AttentionLimits, PackedSequencesHaveTheBitsOfEachAlone) {
-  const at::Tensor qkv = noise({90, kRowWidth});
+  const at::Tensor qkv = noise({90, kRowColumns});
   for (const AttentionLimits& limits :
        {AttentionLimits{.window = 5}, AttentionLimits{.window = 40, .softcap = 3}}) {
     const at::Tensor together = self_attention(qkv, within(limits, {0, 7, 8, 90}));
@@ -86,9 +87,9 @@ TEST(AttentionLimits, StepsOfDecodingAreTheRowsOfTheWholeSequence) {
         AttentionLimits{.window = 16, .softcap = 5}}) {
     for (const cpu::Table* level : cpu::levels()) {
       const cpu::LevelGuard guard(*level);
-      const at::Tensor qkv = noise({kSteps, kRowWidth});
+      const at::Tensor qkv = noise({kSteps, kRowColumns});
       const at::Tensor want = self_attention(qkv, within(limits, {0, kSteps}));
-      const int64_t q = kHeads * kWidth, e = kKeys * kWidth;
+      const int64_t q = kQueryHeads * kHeadColumns, e = kKeyHeads * kHeadColumns;
       // What no step has written is no number.
       at::Tensor keys = at::full({kSteps, 1, e}, NAN), values = at::full({kSteps, 1, e}, NAN);
       at::Tensor wide_keys = at::zeros({kSteps, 1, e}, at::kDouble),
@@ -98,11 +99,12 @@ TEST(AttentionLimits, StepsOfDecodingAreTheRowsOfTheWholeSequence) {
         const auto parts = qkv.slice(0, t, t + 1).split_with_sizes({q, e, e}, 1);
         const at::Tensor got = decode_self_attention(parts[0].contiguous(), parts[1].contiguous(),
                                                      parts[2].contiguous(), keys, values, lineage,
-                                                     t, kHeads, {}, {}, limits);
+                                                     t, kQueryHeads, {}, {}, limits);
         EXPECT_TRUE(at::allclose(got[0], want[t], 1e-4, 1e-5)) << level->name << ", step " << t;
         const auto wide = qkv.slice(0, t, t + 1).to(at::kDouble).split_with_sizes({q, e, e}, 1);
-        const at::Tensor plain = decode_self_attention(
-            wide[0], wide[1], wide[2], wide_keys, wide_values, lineage, t, kHeads, {}, {}, limits);
+        const at::Tensor plain =
+            decode_self_attention(wide[0], wide[1], wide[2], wide_keys, wide_values, lineage, t,
+                                  kQueryHeads, {}, {}, limits);
         EXPECT_TRUE(at::allclose(got.to(at::kDouble), plain, 1e-4, 1e-5)) << "step " << t;
       }
     }
@@ -110,15 +112,15 @@ TEST(AttentionLimits, StepsOfDecodingAreTheRowsOfTheWholeSequence) {
 }
 
 TEST(AttentionLimits, RefuseWhatDoesNotGoTogether) {
-  const at::Tensor qkv = noise({5, kRowWidth});
+  const at::Tensor qkv = noise({5, kRowColumns});
   SelfAttention options = within({.window = 2}, {0, 5});
   options.causal = false;
   EXPECT_THROW(self_attention(qkv, options), c10::Error);
   options = within({.softcap = 2}, {0, 5});
-  options.bias = {.table = noise({kHeads, 5}), .zero = 4};
+  options.bias = {.table = noise({kQueryHeads, 5}), .zero = 4};
   EXPECT_THROW(self_attention(qkv, options), c10::Error);
   options = within({.window = 2}, {0, 5});
-  options.bias = {.table = noise({5, kHeads, 3}), .zero = 2};
+  options.bias = {.table = noise({5, kQueryHeads, 3}), .zero = 2};
   EXPECT_THROW(self_attention(qkv, options), c10::Error);
   options = within({.window = -1}, {0, 5});
   EXPECT_THROW(self_attention(qkv, options), c10::Error);
