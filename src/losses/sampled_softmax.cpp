@@ -70,8 +70,9 @@ nn::OutputLoss sampled_softmax(int64_t samples, nn::OutputLoss whole) {
   TORCH_CHECK(samples > 0, "[sampled_softmax] needs at least one sample, got ", samples);
   return [samples, whole = std::move(whole)](const at::Tensor& x, const at::Tensor& weight,
                                              const at::Tensor& targets, int64_t num_classes,
-                                             const at::Tensor& bias) {
-    if (!at::GradMode::is_enabled()) return whole(x, weight, targets, num_classes, bias);
+                                             const at::Tensor& bias, double softcap) {
+    if (!at::GradMode::is_enabled()) return whole(x, weight, targets, num_classes, bias, softcap);
+    TORCH_CHECK(softcap <= 0, "[sampled_softmax] takes no bent logits");
     const auto key = SampleScope::current();
     TORCH_CHECK(key, "[sampled_softmax] a loss with gradients needs a SampleScope");
     TORCH_CHECK(!x.is_cpu() || targets.lt(num_classes).all().item<bool>(),

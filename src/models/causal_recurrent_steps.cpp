@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
 #include <utility>
+#include <vector>
 
+#include "data/batch.h"
 #include "models/packed.h"
 
 namespace stretto::models {
@@ -48,6 +51,17 @@ at::Tensor CausalRecurrentSteps::step(const at::Tensor& ids) {
 at::Tensor CausalRecurrentSteps::prefill(const at::Tensor& ids, int64_t lanes_per_source) {
   TORCH_CHECK(ids.dim() == 2, "[lstm] prompts must be [sources, tokens], got ", ids.sizes());
   return read(packed_prompts(ids), lanes_per_source);
+}
+
+at::Tensor CausalRecurrentSteps::prefill_packed(const decoding::PackedPrompts& prompts,
+                                                int64_t lanes_per_source) {
+  data::PackedTokens tokens;
+  auto from = prompts.ids.begin();
+  for (const int64_t length : prompts.lengths) {
+    tokens.append(std::vector<int64_t>(from, from + length));
+    from += length;
+  }
+  return read(pack(tokens, nullptr, model_->device()), lanes_per_source);
 }
 
 at::Tensor CausalRecurrentSteps::read(const nn::PackedRows& prompts, int64_t lanes_per_source) {

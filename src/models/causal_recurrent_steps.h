@@ -20,6 +20,9 @@ class CausalRecurrentSteps : public StepDecoder {
 
   at::Tensor step(const at::Tensor& ids) override;
   at::Tensor prefill(const at::Tensor& ids, int64_t lanes_per_source) override;
+  at::Tensor prefill_packed(const decoding::PackedPrompts& prompts,
+                            int64_t lanes_per_source) override;
+  bool takes_unequal_prompts() const override { return true; }
   /// Prompts of any lengths above 0 before any step, in one pass: what all lanes of each source
   /// begin with -> [L, D], the row behind the last token of each.
   /// Throws c10::Error for another number of prompts than sources, and after a step.

@@ -50,7 +50,7 @@ TEST(SampledSoftmax, LossAndGradientsAreThoseOfThePlainFormula) {
   const SampledCase given;
   const auto loss = sampled_softmax(kSamples, whole_loss());
   const SampleScope scope(77);
-  const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, given.bias);
+  const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, given.bias, 0);
   const auto samples = log_uniform_samples(77, kSamples, kSampledClasses);
   const at::Tensor logits = at::linear(given.x, given.weight, given.bias);
   at::Tensor want = at::zeros({}, at::kDouble);
@@ -77,10 +77,10 @@ TEST(SampledSoftmax, LossAndGradientsAreThoseOfThePlainFormula) {
 
 TEST(SampledSoftmax, ComesToTheWholeLossWithManySamples) {
   const SampledCase given;
-  const auto whole = whole_loss()(given.x, given.weight, given.targets, kSampledClasses, {});
+  const auto whole = whole_loss()(given.x, given.weight, given.targets, kSampledClasses, {}, 0);
   const SampleScope scope(3);
   const auto loss = sampled_softmax(100'000, whole_loss());
-  const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, {});
+  const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, {}, 0);
   EXPECT_NEAR(got.loss_sum.item<double>(), whole.loss_sum.item<double>(), 0.05);
 }
 
@@ -88,7 +88,7 @@ TEST(SampledSoftmax, IsTheWholeLossWithoutGradientsAndNeedsAScopeWithThem) {
   const SampledCase given;
   const auto loss = sampled_softmax(3, whole_loss());
   const auto run = [&] {
-    return loss(given.x, given.weight, given.targets, kSampledClasses, given.bias);
+    return loss(given.x, given.weight, given.targets, kSampledClasses, given.bias, 0);
   };
   EXPECT_THROW(run(), c10::Error);
   {
@@ -102,7 +102,8 @@ TEST(SampledSoftmax, IsTheWholeLossWithoutGradientsAndNeedsAScopeWithThem) {
   }
   EXPECT_FALSE(SampleScope::current().has_value());
   const torch::NoGradGuard no_grad;
-  const auto want = whole_loss()(given.x, given.weight, given.targets, kSampledClasses, given.bias);
+  const auto want =
+      whole_loss()(given.x, given.weight, given.targets, kSampledClasses, given.bias, 0);
   EXPECT_EQ(run().nll_sum.item<double>(), want.nll_sum.item<double>());
   EXPECT_TRUE(at::equal(run().token_nll, want.token_nll));
 }
@@ -113,7 +114,7 @@ TEST(SampledSoftmax, RefusesTargetsBeyondTheVocabulary) {
   EXPECT_THROW(sampled_softmax(0, whole_loss()), c10::Error);
   EXPECT_THROW(sampled_softmax(3, whole_loss())(given.x, given.weight,
                                                 at::full({4}, kSampledClasses, at::kLong),
-                                                kSampledClasses, given.bias),
+                                                kSampledClasses, given.bias, 0),
                c10::Error);
 }
 

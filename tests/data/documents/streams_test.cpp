@@ -13,47 +13,14 @@
 #include "data/documents/lanes.h"
 #include "data/documents/stretches.h"
 #include "tests/base/failure.h"
+#include "tests/data/documents/numbered_documents.h"
 
 namespace stretto::data {
 namespace {
 
+using stretto::testing::documents_of;
 using stretto::testing::failure;
 using Ids = std::vector<int64_t>;
-
-/// Documents of so many tokens, numbered from 1 on, each with the separator 0 behind it.
-class NumberedDocuments final : public Documents {
- public:
-  explicit NumberedDocuments(const std::vector<int64_t>& lengths) {
-    int64_t token = 0;
-    for (const int64_t length : lengths) {
-      for (int64_t i = 0; i < length; ++i) ids_.push_back(++token);
-      ids_.push_back(0);
-      begins_.push_back(ids_.size());
-    }
-  }
-  int64_t size() const override { return std::ssize(begins_) - 1; }
-  uint64_t begin(int64_t document) const override { return begins_[static_cast<size_t>(document)]; }
-  void append(uint64_t begin, uint64_t end, Ids& ids) const override {
-    for (uint64_t i = begin; i < end; ++i) ids.push_back(ids_.at(i));
-  }
-  const DocumentCounts& counts() const override { return counts_; }
-  const LeftOut& left_out() const override { return left_out_; }
-  uint64_t key() const override { return 0; }
-  uint64_t cache_bytes() const override { return 0; }
-  bool from_cache() const override { return false; }
-
-  const Ids& ids() const { return ids_; }
-
- private:
-  Ids ids_;
-  std::vector<uint64_t> begins_{0};
-  DocumentCounts counts_;
-  LeftOut left_out_;
-};
-
-std::shared_ptr<const NumberedDocuments> documents_of(const std::vector<int64_t>& lengths) {
-  return std::make_shared<NumberedDocuments>(lengths);
-}
 
 /// What stands before each id of a stream, where a separator stands before the first.
 Ids before_each(const Ids& ids) {
