@@ -18,6 +18,7 @@ struct Heads {
   int64_t queries, keys;  // their numbers; the second divides the first
   bool causal;
   int64_t bias_zero;  // column of distance 0 in the table of the bias
+  AttentionLimits limits = {};
 
   int64_t sharers() const { return queries / keys; }  // heads of queries for one of keys
 };
@@ -78,6 +79,8 @@ struct Problem {
       one.bias_before = heads.bias_zero;
       one.bias_behind = distances() - 1 - heads.bias_zero;
     }
+    one.window = heads.limits.window;
+    one.softcap = static_cast<float>(heads.limits.softcap);
     return one;
   }
 
@@ -206,10 +209,16 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     ctx->saved_data["kv_heads"] = heads.keys;
     ctx->saved_data["causal"] = heads.causal;
     ctx->saved_data["bias_zero"] = heads.bias_zero;
+    ctx->saved_data["window"] = heads.limits.window;
+    ctx->saved_data["softcap"] = heads.limits.softcap;
   }
   static Heads kept_heads(AutogradContext* ctx) {
-    return {ctx->saved_data["heads"].toInt(), ctx->saved_data["kv_heads"].toInt(),
-            ctx->saved_data["causal"].toBool(), ctx->saved_data["bias_zero"].toInt()};
+    return {.queries = ctx->saved_data["heads"].toInt(),
+            .keys = ctx->saved_data["kv_heads"].toInt(),
+            .causal = ctx->saved_data["causal"].toBool(),
+            .bias_zero = ctx->saved_data["bias_zero"].toInt(),
+            .limits = {.window = ctx->saved_data["window"].toInt(),
+                       .softcap = ctx->saved_data["softcap"].toDouble()}};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -280,7 +289,8 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   return AttentionNode::apply(
       qkv, std::optional<at::Tensor>(), offsets, offsets,
       bias.active() ? std::optional(bias.table) : std::nullopt,
-      Heads{options.num_heads, options.kv_heads(), options.causal, bias.zero}, options.dropout);
+      Heads{options.num_heads, options.kv_heads(), options.causal, bias.zero, options.limits},
+      options.dropout);
 }
 
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
@@ -320,7 +330,8 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias, const at::Tensor& first) {
+                                 const DistanceBias& bias, const at::Tensor& first,
+                                 double softcap) {
   const int64_t lanes = q.size(0), width = q.size(1);
   const Compute compute = ComputeScope::current();
   k_cache.select(0, t)
@@ -356,7 +367,8 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                            .width = head_width,
                            .compute = compute,
                            .bias = bias_of_lane == nullptr ? nullptr : bias_of_lane + before,
-                           .bias_stride = biases.stride()},
+                           .bias_stride = biases.stride(),
+                           .softcap = static_cast<float>(softcap)},
                           to + lane * width);
     }
   });

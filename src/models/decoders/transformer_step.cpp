@@ -36,6 +36,12 @@ TransformerStepDecoder::TransformerStepDecoder(std::shared_ptr<TransformerDecode
   lineage_ = at::empty({lanes_.size(), 0}, at::dtype(at::kInt).device(lanes_.device()));
   begins_.assign(static_cast<size_t>(lanes_.size()), 0);
   set_slots();
+  for (const TransformerDecoderLayer& layer : decoder_->layers_) {
+    const int64_t window = layer->self_attention->options.limits.window;
+    if (window == 0) return;  // it reads all steps
+    window_ = std::max(window_, window);
+  }
+  has_window_ = true;
 }
 
 int64_t TransformerStepDecoder::cached_numbers() const {
@@ -52,13 +58,26 @@ void TransformerStepDecoder::set_slots() {
 }
 
 void TransformerStepDecoder::set_first() {
-  first_ = at::Tensor();
+  origins_ = first_ = at::Tensor();
   if (std::ranges::all_of(begins_, [](int64_t begin) { return begin == 0; })) return;
-  first_ = at::tensor(begins_, at::kInt).to(lanes_.device());
+  origins_ = at::tensor(begins_, at::kLong).to(lanes_.device());
+  if (std::ranges::any_of(begins_, [](int64_t begin) { return begin > 0; })) {
+    first_ = origins_.clamp_min(0).to(at::kInt);
+  }
 }
 
 int64_t TransformerStepDecoder::first_step() const {
   return begins_.empty() ? 0 : *std::ranges::min_element(begins_);
+}
+
+int64_t TransformerStepDecoder::unread_steps() const {
+  const int64_t behind_windows =
+      has_window_ ? std::min(time_ - window_ + 1, time_ - 1) : int64_t{0};
+  return std::max({first_step(), behind_windows, int64_t{0}});
+}
+
+void TransformerStepDecoder::forget() {
+  if (has_window_ && time_ >= 2 * window_ + kStepsPerChunk) copy_history();
 }
 
 void TransformerStepDecoder::make_room(int64_t steps) {
@@ -78,7 +97,7 @@ at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
   make_room(1);
   lineage_.select(1, time_).copy_(slots_);
   positions_ = at::full_like(ids, time_);
-  if (first_.defined()) positions_ -= first_;
+  if (origins_.defined()) positions_ -= origins_;
   // Positions of models that have a last one count for each lane.
   const int64_t longest = time_ + 1 - first_step();
 
@@ -95,6 +114,7 @@ at::Tensor TransformerStepDecoder::step(const at::Tensor& ids) {
     x = layer.forward(x, attention, {decoder_->options_, no_dropout, 0});
   }
   ++time_;
+  forget();
   return decoder_->shell_.finish(x);
 }
 
@@ -191,7 +211,8 @@ at::Tensor TransformerStepDecoder::attend_self(const TransformerDecoderLayerImpl
   return layer.self_attention->out->forward(kernels::decode_self_attention(
       parts[0].contiguous(), parts[1].contiguous(), parts[2].contiguous(), cache.k, cache.v,
       lineage_, time_, decoder_->options_.stack.num_heads,
-      layer.self_attention->bias_of(parts[0], bias_), first_));
+      layer.self_attention->bias_of(parts[0], bias_), first_,
+      layer.self_attention->options.limits));
 }
 
 at::Tensor TransformerStepDecoder::attend_cross(const TransformerDecoderLayerImpl& layer,
@@ -226,8 +247,8 @@ void TransformerStepDecoder::reorder(const std::vector<int64_t>& parents) {
 
 void TransformerStepDecoder::copy_history() {
   const int64_t lanes = lanes_.size(), room = lineage_.size(1);
-  // Steps in front of all histories are given up.
-  const int64_t unused = first_step(), time = time_ - unused;
+  // Steps that nothing reads any more are given up.
+  const int64_t unused = unread_steps(), time = time_ - unused;
   const at::Tensor history = lineage_.narrow(1, unused, time).to(at::kLong).t();  // [time, lanes]
   for (LayerCache& cache : caches_) {
     for (at::Tensor* rows : {&cache.k, &cache.v}) {

@@ -24,6 +24,8 @@ namespace stretto::models {
 ///
 /// Room for steps grows by half of what there is, so that a history of n steps is copied a number
 /// of times that does not grow with n.
+///
+/// Where every layer has a window, the caches hold about two of the longest.
 class TransformerStepDecoder : public StepDecoder {
  public:
   TransformerStepDecoder(std::shared_ptr<TransformerDecoder> decoder, const Encoded& memory,
@@ -59,7 +61,9 @@ class TransformerStepDecoder : public StepDecoder {
   void make_room(int64_t steps);
   void set_slots();
   void set_first();
-  int64_t first_step() const;  ///< of all histories
+  int64_t first_step() const;    ///< of all histories; below 0: the first ones are given up
+  int64_t unread_steps() const;  ///< of the caches: in front of all histories and windows
+  void forget();                 ///< what stands in front of all windows, from time to time
   void copy_history();
   /// @param ids  int64 [N]  @param lengths  [B], of the prompts
   at::Tensor take(const at::Tensor& ids, const std::vector<int64_t>& lengths,
@@ -78,11 +82,16 @@ class TransformerStepDecoder : public StepDecoder {
   std::vector<LayerCache> caches_;
   at::Tensor lineage_;  ///< int32 [L, room]: whose slot holds step t of this lane's history
   at::Tensor slots_;    ///< int32 [L]: 0 … L - 1
-  std::vector<int64_t> begins_;  ///< [L]: the step at which the history of a lane begins
-  at::Tensor first_;             ///< the same, int32 [L]; undefined: all begin at 0
-  at::Tensor positions_;         ///< int64 [L]: the present step, counted from there
-  int64_t time_ = 0;             ///< steps taken
-  kernels::DistanceBias bias_;   ///< of `room` steps, where all layers share one
+  /// [L]: the step of the caches at which the history of a lane begins; below 0 where its first
+  /// steps are given up.
+  std::vector<int64_t> begins_;
+  at::Tensor origins_;          ///< the same, int64 [L]; undefined: all begin at 0
+  at::Tensor first_;            ///< int32 [L]: the first step to read; undefined: 0 for all lanes
+  bool has_window_ = false;     ///< whether every layer has one
+  int64_t window_ = 0;          ///< then the longest
+  at::Tensor positions_;        ///< int64 [L]: the present step, counted from there
+  int64_t time_ = 0;            ///< steps taken
+  kernels::DistanceBias bias_;  ///< of `room` steps, where all layers share one
 };
 
 }  // namespace stretto::models
