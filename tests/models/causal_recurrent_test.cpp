@@ -146,7 +146,7 @@ TEST(CausalRecurrent, ATextReadInOneStretchOrInManyGivesTheSameRowsAndState) {
   for (const char* cell : kCells) {
     for (const auto dtype : {at::kDouble, at::kFloat}) {
       SCOPED_TRACE(cell);
-      const double bound = dtype == at::kDouble ? 1e-12 : 1e-6;
+      const double bound = dtype == at::kDouble ? 1e-12 : 3e-6;
       const auto model = causal(full_options(cell), dtype);
       Stretches whole;
       whole.append(text, 0);
@@ -380,9 +380,9 @@ TEST(CausalRecurrent, PromptsOfAnyLengthsAreReadAtOnceAsStepsReadThem) {
       at::Tensor last;
       const at::Tensor ids = ids_of(prompts.tokens, i);
       for (int64_t t = 0; t < ids.size(0); ++t) last = alone->step(ids.narrow(0, t, 1));
-      expect_near(behind[2 * i], last[0], 1e-6, "behind the prompt");
+      expect_near(behind[2 * i], last[0], 3e-6, "behind the prompt");
       EXPECT_TRUE(at::equal(behind[2 * i], behind[2 * i + 1]));
-      expect_near(rows[2 * i], alone->step(next.narrow(0, 2 * i, 1))[0], 1e-6, "one token on");
+      expect_near(rows[2 * i], alone->step(next.narrow(0, 2 * i, 1))[0], 3e-6, "one token on");
     }
     EXPECT_THROW(steps->read(prompts.rows(), 2), c10::Error);
   }
@@ -398,7 +398,7 @@ TEST(CausalRecurrent, PromptsOfOneLengthAreReadAsStepsReadThem) {
   for (int64_t t = 0; t < 3; ++t) {
     want = stepped->step(prompts.select(1, t).repeat_interleave(3).contiguous());
   }
-  expect_near(got, want, 1e-6, "behind the prompts");
+  expect_near(got, want, 3e-6, "behind the prompts");
   EXPECT_THROW(model->start(2, 3)->prefill(prompts, 2), c10::Error);
   EXPECT_THROW(model->start(2, 3)->prefill(at::empty({2, 0}, at::kLong), 3), c10::Error);
 }

@@ -27,8 +27,10 @@ bool carries_state(const Experiment& experiment) {
   return models::carries_state(language_model_sections(experiment).model);
 }
 
+/// @param by  of a configuration that may be wrong: less than 1 counts as 1
 int64_t divided_up(int64_t number, int64_t by) {
-  return (number + by - 1) / by;
+  by = std::max<int64_t>(by, 1);
+  return number / by + (number % by > 0 ? 1 : 0);
 }
 
 void check_documents(RuleCheck& c, const data::CausalTextOptions& data) {
@@ -267,7 +269,11 @@ data::WantedLanes eval_lanes(const LanguageModelOptions& options) {
 int64_t micro_batch_tokens(const Experiment& experiment) {
   const auto& own = language_model_sections(experiment);
   if (!models::carries_state(own.model)) return own.data.max_tokens;
-  return divided_up(own.data.lanes, experiment.train.update_freq) * own.data.bptt;
+  // Rules are checked together: values out of range come here too.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t lanes =
+      std::max<int64_t>(divided_up(own.data.lanes, experiment.train.update_freq), 1);
+  return own.data.bptt > kMost / lanes ? kMost : lanes * own.data.bptt;
 }
 
 EvalWindow eval_window(const LanguageModelOptions& options) {
