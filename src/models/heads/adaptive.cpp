@@ -112,7 +112,7 @@ kernels::CrossEntropy AdaptiveHead::loss(const at::Tensor& rows, const HeadTarge
   }
   // A target beyond the vocabulary is none of the head's classes, so that it is refused.
   of_head = of_head.masked_fill(targets.labels.ge(num_classes_), num_classes_);
-  kernels::CrossEntropy sums = losses_.one(rows, all.head, of_head, all.head.size(0), {});
+  kernels::CrossEntropy sums = losses_.one(rows, all.head, of_head, all.head.size(0), {}, 0);
   sums.right_sum = at::Tensor();
   for (size_t i = 0; i < groups_.size(); ++i) {
     add_cluster(groups_[i], all.tails[i], rows, targets.labels, sums);
@@ -134,7 +134,7 @@ void AdaptiveHead::add_cluster(const Cluster& cluster, const at::Tensor& tail,
   }
   const kernels::CrossEntropy own =
       losses_.one(projected(cluster, rows.index_select(0, chosen)), tail,
-                  labels.index_select(0, chosen) - cluster.begin, cluster.size(), {});
+                  labels.index_select(0, chosen) - cluster.begin, cluster.size(), {}, 0);
   sums.loss_sum = sums.loss_sum + own.loss_sum;
   sums.nll_sum = sums.nll_sum + own.nll_sum;
   if (sums.token_nll.defined()) {

@@ -199,7 +199,8 @@ TEST(VariedLanes, HaveEachTokenOnceInEveryEpoch) {
     for (const int64_t lanes : {1, 2, 3}) {
       for (const int64_t length : {2, 5, 35, 2000}) {
         const auto source = make_lanes(documents, varied(lanes, length, 0.05));
-        for (const int64_t epoch : {0, lanes}) {  // of both epochs lane 0 has the first part
+        for (const int64_t epoch :
+             {int64_t{0}, lanes}) {  // of both epochs lane 0 has the first part
           Ids next;
           for (const auto& [number, lane] : read_lanes(*source, epoch, 1)) {
             next.insert(next.end(), lane.next.begin(), lane.next.end());
