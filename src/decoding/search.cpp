@@ -1,5 +1,6 @@
 #include "decoding/search.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/tensor.h>
 
 #include <algorithm>
@@ -67,8 +68,11 @@ class Search {
   void forbid(at::Tensor& row, const Source& source, const Lane& lane) const;
   Continuation extend_beam(const Source& source, int64_t first_lane,
                            const std::vector<std::vector<Candidate>>& rows);
-  Continuation extend_samples(const Source& source, int64_t first_lane,
-                              const at::Tensor& log_probs);
+  std::vector<int64_t> draw_all(const at::Tensor& log_probs) const;
+  int64_t draw_for(const Source& source, const Lane& lane, std::span<const float> values,
+                   float normaliser) const;
+  Continuation extend_samples(const Source& source, int64_t first_lane, const at::Tensor& log_probs,
+                              const std::vector<int64_t>& drawn);
   void finish(const Source& source, const Lane& lane, float eos_log_prob);
   void finish(const Source& source, const Lane& lane, OutputEnd end);
   void give_up(const Source& source);
@@ -140,6 +144,7 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     const auto rows = beam() ? likeliest(log_probs, 2 * options_.beam_size)
                              : std::vector<std::vector<Candidate>>{};
     if (!beam()) log_probs = log_probs.cpu().contiguous();
+    const auto drawn = beam() ? std::vector<int64_t>{} : draw_all(log_probs);
 
     std::vector<Source> next;
     std::vector<int64_t> parents;
@@ -153,7 +158,7 @@ std::vector<std::vector<Hypothesis>> Search::run() {
         continue;
       }
       Continuation going_on = beam() ? extend_beam(source, first_lane, rows)
-                                     : extend_samples(source, first_lane, log_probs);
+                                     : extend_samples(source, first_lane, log_probs, drawn);
       first_lane += static_cast<int64_t>(source.lanes.size());
       if (going_on.lanes.empty()) continue;
       parents.insert(parents.end(), going_on.parents.begin(), going_on.parents.end());
@@ -302,31 +307,55 @@ Continuation Search::extend_beam(const Source& source, int64_t first_lane,
   return next;
 }
 
-Continuation Search::extend_samples(const Source& source, int64_t first_lane,
-                                    const at::Tensor& log_probs) {
-  const int64_t vocab = log_probs.size(1);
+// Sorting a large vocabulary takes as long as a step of a small model, so all threads do it.
+std::vector<int64_t> Search::draw_all(const at::Tensor& log_probs) const {
+  std::vector<std::pair<const Source*, const Lane*>> lanes;
+  for (const Source& source : alive_) {
+    for (const Lane& lane : source.lanes) lanes.emplace_back(&source, &lane);
+  }
+  const int64_t num_lanes = std::ssize(lanes), vocab = log_probs.size(1);
+  const auto shifts =
+      repetition_.active() ? normalisers(num_lanes) : std::vector<float>(lanes.size(), 0.0F);
+  std::vector<int64_t> drawn(lanes.size());
+  at::parallel_for(0, num_lanes, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const auto place = static_cast<size_t>(i);
+      const std::span<const float> values(log_probs.const_data_ptr<float>() + i * vocab,
+                                          static_cast<size_t>(vocab));
+      const auto& [source, lane] = lanes[place];
+      drawn[place] = draw_for(*source, *lane, values, shifts[place]);
+    }
+  });
+  return drawn;
+}
+
+int64_t Search::draw_for(const Source& source, const Lane& lane, std::span<const float> values,
+                         float normaliser) const {
   const int64_t sentence = input_.sentence_ids.empty() ? static_cast<int64_t>(source.index)
                                                        : input_.sentence_ids[source.index];
   const uint64_t key = mix64(static_cast<uint64_t>(options_.seed), static_cast<uint64_t>(sentence));
-  const auto shifts = repetition_.active() ? normalisers(log_probs.size(0)) : std::vector<float>();
-  std::vector<float> penalised;
+  const auto words = Philox::at(key, static_cast<uint64_t>(step_), lane.number);
+  const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
+  const double uniform = static_cast<double>(bits >> 11) * 0x1.0p-53;
+  if (!repetition_.active()) return draw(values, uniform, sampling_);
+  std::vector<float> penalised(values.begin(), values.end());
+  for (const SeenToken& seen : seen_tokens(prompt_of(source), lane.ids)) {
+    float& number = penalised[static_cast<size_t>(seen.token)];
+    number = repetition_.penalised(number, normaliser, seen);
+  }
+  return draw(penalised, uniform, sampling_);
+}
+
+Continuation Search::extend_samples(const Source& source, int64_t first_lane,
+                                    const at::Tensor& log_probs,
+                                    const std::vector<int64_t>& drawn) {
+  const int64_t vocab = log_probs.size(1);
   Continuation next;
   for (size_t k = 0; k < source.lanes.size(); ++k) {
     const Lane& lane = source.lanes[k];
     const int64_t row = first_lane + static_cast<int64_t>(k);
-    const std::span<const float> values(log_probs.const_data_ptr<float>() + row * vocab, vocab);
-    const auto words = Philox::at(key, static_cast<uint64_t>(step_), lane.number);
-    const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
-    if (repetition_.active()) {
-      penalised.assign(values.begin(), values.end());
-      for (const SeenToken& seen : seen_tokens(prompt_of(source), lane.ids)) {
-        float& number = penalised[static_cast<size_t>(seen.token)];
-        number = repetition_.penalised(number, shifts[static_cast<size_t>(row)], seen);
-      }
-    }
-    const std::span<const float> shaped =
-        repetition_.active() ? std::span<const float>(penalised) : values;
-    const int64_t token = draw(shaped, static_cast<double>(bits >> 11) * 0x1.0p-53, sampling_);
+    const float* values = log_probs.const_data_ptr<float>() + row * vocab;
+    const int64_t token = drawn[static_cast<size_t>(row)];
     if (token < 0) continue;  // every continuation is forbidden
     if (token == input_.eos) {
       finish(source, lane, values[token]);

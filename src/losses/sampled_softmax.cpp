@@ -17,7 +17,8 @@ thread_local std::optional<uint64_t> sample_key;
 
 kernels::CrossEntropy loss_of_samples(const at::Tensor& x, const at::Tensor& weight,
                                       const at::Tensor& targets, const at::Tensor& bias,
-                                      const std::vector<int64_t>& samples, int64_t num_classes) {
+                                      const std::vector<int64_t>& samples, int64_t num_classes,
+                                      double softcap) {
   std::vector<double> expected;  // logarithms of how often each class comes among the samples
   for (const int64_t c : samples) {
     expected.push_back(std::log(static_cast<double>(samples.size())) +
@@ -30,10 +31,12 @@ kernels::CrossEntropy loss_of_samples(const at::Tensor& x, const at::Tensor& wei
   };
   at::Tensor own = (x * weight.index_select(0, targets)).sum(1);
   if (bias.defined()) own = own + of_classes(targets);
-  const at::Tensor others =
-      (kernels::linear(x, weight.index_select(0, ids), of_classes(ids)) - correction)
-          .masked_fill(targets.unsqueeze(1).eq(ids.unsqueeze(0)),
-                       -std::numeric_limits<double>::infinity());
+  own = kernels::softcapped(own, softcap);
+  const at::Tensor sampled = kernels::softcapped(
+      kernels::linear(x, weight.index_select(0, ids), of_classes(ids)), softcap);
+  const at::Tensor others = (sampled - correction)
+                                .masked_fill(targets.unsqueeze(1).eq(ids.unsqueeze(0)),
+                                             -std::numeric_limits<double>::infinity());
   const at::Tensor loss = (at::logsumexp(at::cat({own.unsqueeze(1), others}, 1), {1}) - own).sum();
   return {.loss_sum = loss, .nll_sum = loss.detach()};
 }
@@ -72,13 +75,12 @@ nn::OutputLoss sampled_softmax(int64_t samples, nn::OutputLoss whole) {
                                              const at::Tensor& targets, int64_t num_classes,
                                              const at::Tensor& bias, double softcap) {
     if (!at::GradMode::is_enabled()) return whole(x, weight, targets, num_classes, bias, softcap);
-    TORCH_CHECK(softcap <= 0, "[sampled_softmax] takes no bent logits");
     const auto key = SampleScope::current();
     TORCH_CHECK(key, "[sampled_softmax] a loss with gradients needs a SampleScope");
     TORCH_CHECK(!x.is_cpu() || targets.lt(num_classes).all().item<bool>(),
                 "[sampled_softmax] targets must lie below ", num_classes);
     return loss_of_samples(x, weight, targets, bias,
-                           log_uniform_samples(*key, samples, num_classes), num_classes);
+                           log_uniform_samples(*key, samples, num_classes), num_classes, softcap);
   };
 }
 

@@ -40,7 +40,7 @@ std::vector<int64_t> log_uniform_samples(uint64_t key, int64_t samples, int64_t 
 /// it returns is the loss itself, an estimate too; `right_sum` is undefined. Without gradients, as
 /// in validation and `eval`, the loss is `whole`, over all classes.
 ///
-/// Throws c10::Error for a loss with gradients outside a SampleScope, and of bent logits.
+/// Throws c10::Error for a loss with gradients outside a SampleScope.
 /// @param samples  S, at least 1
 nn::OutputLoss sampled_softmax(int64_t samples, nn::OutputLoss whole);
 

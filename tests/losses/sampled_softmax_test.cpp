@@ -50,28 +50,31 @@ TEST(SampledSoftmax, LossAndGradientsAreThoseOfThePlainFormula) {
   const SampledCase given;
   const auto loss = sampled_softmax(kSamples, whole_loss());
   const SampleScope scope(77);
-  const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, given.bias, 0);
-  const auto samples = log_uniform_samples(77, kSamples, kSampledClasses);
-  const at::Tensor logits = at::linear(given.x, given.weight, given.bias);
-  at::Tensor want = at::zeros({}, at::kDouble);
-  for (int64_t n = 0; n < 4; ++n) {
-    const int64_t target = given.targets[n].item<int64_t>();
-    at::Tensor normaliser = logits[n][target].exp();
-    for (const int64_t c : samples) {
-      if (c == target) continue;
-      normaliser = normaliser +
-                   logits[n][c].exp() / (kSamples * log_uniform_probability(c, kSampledClasses));
+  for (const double cap : {0.0, 0.8}) {
+    const auto got = loss(given.x, given.weight, given.targets, kSampledClasses, given.bias, cap);
+    const auto samples = log_uniform_samples(77, kSamples, kSampledClasses);
+    at::Tensor logits = at::linear(given.x, given.weight, given.bias);
+    if (cap > 0) logits = cap * at::tanh(logits / cap);
+    at::Tensor want = at::zeros({}, at::kDouble);
+    for (int64_t n = 0; n < 4; ++n) {
+      const int64_t target = given.targets[n].item<int64_t>();
+      at::Tensor normaliser = logits[n][target].exp();
+      for (const int64_t c : samples) {
+        if (c == target) continue;
+        normaliser = normaliser +
+                     logits[n][c].exp() / (kSamples * log_uniform_probability(c, kSampledClasses));
+      }
+      want = want - logits[n][target] + normaliser.log();
     }
-    want = want - logits[n][target] + normaliser.log();
-  }
-  EXPECT_NEAR(got.loss_sum.item<double>(), want.item<double>(), 1e-10);
-  EXPECT_EQ(got.nll_sum.item<double>(), got.loss_sum.item<double>());
-  EXPECT_FALSE(got.nll_sum.requires_grad());
-  const std::vector<at::Tensor> inputs{given.x, given.weight, given.bias};
-  const auto slopes = torch::autograd::grad({got.loss_sum}, inputs);
-  const auto wanted = torch::autograd::grad({want}, inputs);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    EXPECT_TRUE(at::allclose(slopes[i], wanted[i], 1e-9, 1e-11)) << i;
+    EXPECT_NEAR(got.loss_sum.item<double>(), want.item<double>(), 1e-10);
+    EXPECT_EQ(got.nll_sum.item<double>(), got.loss_sum.item<double>());
+    EXPECT_FALSE(got.nll_sum.requires_grad());
+    const std::vector<at::Tensor> inputs{given.x, given.weight, given.bias};
+    const auto slopes = torch::autograd::grad({got.loss_sum}, inputs);
+    const auto wanted = torch::autograd::grad({want}, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_TRUE(at::allclose(slopes[i], wanted[i], 1e-9, 1e-11)) << i;
+    }
   }
 }
 

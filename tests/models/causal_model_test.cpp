@@ -302,6 +302,36 @@ int64_t parameters_of(const CausalTransformerOptions& options, int64_t vocabular
       *make_causal_model({.model = options, .rows = vocabulary, .device = at::kMeta}, nullptr));
 }
 
+// Checkpoints have these names, and first weights follow from them.
+TEST(CausalModel, NamesOfParametersNeverChange) {
+  const auto names_of = [](CausalTransformerOptions options) {
+    options.num_layers = 1;
+    std::vector<std::string> names;
+    for (const auto& item : made(options)->named_parameters()) names.push_back(item.key());
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  const std::string layer = "decoder.layers.0.";
+  EXPECT_EQ(names_of(small()),
+            (std::vector<std::string>{
+                "decoder.embedding.weight", "decoder.final_norm.bias", "decoder.final_norm.weight",
+                layer + "ffn.down.bias", layer + "ffn.down.weight", layer + "ffn.up.bias",
+                layer + "ffn.up.weight", layer + "ffn_residual.norm.bias",
+                layer + "ffn_residual.norm.weight", layer + "self_attention.out.bias",
+                layer + "self_attention.out.weight", layer + "self_attention.qkv.bias",
+                layer + "self_attention.qkv.weight", layer + "self_residual.norm.bias",
+                layer + "self_residual.norm.weight", "decoder.positions.weight"}));
+  CausalTransformerOptions qwen3 = llama();
+  qwen3.qk_norm = true;
+  EXPECT_EQ(names_of(qwen3),
+            (std::vector<std::string>{
+                "decoder.embedding.weight", "decoder.final_norm.weight", layer + "ffn.down.weight",
+                layer + "ffn.up.weight", layer + "ffn_residual.norm.weight",
+                layer + "self_attention.k_norm.weight", layer + "self_attention.out.weight",
+                layer + "self_attention.q_norm.weight", layer + "self_attention.qkv.weight",
+                layer + "self_residual.norm.weight", "output.weight"}));
+}
+
 TEST(CausalModel, PublishedModelsHaveTheirNumbersOfParameters) {
   const std::vector<std::pair<const char*, int64_t>> gpt2{{"small", 124'439'808},
                                                           {"medium", 354'823'168},

@@ -24,6 +24,8 @@ struct CausalTextOptions {
   int64_t max_samples = 0;
   int64_t lanes = 20;
   int64_t bptt = 70;
+  double bptt_deviation = 0;
+  double bptt_halved = 0.05;
   double max_unknown = 0.2;
   std::string bad_samples = "stop";
   int64_t max_bad_samples = 1000;
@@ -130,6 +132,16 @@ struct CausalTextOptions {
               between(2, 1000000), {.unit = "tokens"})
             .also_called({"bptt_length", "num_steps", "unroll", "backprop_length"})
             .read_with_key(model, {"lstm"}),
+        field(&O::bptt_deviation, "bptt_deviation",
+              "stretches vary in length about bptt by so many tokens, and the learning rate of an "
+              "update with them (Merity et al. 2017: 5); 0 = all are equal",
+              at_least(0), {.unit = "tokens"})
+            .also_called({"bptt_std", "seq_len_std"})
+            .read_with_key(model, {"lstm"}),
+        field(&O::bptt_halved, "bptt_halved", "share of the stretches that vary about half of bptt",
+              between(0, 1))
+            .also_called({"half_bptt_probability"})
+            .read_unless_zero("bptt_deviation"),
         field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
               between(1, 1024),
               {.unit = "micro-batches", .change = Change::kFree, .per_process = true})

@@ -60,8 +60,12 @@ std::unique_ptr<data::BatchSource> LanguageModelTask::make_train_batches() {
   if (has_carry()) {
     data::require_lanes_fit("training text", num_ids, experiment::training_lanes(own()));
     const int64_t groups = experiment().train.update_freq;
-    auto batches =
-        data::make_lanes(train_, {.lanes = data.lanes, .groups = groups, .length = data.bptt});
+    auto batches = data::make_lanes(train_, {.lanes = data.lanes,
+                                             .groups = groups,
+                                             .length = data.bptt,
+                                             .deviation = data.bptt_deviation,
+                                             .halved = data.bptt_halved,
+                                             .seed = seed});
     num_train_samples_ = batches->num_batches() / groups * data.lanes;
     return batches;
   }

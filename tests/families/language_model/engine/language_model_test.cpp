@@ -37,7 +37,7 @@ using stretto::testing::failure;
 using train::test::events;
 
 /// Lines of a tiny grammar, in which an animal tells what it does; read by either kind of models.
-class LanguageModelTest : public ::testing::TestWithParam<const char*> {
+class LanguageModelTest : public ::testing::Test {
  protected:
   LanguageModelTest() { choose("transformer"); }
 
@@ -135,6 +135,10 @@ class LanguageModelTest : public ::testing::TestWithParam<const char*> {
   experiment::LoadedExperiment experiment_;
   Assets assets_;
 };
+
+/// What holds of both kinds of models.
+class LanguageModelKinds : public LanguageModelTest,
+                           public ::testing::WithParamInterface<const char*> {};
 
 /// -log p of the tokens behind these inputs, from the beginning of a text: [N].
 at::Tensor nll_of(models::CausalModel& model, const std::vector<int64_t>& inputs,
@@ -266,7 +270,7 @@ TEST(LanguageScores, AreSumsFirstAndThenTheExponent) {
   EXPECT_EQ(scores_of({.nll = 20, .loss = 24, .tokens = 10}).size(), 3U) << "what is not known";
 }
 
-TEST_P(LanguageModelTest, AScoreDoesNotDependOnBatches) {
+TEST_P(LanguageModelKinds, AScoreDoesNotDependOnBatches) {
   choose(GetParam());
   const auto task = make_task();
   double first = 0;
@@ -278,7 +282,7 @@ TEST_P(LanguageModelTest, AScoreDoesNotDependOnBatches) {
   }
 }
 
-TEST_P(LanguageModelTest, ATextIsReadFromItsBeginToItsEnd) {
+TEST_P(LanguageModelKinds, ATextIsReadFromItsBeginToItsEnd) {
   choose(GetParam());
   sections().eval.window = 512;  // all of it
   const auto task = make_task();
@@ -327,7 +331,7 @@ TEST_F(LanguageModelTest, PartsOfATextMayBeReadSideBySide) {
   failure(ExitCode::kBadData, [&] { valid_nll(*task); });
 }
 
-TEST_P(LanguageModelTest, EndsOfLinesAreCountedOrNot) {
+TEST_P(LanguageModelKinds, EndsOfLinesAreCountedOrNot) {
   choose(GetParam());
   sections().eval.window = 512;
   const auto task = make_task();
@@ -354,7 +358,7 @@ TEST_P(LanguageModelTest, EndsOfLinesAreCountedOrNot) {
   EXPECT_NEAR(without.nll, sum, 1e-4 * sum);
 }
 
-TEST_P(LanguageModelTest, ADocumentMayBeScoredByItself) {
+TEST_P(LanguageModelKinds, ADocumentMayBeScoredByItself) {
   choose(GetParam());
   sections().eval.window = 4;
   sections().eval.stride = 2;
@@ -382,7 +386,7 @@ TEST_P(LanguageModelTest, ADocumentMayBeScoredByItself) {
   }
 }
 
-TEST_P(LanguageModelTest, ItsNumbersAreThoseOfItsList) {
+TEST_P(LanguageModelKinds, ItsNumbersAreThoseOfItsList) {
   choose(GetParam());
   const auto task = make_task();
   const auto validation = task->validate();
@@ -412,7 +416,7 @@ TEST_F(LanguageModelTest, LanesThatTheTextDoesNotFillAreRefused) {
             std::string::npos);
 }
 
-TEST_P(LanguageModelTest, DocumentsOfOneTokenAreRead) {
+TEST_P(LanguageModelKinds, DocumentsOfOneTokenAreRead) {
   choose(GetParam());
   std::string words;
   for (int i = 0; i < 100; ++i) words += "the\n\ndog\n";
@@ -425,12 +429,13 @@ TEST_P(LanguageModelTest, DocumentsOfOneTokenAreRead) {
 
 // Commands.
 
-TEST_P(LanguageModelTest, ARunLearnsAndIsEvaluated) {
+TEST_P(LanguageModelKinds, ARunLearnsAndIsEvaluated) {
   choose(GetParam());
   const auto setup = train(160);
   const auto valid = events(setup, "valid");
   ASSERT_EQ(valid.size(), 4U);
-  EXPECT_LT(valid.back().number("ppl").value(), 0.7 * valid.front().number("ppl").value());
+  EXPECT_LT(valid.back().number("ppl").value(), valid.front().number("ppl").value());
+  EXPECT_LT(valid.back().number("ppl").value(), 4) << "of 17 words";
   EXPECT_GT(events(setup, "train").front().number("tokens_per_second").value(), 0);
 
   const std::string per_line = (folder_ / "lines.tsv").string();
@@ -489,7 +494,7 @@ TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, LanguageModelTest, ::testing::Values("transformer", "lstm"),
+INSTANTIATE_TEST_SUITE_P(Each, LanguageModelKinds, ::testing::Values("transformer", "lstm"),
                          [](const auto& kind) { return std::string(kind.param); });
 
 }  // namespace
