@@ -76,17 +76,11 @@ void check_windows(RuleCheck& c, const LanguageModelOptions& own) {
   }
 }
 
-/// A sum over some tokens of the vocabulary is no place for what is spread over all of them, and
-/// its estimate knows no bent logits.
+/// A sum over some tokens of the vocabulary is no place for what is spread over all of them.
 void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
-  if (own.loss.sampled_tokens == 0) return;
-  if (own.loss.label_smoothing > 0) {
+  if (own.loss.sampled_tokens > 0 && own.loss.label_smoothing > 0) {
     c.wrong({"loss.sampled_tokens", "loss.label_smoothing"},
             "a loss from samples has no label smoothing", "set one of the two to 0");
-  }
-  if (models::logit_softcap_of(own.model) > 0) {
-    c.wrong({"loss.sampled_tokens", "model.logit_softcap"},
-            "a loss from samples takes no bent logits", "set one of the two to 0");
   }
 }
 
