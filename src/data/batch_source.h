@@ -30,6 +30,9 @@ class BatchSource {
   /// Lanes in n groups, of which micro-batch i has group i mod n, keep this for each
   /// train.update_freq that divides n.
   virtual Order order() const { return Order::kAny; }
+  /// What the learning rate of an update is multiplied by that begins with this micro-batch: 1
+  /// unless updates are of different sizes by design (data/documents/lanes.h).
+  virtual double rate_factor(int64_t /*epoch*/, int64_t /*index*/) const { return 1; }
   /// `load(epoch, index).lanes`, without the rest where that is cheaper.
   virtual std::vector<int32_t> lanes(int64_t epoch, int64_t index) const {
     return load(epoch, index).lanes;

@@ -3,9 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace stretto::decoding {
 namespace {
@@ -93,39 +90,6 @@ std::vector<int64_t> repeated_ngram_ends(std::span<const int64_t> history, int64
     }
   }
   return ends;
-}
-
-int64_t draw(std::span<const float> row, double uniform, const DecodeOptions& options) {
-  std::vector<int64_t> tokens(row.size());
-  std::iota(tokens.begin(), tokens.end(), 0);
-  std::erase_if(tokens, [&](int64_t token) { return !(row[token] > kNever); });
-  if (tokens.empty()) return -1;
-  const auto likelier = [&](int64_t a, int64_t b) {
-    return row[a] != row[b] ? row[a] > row[b] : a < b;
-  };
-  const auto kept = static_cast<int64_t>(tokens.size());
-  const int64_t top_k = options.top_k > 0 ? std::min(options.top_k, kept) : kept;
-  std::partial_sort(tokens.begin(), tokens.begin() + top_k, tokens.end(), likelier);
-  tokens.resize(top_k);
-
-  std::vector<double> weights;
-  const double highest = row[tokens.front()];
-  for (const int64_t token : tokens) {
-    weights.push_back(std::exp((row[token] - highest) / options.temperature));
-  }
-  double mass = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (options.top_p < 1.0) {  // the shortest list of likeliest tokens that reaches top_p
-    const double enough = options.top_p * mass;
-    size_t size = 0;
-    for (mass = 0; size < weights.size() && mass < enough; ++size) mass += weights[size];
-    weights.resize(std::max<size_t>(size, 1));
-  }
-  double rest = uniform * mass;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    rest -= weights[i];
-    if (rest < 0) return tokens[i];
-  }
-  return tokens[weights.size() - 1];
 }
 
 }  // namespace stretto::decoding

@@ -3,16 +3,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
-#include "decoding/decode_options.h"
+#include "decoding/sampling_rules.h"
 
 namespace stretto::decoding {
-
-/// The log-probability of a token that cannot come.
-inline constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 /// A token that a lane may go on with.
 struct Candidate {
@@ -32,12 +28,5 @@ std::vector<std::vector<Candidate>> likeliest(const at::Tensor& log_probs, int64
 
 /// Tokens that would complete an n-gram which `history` already has.
 std::vector<int64_t> repeated_ngram_ends(std::span<const int64_t> history, int64_t order);
-
-/// Draws a token from softmax(log_probs / temperature) cut to top_k and top_p.
-///
-/// @param row      log probabilities [vocab]; -inf is never drawn
-/// @param uniform  in [0, 1)
-/// @return         the token, or -1 when every entry is -inf
-int64_t draw(std::span<const float> row, double uniform, const DecodeOptions& options);
 
 }  // namespace stretto::decoding

@@ -3,6 +3,7 @@
 #include <ATen/ops/logsumexp.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -31,6 +32,20 @@ at::Tensor EnsembleStepModel::step(const at::Tensor& tokens) {
 
 at::Tensor EnsembleStepModel::prefill(const at::Tensor& prompts, int64_t lanes_per_source) {
   return mean([&](StepModel& member) { return member.prefill(prompts, lanes_per_source); });
+}
+
+at::Tensor EnsembleStepModel::prefill_packed(const PackedPrompts& prompts,
+                                             int64_t lanes_per_source) {
+  return mean([&](StepModel& member) { return member.prefill_packed(prompts, lanes_per_source); });
+}
+
+bool EnsembleStepModel::takes_unequal_prompts() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const auto& member) { return member->takes_unequal_prompts(); });
+}
+
+at::Tensor EnsembleStepModel::log_normalisers() const {
+  return members_.size() == 1 ? members_.front()->log_normalisers() : at::Tensor();
 }
 
 void EnsembleStepModel::reorder(const std::vector<int64_t>& parents) {

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/random.h"
 #include "decoding/candidates.h"
+#include "decoding/sampling_rules.h"
 
 namespace stretto::decoding {
 namespace {
@@ -40,6 +42,14 @@ struct Continuation {
     lanes.back().log_prob += choice.token_log_prob;
     parents.push_back(parent);
   }
+
+  /// What was added last, which does not go on.
+  Lane take_back() {
+    Lane lane = std::move(lanes.back());
+    lanes.pop_back();
+    parents.pop_back();
+    return lane;
+  }
 };
 
 class Search {
@@ -48,31 +58,50 @@ class Search {
   std::vector<std::vector<Hypothesis>> run();
 
  private:
+  at::Tensor first_log_probs();
   std::vector<bool> nan_lanes(const at::Tensor& log_probs) const;
+  std::vector<float> normalisers(int64_t num_lanes) const;
+  void penalise(at::Tensor& log_probs) const;
   void apply_rules(at::Tensor& log_probs);
   void choose_only(at::Tensor& row, int64_t token) const;
-  void forbid(at::Tensor& row, const Lane& lane) const;
+  void forbid(at::Tensor& row, const Source& source, const Lane& lane) const;
   Continuation extend_beam(const Source& source, int64_t first_lane,
                            const std::vector<std::vector<Candidate>>& rows);
   Continuation extend_samples(const Source& source, int64_t first_lane,
                               const at::Tensor& log_probs);
   void finish(const Source& source, const Lane& lane, float eos_log_prob);
+  void finish(const Source& source, const Lane& lane, OutputEnd end);
   void give_up(const Source& source);
   std::vector<std::vector<Hypothesis>> sorted();
 
   bool beam() const { return options_.method == "beam"; }
+  bool is_full(const Source& source) const {
+    return std::ssize(finished_[source.index]) >= options_.beam_size;
+  }
   int64_t forced_token(const Source& source) const;
+  OutputEnd end_of(const Source& source, const Lane& lane) const;
+  std::span<const int64_t> prompt_of(const Source& source) const {
+    if (input_.prompts.empty()) return {};
+    return input_.prompts[source.index];
+  }
 
   StepModel& model_;
   const SearchInput& input_;
   const DecodeOptions& options_;
+  const std::vector<SamplingRule> sampling_;
+  const RepetitionRules repetition_;
   std::vector<Source> alive_;
   std::vector<std::vector<Hypothesis>> finished_;
   int64_t step_ = 0;
 };
 
 Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& options)
-    : model_(model), input_(input), options_(options), finished_(input.src_lengths.size()) {
+    : model_(model),
+      input_(input),
+      options_(options),
+      sampling_(sampling_rules(options)),
+      repetition_(options),
+      finished_(input.src_lengths.size()) {
   TORCH_CHECK(input.bos >= 0 && input.eos >= 0,
               "[search] SearchInput needs the vocabulary's bos and eos, got ", input.bos, " and ",
               input.eos);
@@ -82,10 +111,16 @@ Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& 
   TORCH_CHECK(input.sentence_ids.empty() || input.sentence_ids.size() == input.src_lengths.size(),
               "[search] ", input.sentence_ids.size(), " sentence ids for ",
               input.src_lengths.size(), " sources");
+  TORCH_CHECK(input.prompts.empty() || input.prompts.size() == input.src_lengths.size(),
+              "[search] ", input.prompts.size(), " prompts for ", input.src_lengths.size(),
+              " sources");
   for (size_t i = 0; i < input.src_lengths.size(); ++i) {
+    // The last token of an output that ends at its bound needs no position: nothing follows.
+    const int64_t before =
+        (input.prompts.empty() ? 1 : std::ssize(input.prompts[i])) - (input.ends_at_bound ? 1 : 0);
     const double bound =
         options.max_len_a * static_cast<double>(input.src_lengths[i]) + double(options.max_len_b);
-    const double hard = static_cast<double>(input.max_length) - 1;
+    const double hard = static_cast<double>(input.max_length) - static_cast<double>(before);
     Source source{.index = i, .max_len = static_cast<int64_t>(std::min(bound, hard)), .lanes = {}};
     source.max_len = std::max<int64_t>(source.max_len, 0);
     for (int64_t k = 0; k < options.beam_size; ++k) source.lanes.push_back({.number = k});
@@ -96,8 +131,11 @@ Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& 
 std::vector<std::vector<Hypothesis>> Search::run() {
   std::vector<int64_t> tokens(alive_.size() * options_.beam_size, input_.bos);
   for (; !alive_.empty(); ++step_) {
-    at::Tensor log_probs = model_.step(at::tensor(tokens, at::kLong));
+    at::Tensor log_probs = step_ == 0 && !input_.prompts.empty()
+                               ? first_log_probs()
+                               : model_.step(at::tensor(tokens, at::kLong));
     const auto is_nan = nan_lanes(log_probs);
+    if (beam() && repetition_.active()) penalise(log_probs);
     apply_rules(log_probs);
     const auto rows = beam() ? likeliest(log_probs, 2 * options_.beam_size)
                              : std::vector<std::vector<Candidate>>{};
@@ -129,6 +167,12 @@ std::vector<std::vector<Hypothesis>> Search::run() {
   return sorted();
 }
 
+at::Tensor Search::first_log_probs() {
+  PackedPrompts prompts;
+  for (const std::vector<int64_t>& prompt : input_.prompts) prompts.append(prompt);
+  return model_.prefill_packed(prompts, options_.beam_size);
+}
+
 // NaN among the scores of a lane makes all of its log-probabilities NaN, so that one column tells.
 std::vector<bool> Search::nan_lanes(const at::Tensor& log_probs) const {
   const at::Tensor column = log_probs.select(1, input_.eos).to(at::kCPU, at::kFloat).contiguous();
@@ -137,6 +181,36 @@ std::vector<bool> Search::nan_lanes(const at::Tensor& log_probs) const {
     lanes.push_back(std::isnan(column.const_data_ptr<float>()[i]));
   }
   return lanes;
+}
+
+std::vector<float> Search::normalisers(int64_t num_lanes) const {
+  const at::Tensor of_lanes = model_.log_normalisers();
+  if (!of_lanes.defined()) return std::vector<float>(static_cast<size_t>(num_lanes), 0.0F);
+  const at::Tensor host = of_lanes.to(at::kCPU, at::kFloat).contiguous();
+  const float* numbers = host.const_data_ptr<float>();
+  return {numbers, numbers + host.numel()};
+}
+
+void Search::penalise(at::Tensor& log_probs) const {
+  const std::vector<float> shifts = normalisers(log_probs.size(0));
+  int64_t row = 0;
+  for (const Source& source : alive_) {
+    for (const Lane& lane : source.lanes) {
+      at::Tensor lane_row = log_probs[row];
+      const float shift = shifts[static_cast<size_t>(row++)];
+      const auto seen = seen_tokens(prompt_of(source), lane.ids);
+      if (seen.empty()) continue;
+      std::vector<int64_t> tokens;
+      for (const SeenToken& one : seen) tokens.push_back(one.token);
+      const at::Tensor places = at::tensor(tokens, at::kLong).to(lane_row.device());
+      at::Tensor values = lane_row.index_select(0, places).cpu();
+      float* numbers = values.data_ptr<float>();
+      for (size_t i = 0; i < seen.size(); ++i) {
+        numbers[i] = repetition_.penalised(numbers[i], shift, seen[i]);
+      }
+      lane_row.index_copy_(0, places, values.to(lane_row.device()));
+    }
+  }
 }
 
 int64_t Search::forced_token(const Source& source) const {
@@ -163,7 +237,7 @@ void Search::apply_rules(at::Tensor& log_probs) {
       if (forced >= 0) {
         choose_only(lane_row, forced);
       } else {
-        forbid(lane_row, lane);
+        forbid(lane_row, source, lane);
       }
     }
   }
@@ -175,9 +249,13 @@ void Search::choose_only(at::Tensor& row, int64_t token) const {
   row[token].copy_(kept);
 }
 
-void Search::forbid(at::Tensor& row, const Lane& lane) const {
+void Search::forbid(at::Tensor& row, const Source& source, const Lane& lane) const {
   if (step_ < options_.min_len) row[input_.eos].fill_(kNever);
-  for (const int64_t token : repeated_ngram_ends(lane.ids, options_.no_repeat_ngram)) {
+  if (options_.no_repeat_ngram == 0) return;
+  const auto prompt = prompt_of(source);
+  std::vector<int64_t> history(prompt.begin(), prompt.end());
+  history.insert(history.end(), lane.ids.begin(), lane.ids.end());
+  for (const int64_t token : repeated_ngram_ends(history, options_.no_repeat_ngram)) {
     row[token].fill_(kNever);
   }
 }
@@ -203,8 +281,12 @@ Continuation Search::extend_beam(const Source& source, int64_t first_lane,
     const Candidate& candidate = ranked[rank];
     const Lane& lane = source.lanes[candidate.lane];
     if (candidate.token != input_.eos) {
-      if (static_cast<int64_t>(next.lanes.size()) < beam_size) {
+      if (static_cast<int64_t>(next.lanes.size()) < beam_size && !is_full(source)) {
         next.add(lane, first_lane + candidate.lane, candidate);
+        const OutputEnd end = end_of(source, next.lanes.back());
+        if (end == OutputEnd::kToken) continue;
+        const Lane ended = next.take_back();
+        if (static_cast<int64_t>(rank) < beam_size) finish(source, ended, end);
       }
     } else if (static_cast<int64_t>(rank) < beam_size &&
                static_cast<int64_t>(finished_[source.index].size()) < beam_size) {
@@ -226,6 +308,8 @@ Continuation Search::extend_samples(const Source& source, int64_t first_lane,
   const int64_t sentence = input_.sentence_ids.empty() ? static_cast<int64_t>(source.index)
                                                        : input_.sentence_ids[source.index];
   const uint64_t key = mix64(static_cast<uint64_t>(options_.seed), static_cast<uint64_t>(sentence));
+  const auto shifts = repetition_.active() ? normalisers(log_probs.size(0)) : std::vector<float>();
+  std::vector<float> penalised;
   Continuation next;
   for (size_t k = 0; k < source.lanes.size(); ++k) {
     const Lane& lane = source.lanes[k];
@@ -233,13 +317,24 @@ Continuation Search::extend_samples(const Source& source, int64_t first_lane,
     const std::span<const float> values(log_probs.const_data_ptr<float>() + row * vocab, vocab);
     const auto words = Philox::at(key, static_cast<uint64_t>(step_), lane.number);
     const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
-    const int64_t token = draw(values, static_cast<double>(bits >> 11) * 0x1.0p-53, options_);
+    if (repetition_.active()) {
+      penalised.assign(values.begin(), values.end());
+      for (const SeenToken& seen : seen_tokens(prompt_of(source), lane.ids)) {
+        float& number = penalised[static_cast<size_t>(seen.token)];
+        number = repetition_.penalised(number, shifts[static_cast<size_t>(row)], seen);
+      }
+    }
+    const std::span<const float> shaped =
+        repetition_.active() ? std::span<const float>(penalised) : values;
+    const int64_t token = draw(shaped, static_cast<double>(bits >> 11) * 0x1.0p-53, sampling_);
     if (token < 0) continue;  // every continuation is forbidden
     if (token == input_.eos) {
       finish(source, lane, values[token]);
-    } else {
-      next.add(lane, row, {.lane = row, .token = token, .token_log_prob = values[token]});
+      continue;
     }
+    next.add(lane, row, {.lane = row, .token = token, .token_log_prob = values[token]});
+    const OutputEnd end = end_of(source, next.lanes.back());
+    if (end != OutputEnd::kToken) finish(source, next.take_back(), end);
   }
   return next;
 }
@@ -252,7 +347,28 @@ void Search::finish(const Source& source, const Lane& lane, float eos_log_prob) 
   done.log_prob = lane.log_prob + eos_log_prob;
   done.length = static_cast<int64_t>(lane.ids.size()) + 1;
   done.score = length_penalised(done.log_prob, done.length, options_);
+  done.number = lane.number;
   finished_[source.index].push_back(std::move(done));
+}
+
+void Search::finish(const Source& source, const Lane& lane, OutputEnd end) {
+  Hypothesis done;
+  done.ids = lane.ids;
+  done.token_log_probs = lane.token_log_probs;
+  done.log_prob = lane.log_prob;
+  done.length = std::ssize(lane.ids);
+  done.score = length_penalised(done.log_prob, done.length, options_);
+  done.end = end;
+  done.number = lane.number;
+  finished_[source.index].push_back(std::move(done));
+}
+
+OutputEnd Search::end_of(const Source& source, const Lane& lane) const {
+  if (input_.watch != nullptr && input_.watch->ends(source.index, lane.number, lane.ids)) {
+    return OutputEnd::kStop;
+  }
+  const bool is_at_bound = input_.ends_at_bound && std::ssize(lane.ids) >= source.max_len;
+  return is_at_bound ? OutputEnd::kBound : OutputEnd::kToken;
 }
 
 void Search::give_up(const Source& source) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace stretto::decoding {
@@ -16,6 +17,20 @@ at::Tensor prefill_by_steps(const at::Tensor& prompts, int64_t lanes_per_source,
   for (int64_t t = 0; t < prompts.size(1); ++t) last = step(of_lanes.select(1, t).contiguous());
   return last;
 }
+
+/// Prompts of any lengths, one behind the other.
+struct PackedPrompts {
+  std::vector<int64_t> ids = {};      ///< of all
+  std::vector<int64_t> lengths = {};  ///< [sources], above 0
+
+  void append(std::span<const int64_t> prompt);
+  int64_t size() const { return static_cast<int64_t>(lengths.size()); }
+  int64_t longest() const;
+  bool are_equally_long() const;
+};
+
+/// Prompts of one length as int64 [sources, T]. Throws c10::Error for unequal lengths.
+at::Tensor rectangle_of(const PackedPrompts& prompts);
 
 /// All that search knows of a model: what comes next, for a set of lanes (hypotheses).
 ///
@@ -40,6 +55,16 @@ class StepModel {
     return prefill_by_steps(prompts, lanes_per_source,
                             [this](const at::Tensor& tokens) { return step(tokens); });
   }
+
+  /// The same for prompts of any lengths, each in positions of its own. Lanes of different
+  /// histories go on side by side: what a lane gets does not depend on the prompts beside it.
+  /// Throws c10::Error for unequal lengths unless takes_unequal_prompts().
+  virtual at::Tensor prefill_packed(const PackedPrompts& prompts, int64_t lanes_per_source);
+  virtual bool takes_unequal_prompts() const { return false; }
+
+  /// fp32 [lanes]: the logits behind the last result are its log-probabilities plus this. Undefined
+  /// where there are no logits, such as in an ensemble: log-probabilities stand for them.
+  virtual at::Tensor log_normalisers() const { return {}; }
 
   virtual int64_t vocab_size() const = 0;
 };

@@ -127,7 +127,7 @@ void require_space(const std::filesystem::path& directory, const train::TrainOpt
   // A rollback may need an older one than the last.
   const int64_t good = train.forensics.policy == "rollback" && train.keep_last == 1 ? 1 : 0;
   const int64_t kept = std::max(train.keep_last, train.average_last) + train.keep_best + good;
-  const uint64_t numbers = train.ema_decay > 0 ? 4 : 3;  // for each parameter
+  const uint64_t numbers = train.averages_weights() ? 4 : 3;  // for each parameter
   store::CheckpointStore(directory).require_space(
       static_cast<uint64_t>(models::num_parameters(model)) * numbers * sizeof(float), kept);
 }

@@ -265,6 +265,11 @@ void check_stops(RuleCheck& c) {
                 number(t.keep_last),
             "raise train.keep_last");
   }
+  if (t.ema_decay > 0 && t.average_nonmono > 0) {
+    c.wrong({"train.ema_decay", "train.average_nonmono"},
+            "weights have one average: a moving one, or the mean from some validation on",
+            "set one of the two to 0");
+  }
 }
 
 void check_validation(RuleCheck& c, const ValidationData& data) {
@@ -277,6 +282,7 @@ void check_validation(RuleCheck& c, const ValidationData& data) {
   if (c.e.train.patience > 0) needs("train.patience", "");
   if (c.e.eval.at_start) needs("eval.at_start", "");
   if (c.e.schedule.name == "plateau") needs("schedule.name", "\"plateau\" ");
+  if (c.e.train.average_nonmono > 0) needs("train.average_nonmono", "");
 }
 
 // The names of scores are the family's.

@@ -1,3 +1,4 @@
+#include "families/language_model/engine/language_model_family.h"
 #include "families/masked_lm/engine/masked_lm_family.h"
 #include "families/question_answering/engine/question_answering_family.h"
 #include "families/text_classification/engine/text_classification_family.h"
@@ -13,6 +14,7 @@ std::vector<NamedFamily>& listed() {
       {"masked_lm", &masked_lm_family},
       {"question_answering", &question_answering_family},
       {"text_classification", &text_classification_family},
+      {"language_model", &language_model_family},
   };
   return families;
 }

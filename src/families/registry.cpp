@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "experiment/family_spec.h"
+#include "families/language_model/language_model_spec.h"
 #include "families/masked_lm/masked_lm_spec.h"
 #include "families/question_answering/question_answering_spec.h"
 #include "families/text_classification/text_classification_spec.h"
@@ -15,6 +16,7 @@ std::vector<FamilySpec>& listed() {
       masked_lm_spec(),
       question_answering_spec(),
       text_classification_spec(),
+      language_model_spec(),
   };
   return families;
 }

@@ -14,6 +14,8 @@ at::Tensor bias_gelu_dropout(const at::Tensor& x, const at::Tensor& bias, const 
 at::Tensor bias_gelu_tanh_dropout(const at::Tensor& x, const at::Tensor& bias,
                                   const Dropout& dropout);
 at::Tensor bias_silu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout);
+at::Tensor bias_relu_squared_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                     const Dropout& dropout);
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor geglu_dropout(const at::Tensor& gate_up, const Dropout& dropout);
 at::Tensor layer_norm(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -23,7 +25,7 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts);
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles = {});
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
                            const CrossAttention& options);
@@ -32,13 +34,14 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 double softcap = 0);
 
 /// Blocks of rows keep logits small, and the gradients are computed in forward (the loss is linear
 /// in what comes back) when one is asked for.
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias = {});
+                                  const at::Tensor& bias = {}, double softcap = 0);
 
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);

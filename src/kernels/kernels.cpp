@@ -70,6 +70,25 @@ void check_distance_bias(const DistanceBias& bias, int64_t heads, int64_t before
               table.sizes(), " with distance 0 at ", bias.zero);
 }
 
+void check_limits(const AttentionLimits& limits, const DistanceBias& bias, bool causal,
+                  const char* name) {
+  TORCH_CHECK(limits.window >= 0 && (causal || limits.window == 0), "[kernels] ", name,
+              ": a window of ", limits.window, " keys belongs to causal attention");
+  TORCH_CHECK(limits.softcap <= 0 || !bias.active(), "[kernels] ", name,
+              ": bent scores have no bias of distances");
+  TORCH_CHECK(limits.window == 0 || !bias.is_of_queries(), "[kernels] ", name,
+              ": a window has no bias of queries");
+}
+
+/// `first` of decode_self_attention, and not before the window of step t.
+at::Tensor first_within(const AttentionLimits& limits, int64_t t, const at::Tensor& first,
+                        const at::Tensor& q) {
+  if (limits.window == 0 || t < limits.window) return first;
+  const int64_t begin = t - limits.window + 1;
+  return first.defined() ? first.clamp_min(begin)
+                         : at::full({q.size(0)}, begin, q.options().dtype(at::kInt));
+}
+
 void check_gated(const at::Tensor& gate_up, const Dropout& dropout, const char* name) {
   check_rows(gate_up, name);
   check_dropout(dropout, gate_up.size(0), name);
@@ -117,10 +136,12 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
         return fused::bias_gelu_tanh_dropout(x, bias, dropout);
       case Activation::kSilu:
         return fused::bias_silu_dropout(x, bias, dropout);
+      case Activation::kReluSquared:
+        return fused::bias_relu_squared_dropout(x, bias, dropout);
     }
   }
-  // A GPU has no kernel of SiLU.
-  const auto kernel = activation == Activation::kSilu
+  // A GPU has no kernels of these two.
+  const auto kernel = activation == Activation::kSilu || activation == Activation::kReluSquared
                           ? nullptr
                           : on_gpu_beside_half(cuda::table().bias_activation_dropout, x, bias);
   return kernel != nullptr ? kernel(x, bias, activation, dropout)
@@ -185,6 +206,7 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   check_kv_heads(options.num_heads, options.kv_heads(), "self_attention");
   check_heads(qkv.size(1), options.num_heads + 2 * options.kv_heads(), "self_attention");
   check_dropout(options.dropout, qkv.size(0), "self_attention");
+  check_limits(options.limits, options.bias, options.causal, "self_attention");
   if (options.bias.is_of_queries()) {
     check_bias_of_queries(options.bias, qkv.size(0), options.num_heads, "self_attention");
   } else if (options.bias.active()) {
@@ -194,6 +216,8 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   }
   if (is_fused(qkv) && (!options.bias.active() || is_fused(options.bias.table)))
     return fused::self_attention(qkv, options);
+  // No kernel of a GPU knows limits; half rows would lose digits in the plain form.
+  if (options.limits.any()) return reference::self_attention(widened(qkv), options);
   const auto kernel = on_gpu(cuda::table().self_attention, qkv);
   if (kernel == nullptr) return reference::self_attention(qkv, options);
   if (const Compute compute = cuda_compute(qkv); is_half(compute))
@@ -229,19 +253,26 @@ at::Tensor cross_attention_weights(const at::Tensor& q_rows, const at::Tensor& k
 }
 
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts) {
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles) {
   check_rows(x, "rotary");
   check_heads(d_model, num_heads, "rotary");
   TORCH_CHECK((d_model / num_heads) % 2 == 0 && num_parts * d_model <= x.size(1) &&
                   positions.dim() == 1 && positions.size(0) == x.size(0),
               "[kernels] rotary: x ", x.sizes(), " does not fit positions ", positions.sizes(),
               ", ", num_parts, " parts of ", d_model, " and ", num_heads, " heads of even width");
+  TORCH_CHECK(
+      !angles.frequencies.defined() ||
+          (angles.frequencies.is_cpu() && angles.frequencies.scalar_type() == at::kDouble &&
+           angles.frequencies.dim() == 1 && 2 * angles.frequencies.size(0) == d_model / num_heads),
+      "[kernels] rotary: heads of ", d_model / num_heads,
+      " columns need half as many frequencies in fp64 on the CPU, got ",
+      angles.frequencies.sizes());
   if (is_fused(x)) check_range(positions, kMostPositions, "rotary", "position");
   if (is_fused(x) && positions.scalar_type() == at::kLong)
-    return fused::rotary(x, positions, num_heads, d_model, num_parts);
+    return fused::rotary(x, positions, num_heads, d_model, num_parts, angles);
   const auto kernel = on_gpu(cuda::table().rotary, x);
-  return kernel != nullptr ? kernel(x, positions, num_heads, d_model, num_parts)
-                           : reference::rotary(x, positions, num_heads, d_model, num_parts);
+  return kernel != nullptr ? kernel(x, positions, num_heads, d_model, num_parts, angles)
+                           : reference::rotary(x, positions, num_heads, d_model, num_parts, angles);
 }
 
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
@@ -264,7 +295,7 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias) {
+                                  const at::Tensor& bias, double softcap) {
   check_rows(x, "linear_cross_entropy");
   check_rows(weight, "linear_cross_entropy");
   TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 && targets.size(0) == x.size(0) &&
@@ -277,11 +308,16 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   if (x.is_cpu()) check_range(targets, num_classes, "linear_cross_entropy", "target");
   if (is_fused(x) && is_fused(weight) && targets.scalar_type() == at::kLong &&
       (!bias.defined() || is_fused(bias)))
-    return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
-  const auto kernel = on_gpu(cuda::table().linear_cross_entropy, x, weight);
-  return kernel != nullptr
-             ? kernel(x, weight, targets, smoothing, num_classes, bias)
-             : reference::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
+    return fused::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias, softcap);
+  // The kernel of a GPU bends no logits.
+  const auto kernel = softcap > 0 ? nullptr : on_gpu(cuda::table().linear_cross_entropy, x, weight);
+  return kernel != nullptr ? kernel(x, weight, targets, smoothing, num_classes, bias)
+                           : reference::linear_cross_entropy(x, weight, targets, smoothing,
+                                                             num_classes, bias, softcap);
+}
+
+at::Tensor softcapped(const at::Tensor& x, double softcap) {
+  return softcap > 0 ? at::tanh(x / softcap) * softcap : x;
 }
 
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
@@ -305,12 +341,19 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias) {
+                                 const DistanceBias& bias, const at::Tensor& given_first,
+                                 const AttentionLimits& limits) {
   check_rows(q, "decode_self_attention");
   check_heads(q.size(1), num_heads, "decode_self_attention");
+  check_limits(limits, bias, /*causal=*/true, "decode_self_attention");
+  const at::Tensor first = first_within(limits, t, given_first, q);
   TORCH_CHECK(t >= 0 && t < k_cache.size(0) && t < lineage.size(1),
               "[kernels] decode_self_attention: step ", t, " is outside the cache ",
               k_cache.sizes());
+  TORCH_CHECK(!first.defined() || (first.dim() == 1 && first.size(0) == q.size(0) &&
+                                   first.scalar_type() == at::kInt && first.is_contiguous()),
+              "[kernels] decode_self_attention: first must be int32 [", q.size(0), "], got ",
+              first.sizes());
   const int64_t width = q.size(1) / num_heads;
   check_heads(k_cache.size(2), std::max<int64_t>(k_cache.size(2) / width, 1),
               "decode_self_attention");
@@ -324,12 +367,13 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
       v_cache.is_contiguous() && lineage.scalar_type() == at::kInt &&
       (!bias.active() || is_fused(bias.table)))
     return fused::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                        bias);
-  const auto kernel = cuda::table().decode_self_attention;
+                                        bias, first, limits.softcap);
+  // The kernel of a GPU bends no scores.
+  const auto kernel = limits.softcap > 0 ? nullptr : cuda::table().decode_self_attention;
   if (kernel != nullptr && cuda::takes_decoding(q, k_cache, v_cache, lineage, t))
-    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias);
+    return kernel(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads, bias, first);
   return reference::decode_self_attention(q, k_new, v_new, k_cache, v_cache, lineage, t, num_heads,
-                                          bias);
+                                          bias, first, limits.softcap);
 }
 
 double sum_of_squares(const at::Tensor& flat) {

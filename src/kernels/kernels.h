@@ -38,8 +38,9 @@ struct Offsets {
 /// kGelu is x times the normal distribution function (Hendrycks and Gimpel 2016, arXiv:1606.08415),
 /// exact by erf; kGeluTanh is that paper's approximation of it, x / 2 times 1 + tanh(sqrt(2 / pi)
 /// (x + 0.044715 x^3)). kSilu is x times the logistic function of x (Elfwing et al. 2017,
-/// arXiv:1702.03118; also called swish).
-enum class Activation { kRelu, kGelu, kGeluTanh, kSilu };
+/// arXiv:1702.03118; also called swish). kReluSquared is the square of ReLU (So et al. 2021,
+/// arXiv:2109.08668).
+enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kReluSquared };
 
 /// x [N, D] -> [N, D]: zeroes with probability p, scales the rest as above.
 at::Tensor dropout(const at::Tensor& x, const Dropout& dropout);
@@ -107,6 +108,18 @@ struct DistanceBias {
   bool is_of_queries() const { return active() && table.dim() == 3; }
 };
 
+/// What keeps attention to earlier tokens small: how far it reaches, and how large its scores grow.
+struct AttentionLimits {
+  /// Query i sees keys i - window + 1 .. i alone, in causal attention (Beltagy et al. 2020,
+  /// arXiv:2004.05150); 0 = all up to i.
+  int64_t window = 0;
+  /// Scores are bent into (-softcap, softcap): softcap tanh(score / softcap), before softmax (Gemma
+  /// 2, arXiv:2408.00118); not beside a bias; 0 = as they are.
+  double softcap = 0;
+
+  bool any() const { return window > 0 || softcap > 0; }
+};
+
 /// Heads of keys and values may be fewer than heads of queries: each serves num_heads /
 /// num_kv_heads of them that stand side by side. One is multi-query attention (Shazeer 2019,
 /// arXiv:1911.02150), more are grouped queries (Ainslie et al. 2023, arXiv:2305.13245). With G
@@ -118,12 +131,13 @@ struct SelfAttention {
   Dropout dropout;
   int64_t num_kv_heads = 0;
   DistanceBias bias = {};
+  AttentionLimits limits = {};
 
   int64_t kv_heads() const { return num_kv_heads == 0 ? num_heads : num_kv_heads; }
 };
 
-/// softmax(Q K^T / sqrt(D / H) + bias) V inside each sequence, never across and never on padding.
-/// qkv [N, 3D], or [N, D + 2 G D / H], rows are (q, k, v) -> [N, D].
+/// softmax(Q K^T / sqrt(D / H) + bias) V inside each sequence, never across and never on padding,
+/// and within `limits`. qkv [N, 3D], or [N, D + 2 G D / H], rows are (q, k, v) -> [N, D].
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options);
 
 struct CrossAttention {
@@ -146,10 +160,17 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
                                    const CrossAttention& options);
 
+/// By which angles rotary positions turn: pair j of a head's W columns at position p by p times
+/// frequencies[j]; turned rows are multiplied by `factor`.
+struct RotaryAngles {
+  at::Tensor frequencies = {};  ///< fp64 [W / 2] on the CPU; undefined: 10000^(-2 j / W)
+  double factor = 1;
+};
+
 /// Rotary positions (Su et al. 2021, arXiv:2104.09864, half-split form) on the first `num_parts` of
 /// the D-wide parts of each row; x [N, parts * D], positions int64 [N] >= 0 -> same shape.
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts);
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles = {});
 
 /// Embedding rows times `scale` plus `positions` rows: out[n] = table[ids[n]] * scale +
 /// position[n]. table [V, D], ids int64 [N], position [N, D] or undefined -> [N, D]. The gradient
@@ -176,9 +197,15 @@ struct CrossEntropy {
 /// e sum_v(-log p_v). The first `num_classes` <= V rows take part (the rest are rounding rows of
 /// the table: p = 0, no gradient). Targets outside [0, num_classes) are refused on the CPU.
 /// @param bias  [V], added to the logits; undefined = none
+/// @param softcap  the logits are bent: softcap tanh(logit / softcap) (Gemma 2, arXiv:2408.00118);
+/// 0
+///                 = as they are
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias = {});
+                                  const at::Tensor& bias = {}, double softcap = 0);
+
+/// x bent into (-softcap, softcap): softcap tanh(x / softcap); 0: x itself.
+at::Tensor softcapped(const at::Tensor& x, double softcap);
 
 /// What linear_r_drop is given beside its tensors.
 struct RDrop {
@@ -208,10 +235,16 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 /// [L, T_max] tells which lane's slot holds step t of this lane's history (beams that move only
 /// rewrite this table). Writes k_new, v_new to step t and attends over steps 0..t -> [L, D]. The
 /// table of `bias` has at least t columns in front of that of distance 0, or is [L, H, distances].
+///
+/// Histories may be of different lengths, and end together: that of a lane begins at step `first`,
+/// int32 [L], between 0 and t. What stands before it is not read, and the result has the bits of a
+/// history that begins at step 0. Undefined: all begin there. With a window, a history begins at
+/// step t - window + 1 at the earliest.
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 const AttentionLimits& limits = {});
 
 /// Sum of squares of a flat buffer in double, in fixed blocks: the same for any number of threads.
 double sum_of_squares(const at::Tensor& flat);

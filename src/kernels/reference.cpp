@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/random.h"
@@ -37,6 +38,7 @@ struct Mask {
   at::Tensor row_keys;  // of these queries, when dropout is active
   int64_t num_heads, kv_heads;
   const DistanceBias& bias;
+  AttentionLimits limits = {};
 };
 
 /// Attention weights [H, Tq, Tk] of one sequence, after dropout.
@@ -46,11 +48,14 @@ at::Tensor weights_of(const at::Tensor& q, const at::Tensor& k, const Mask& mask
   const at::Tensor keys = shared_heads(k, mask.kv_heads, num_heads);
   at::Tensor scores =
       at::matmul(queries, keys.transpose(1, 2)) / std::sqrt(static_cast<double>(queries.size(2)));
+  scores = softcapped(scores, mask.limits.softcap);
   if (mask.bias.active())
     scores = scores + bias_of_scores(mask.bias, q.size(0), k.size(0)).to(scores.scalar_type());
   if (mask.causal) {
-    const at::Tensor later = at::ones({q.size(0), k.size(0)}, scores.options().dtype(at::kBool));
-    scores = scores.masked_fill(later.triu(1), -INFINITY);
+    const at::Tensor all = at::ones({q.size(0), k.size(0)}, scores.options().dtype(at::kBool));
+    scores = scores.masked_fill(all.triu(1), -INFINITY);
+    if (mask.limits.window > 0)
+      scores = scores.masked_fill(all.tril(-mask.limits.window), -INFINITY);
   }
   at::Tensor weights = at::softmax(scores, -1);
   if (!mask.dropout.active()) return weights;
@@ -109,6 +114,8 @@ at::Tensor bias_activation_dropout(const at::Tensor& x, const at::Tensor& bias,
   const at::Tensor sum = x + bias;
   if (activation == Activation::kRelu) return reference::dropout(at::relu(sum), dropout);
   if (activation == Activation::kSilu) return reference::dropout(at::silu(sum), dropout);
+  if (activation == Activation::kReluSquared)
+    return reference::dropout(at::relu(sum).square(), dropout);
   return reference::dropout(at::gelu(sum, activation == Activation::kGelu ? "none" : "tanh"),
                             dropout);
 }
@@ -159,10 +166,10 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
     const auto of = [&](const at::Tensor& x) { return x.slice(0, rows[i], rows[i + 1]); };
     DistanceBias bias = options.bias;
     if (bias.is_of_queries()) bias.table = of(bias.table);
-    outputs.push_back(
-        attend(of(parts[0]), of(parts[1]), of(parts[2]),
-               {options.causal, options.dropout,
-                keys_of_rows(options.dropout, rows[i], rows[i + 1]), heads, kv_heads, bias}));
+    outputs.push_back(attend(
+        of(parts[0]), of(parts[1]), of(parts[2]),
+        {options.causal, options.dropout, keys_of_rows(options.dropout, rows[i], rows[i + 1]),
+         heads, kv_heads, bias, options.limits}));
   }
   return concatenate(outputs, parts[0]);
 }
@@ -202,12 +209,14 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 }
 
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts) {
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles) {
   const int64_t width = d_model / num_heads, turned = num_parts * d_model;
   const at::Tensor power = at::arange(0, width, 2, x.options().dtype(at::kDouble)) / width;
-  const at::Tensor angle = positions.to(at::kDouble).unsqueeze(1) * at::pow(10000.0, -power);
-  const at::Tensor cos = at::cos(angle).to(x.scalar_type()).unsqueeze(1);
-  const at::Tensor sin = at::sin(angle).to(x.scalar_type()).unsqueeze(1);
+  const at::Tensor frequencies =
+      angles.frequencies.defined() ? angles.frequencies.to(x.device()) : at::pow(10000.0, -power);
+  const at::Tensor angle = positions.to(at::kDouble).unsqueeze(1) * frequencies;
+  const at::Tensor cos = (at::cos(angle) * angles.factor).to(x.scalar_type()).unsqueeze(1);
+  const at::Tensor sin = (at::sin(angle) * angles.factor).to(x.scalar_type()).unsqueeze(1);
   const auto halves =
       x.slice(1, 0, turned).reshape({x.size(0), num_parts * num_heads, width}).chunk(2, 2);
   const at::Tensor rotated =
@@ -223,10 +232,10 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias) {
+                                  const at::Tensor& bias, double softcap) {
   at::Tensor logits = at::matmul(x, weight.slice(0, 0, num_classes).t());
   if (bias.defined()) logits = logits + bias.slice(0, 0, num_classes);
-  const at::Tensor log_p = at::log_softmax(logits, -1);
+  const at::Tensor log_p = at::log_softmax(softcapped(logits, softcap), -1);
   const at::Tensor of_tokens = -log_p.gather(1, targets.unsqueeze(1)).squeeze(1);
   const at::Tensor nll = of_tokens.sum();
   const double each = smoothing / static_cast<double>(num_classes - 1);
@@ -255,7 +264,8 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias) {
+                                 const DistanceBias& bias, const at::Tensor& first,
+                                 double softcap) {
   const at::NoGradGuard no_grad;
   const int64_t lanes = q.size(0), width = q.size(1) / num_heads;
   k_cache.select(0, t).slice(0, 0, lanes).copy_(k_new);
@@ -264,16 +274,25 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   at::Tensor slots = lineage.slice(0, 0, lanes).slice(1, 0, t + 1).to(at::kLong).clone();
   slots.select(1, t).copy_(at::arange(lanes, slots.options()));
   const at::Tensor steps = at::arange(t + 1, slots.options()).unsqueeze(0);
+  at::Tensor before;  // [L, steps]: in front of a lane's history
+  if (first.defined()) before = steps < first.to(at::kLong).unsqueeze(1);
   const auto history = [&](const at::Tensor& cache) {
     const int64_t kv_heads = cache.size(2) / width;
-    const at::Tensor heads =
-        cache.index({steps, slots}).view({lanes, t + 1, kv_heads, width}).transpose(1, 2);
+    at::Tensor rows = cache.index({steps, slots});
+    // What was never written may be no number, and 0 times that is none either.
+    if (before.defined()) rows = rows.masked_fill(before.unsqueeze(2), 0);
+    const at::Tensor heads = rows.view({lanes, t + 1, kv_heads, width}).transpose(1, 2);
     return kv_heads == num_heads ? heads : heads.repeat_interleave(num_heads / kv_heads, 1);
   };
   const at::Tensor query = q.reshape({lanes, num_heads, 1, width});
   at::Tensor scores =
       at::matmul(query, history(k_cache).transpose(2, 3)) / std::sqrt(static_cast<double>(width));
+  scores = softcapped(scores, softcap);
   if (bias.active()) scores = scores + bias_of_step(bias, t).unsqueeze(-2).to(scores.scalar_type());
+  if (before.defined()) {
+    scores = scores.masked_fill(before.view({lanes, 1, 1, t + 1}),
+                                -std::numeric_limits<double>::infinity());
+  }
   return at::matmul(at::softmax(scores, -1), history(v_cache)).reshape({lanes, q.size(1)});
 }
 

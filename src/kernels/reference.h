@@ -36,19 +36,20 @@ at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
                                    const CrossAttention& options);
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts);
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles = {});
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position);
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias = {});
+                                  const at::Tensor& bias = {}, double softcap = 0);
 /// With all [2N, V] logits at once.
 CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
                            const RDrop& options, const at::Tensor& bias = {});
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {},
+                                 double softcap = 0);
 double sum_of_squares(const at::Tensor& flat);
 std::vector<double> sum_of_squares_blocks(const at::Tensor& flat);
 

@@ -9,8 +9,8 @@ namespace stretto::losses {
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
   return [smoothing](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                     int64_t num_classes, const at::Tensor& bias) {
-    return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias);
+                     int64_t num_classes, const at::Tensor& bias, double softcap) {
+    return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias, softcap);
   };
 }
 
@@ -18,8 +18,9 @@ nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {
   if (!options.has_r_drop()) return nullptr;
   const double smoothing = options.label_smoothing, alpha = options.r_drop;
   return [smoothing, alpha](const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& targets, int64_t num_classes,
-                            const at::Tensor& bias) {
+                            const at::Tensor& targets, int64_t num_classes, const at::Tensor& bias,
+                            double softcap) {
+    TORCH_CHECK(softcap <= 0, "[r_drop] takes no bent logits");
     const kernels::RDrop r_drop{.smoothing = smoothing, .alpha = alpha, .num_classes = num_classes};
     return kernels::linear_r_drop(x, weight, targets, r_drop, bias);
   };

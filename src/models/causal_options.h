@@ -103,6 +103,17 @@ inline bool carries_state(const CausalModelOptions& options) {
   return options.is<CausalLstmModelOptions>();
 }
 
+/// What bends the logits of the next token; 0 = nothing.
+inline double logit_softcap_of(const CausalModelOptions& options) {
+  return options.is<CausalTransformerOptions>()
+             ? options.as<CausalTransformerOptions>().logit_softcap
+             : 0;
+}
+
+/// Whether the output projection adds a learned number for each token.
+inline bool has_output_bias(const CausalModelOptions& options) {
+  return options.visit([](const auto& kind) { return kind.output_bias; });
+}
 /// Whether the output projection is the table of tokens.
 inline bool ties_output(const CausalModelOptions& options) {
   return options.visit([](const auto& kind) { return kind.tie_embeddings; });

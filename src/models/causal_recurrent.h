@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "models/causal_recurrent_options.h"
-#include "models/decoder.h"
 #include "models/encoder.h"
 #include "models/parts.h"
 #include "models/recurrent_layers.h"
@@ -17,11 +16,13 @@
 
 namespace stretto::models {
 
-/// A number of a lane's state: `width` values, which stand in a tensor [lanes, width].
+/// A state of one lane: a vector that stands in a row of a tensor [lanes, width].
 struct RecurrentStateShape {
   std::string name;  ///< "h.0", "c.0", "h.1", …; of a GRU "h.0", "h.1", …
   int64_t width = 0;
 };
+
+class CausalRecurrentSteps;
 
 /// What a recurrent stack makes of a stretch of each lane.
 struct CausalRecurrentPass {
@@ -66,16 +67,16 @@ class CausalRecurrent : public torch::nn::Module {
   CausalRecurrent(const CausalLstmOptions& options, const PartSetup& setup, int64_t output_width);
 
   /// @param input  tokens of each lane's stretch; a lane may have none
-  /// @param state  [B, H] each, as state_shapes() says; empty: all zero, where texts begin. No
-  ///               gradient goes into it
+  /// @param state  [B, H] each, as state_shapes() says; empty: all zero, where texts begin
   /// Throws c10::Error for a state of other shapes.
   CausalRecurrentPass forward(const nn::PackedRows& input, const std::vector<at::Tensor>& state,
                               const ForwardContext& context);
 
   /// The states of a lane, bottom layer first.
   const std::vector<RecurrentStateShape>& state_shapes() const { return shapes_; }
-  /// Steps from the beginning of a text.
-  std::unique_ptr<StepDecoder> start(int64_t sources, int64_t lanes_per_source);
+  /// Steps from the beginning of a text, for lanes that stand together by source. Prompts of any
+  /// lengths may come first (CausalRecurrentSteps::read).
+  std::unique_ptr<CausalRecurrentSteps> start(int64_t sources, int64_t lanes_per_source);
 
   int64_t width() const { return width_; }  ///< of the rows
   /// Multiplications and additions of forward for one row; models/operations.h says what counts.
@@ -86,7 +87,15 @@ class CausalRecurrent : public torch::nn::Module {
 
  private:
   friend class CausalRecurrentSteps;
-  class Pass;
+
+  void add_layers(const nn::Init& init, int64_t d_model);
+  std::vector<kernels::RecurrentState> states_of(const std::vector<at::Tensor>& given,
+                                                 int64_t lanes) const;
+  std::vector<at::Tensor> flat(const std::vector<kernels::RecurrentState>& states) const;
+  at::Tensor words(const nn::PackedRows& input, const ForwardContext& context) const;
+  /// @param h  the last layer's rows before dropout
+  at::Tensor regulariser(const at::Tensor& rows, const at::Tensor& h,
+                         const nn::PackedRows& input) const;
 
   RecurrentPart part_;
   CausalLstmOptions options_;

@@ -37,21 +37,21 @@ struct CausalLstmOptions {
     return Fields{
         field(&O::embedding_dropout, "embedding_dropout",
               "on whole words: a word of the vocabulary is zero wherever an update reads it, and "
-              "the others are scaled (Gal and Ghahramani 2016). 0.1",
+              "the others are scaled (Gal and Ghahramani 2016)",
               fraction())
             .also_called({"dropoute", "embed_p", "emb_dropout"})
             .also_called({"emb_keep_prob", "embed_keep_prob", "encoder_emb_keep_prob"},
                          "1 - the probability of keeping"),
         field(&O::input_dropout, "input_dropout",
-              "on the token vectors that the first layer reads. 0.4 to 0.65", fraction())
+              "on the token vectors that the first layer reads; 0.4 to 0.65 is usual", fraction())
             .also_called({"dropouti", "input_p", "dropout_in"})
             .also_called({"dp_input_keep_prob", "input_keep_prob"},
                          "1 - the probability of keeping"),
-        field(&O::hidden_dropout, "hidden_dropout", "on the rows between two layers. 0.2 to 0.3",
-              fraction())
+        field(&O::hidden_dropout, "hidden_dropout",
+              "on the rows between two layers; 0.2 to 0.3 is usual", fraction())
             .also_called({"dropouth", "hidden_p", "rnn_dropout", "dropout_rnn"}),
-        field(&O::output_dropout, "output_dropout", "on the rows that leave the last layer. 0.4",
-              fraction())
+        field(&O::output_dropout, "output_dropout",
+              "on the rows that leave the last layer; 0.4 is usual", fraction())
             .also_called({"output_p", "dropout_out"})
             .also_called({"dropout"},
                          "input_dropout, hidden_dropout and output_dropout are keys of their own")
@@ -65,7 +65,7 @@ struct CausalLstmOptions {
             .read_unless_zero("output_dropout"),
         field(&O::weight_drop, "weight_drop",
               "on the elements of the recurrent matrices (DropConnect; Wan et al. 2013), with one "
-              "mask for an update; in training alone. 0.5",
+              "mask for an update; in training alone",
               fraction())
             .also_called({"wdrop", "weight_p", "weight_dropout", "dropconnect"})
             .also_called({"recurrent_keep_prob", "recurrent_weight_keep_prob"},
@@ -97,12 +97,12 @@ struct CausalLstmOptions {
         .with(Fields{
             field(&O::activation_reg, "activation_reg",
                   "alpha: the loss of a token has so many times the mean square of its row behind "
-                  "output_dropout. 2",
+                  "output_dropout",
                   at_least(0))
                 .also_called({"alpha", "activation_regularization"}),
             field(&O::temporal_reg, "temporal_reg",
                   "beta: likewise the mean square of what the last layer's rows change by from "
-                  "one token to the next. 1",
+                  "one token to the next",
                   at_least(0))
                 .also_called({"beta", "temporal_activation_regularization", "slowness"}),
             field(&O::forget_bias, "forget_bias",
@@ -116,7 +116,7 @@ struct CausalLstmOptions {
                   between(0, 10))
                 .also_called({"init_weight", "param_init", "uniform_init", "init_scale"}),
             field(&O::embedding_bound, "embedding_bound",
-                  "likewise the table of tokens. 0.1; 0: Xavier-uniform", between(0, 10))
+                  "likewise the table of tokens; 0: Xavier-uniform", between(0, 10))
                 .also_called({"initrange", "init_range"}),
         });
   }

@@ -290,8 +290,7 @@ struct CausalTransformerOptions {
   }
   /// The window of layer number `layer`, counted from 0; 0 = it attends to all earlier tokens.
   int64_t window_of(int64_t layer) const {
-    const bool full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
-    return full ? 0 : sliding_window;
+    return window_of_layer(layer, sliding_window, full_attention_every);
   }
 };
 

@@ -24,6 +24,11 @@ class StepDecoder {
     return decoding::prefill_by_steps(ids, lanes_per_source,
                                       [this](const at::Tensor& tokens) { return step(tokens); });
   }
+  /// The same for prompts of any lengths, each in positions of its own (decoding::StepModel::
+  /// prefill_packed). By itself a decoder takes prompts of one length.
+  virtual at::Tensor prefill_packed(const decoding::PackedPrompts& prompts,
+                                    int64_t lanes_per_source);
+  virtual bool takes_unequal_prompts() const { return false; }
   /// From now on lane i continues what lane parents[i] was; there may be fewer than before.
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 };

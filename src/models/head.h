@@ -67,6 +67,13 @@ class Head : public torch::nn::Module {
   /// has few lanes, and needs all classes.
   virtual at::Tensor log_probs(const at::Tensor& rows) = 0;
 
+  /// The same with what makes logits of them: log_probs + normalisers. By itself a head has none.
+  struct Scores {
+    at::Tensor log_probs;         ///< fp32 [L, C]
+    at::Tensor normalisers = {};  ///< fp32 [L]; undefined: the logits are not known
+  };
+  virtual Scores scores(const at::Tensor& rows) { return {.log_probs = log_probs(rows)}; }
+
   virtual int64_t num_classes() const = 0;  ///< C
   /// Multiplications and additions of loss() for one row; models/operations.h says what counts.
   virtual double operations() const = 0;

@@ -301,6 +301,81 @@ std::vector<OptionConflict> conflicts_of_heads(const Seq2SeqOptions& model) {
   return found;
 }
 
+// Sizes that neither a key nor the preset gives, and heads that do not fit.
+void causal_sizes_fit(const CausalTransformerOptions& model, std::vector<OptionConflict>& found) {
+  const CausalSizes sizes = sizes_of(model);
+  const auto needs = [&](const char* key, int64_t size) {
+    if (size > 0) return;
+    found.push_back({{std::string("model.") + key, "model.preset"},
+                     "model.preset = \"none\" gives no " + std::string(key),
+                     std::string("set model.") + key + ", or choose a preset"});
+  };
+  needs("num_layers", sizes.num_layers);
+  needs("d_model", sizes.d_model);
+  needs("num_heads", sizes.num_heads);
+  if (!found.empty()) return;
+  const std::vector<std::string> keys{"model.num_heads", "model.d_model", "model.preset"};
+  if (model.head_dim == 0 && sizes.d_model % sizes.num_heads != 0) {
+    found.push_back(
+        {keys, uneven_heads(sizes.num_heads, sizes.d_model, "a width of " + number(sizes.d_model)),
+         "choose num_heads and d_model so that d_model / num_heads is a whole number, or set "
+         "model.head_dim"});
+    return;
+  }
+  if (model.num_kv_heads > 0 && sizes.num_heads % model.num_kv_heads != 0) {
+    found.push_back({{"model.num_kv_heads", "model.num_heads", "model.preset"},
+                     number(model.num_kv_heads) + " heads of keys cannot be shared evenly by " +
+                         counted(sizes.num_heads, "head") + " of queries",
+                     "choose a num_kv_heads that divides num_heads, or leave it out"});
+  }
+  const int64_t width = model.head_dim > 0 ? model.head_dim : sizes.d_model / sizes.num_heads;
+  if (model.positions == "rotary" && width % 2 != 0) {
+    found.push_back({{model.head_dim > 0 ? "model.head_dim" : "model.num_heads", "model.positions"},
+                     "rotary positions need an even head width, it is " + number(width),
+                     "choose sizes so that a head has an even width"});
+  }
+  if (model.positions == "sinusoidal" && sizes.d_model % 2 != 0) {
+    found.push_back({{"model.d_model", "model.positions"},
+                     "sinusoidal positions need an even d_model, it is " + number(sizes.d_model),
+                     "use an even number"});
+  }
+}
+
+std::vector<OptionConflict> conflicts_of(const CausalTransformerOptions& model) {
+  std::vector<OptionConflict> found;
+  causal_sizes_fit(model, found);
+  LayerStyle style;
+  style.norm = model.norm;
+  style.parallel_residual = model.parallel_residual;
+  one_norm_stands_before_its_parts(style, found);
+  if (model.attention_softcap > 0 && (model.positions == "alibi" || model.positions == "t5")) {
+    found.push_back({{"model.attention_softcap", "model.positions"},
+                     "scores that are bent by tanh take no bias of distances, and "
+                     "model.positions is \"" +
+                         model.positions + "\"",
+                     "use other positions, or set model.attention_softcap = 0"});
+  }
+  const nn::RotaryOptions& rope = model.rope;
+  if (model.positions == "rotary" && rope.scaling == "llama3" &&
+      rope.low_frequency_factor >= rope.high_frequency_factor) {
+    found.push_back({{"model.rope.low_frequency_factor", "model.rope.high_frequency_factor"},
+                     "low_frequency_factor must be below high_frequency_factor",
+                     "Llama 3.1 has 1 and 4"});
+  }
+  if (model.positions == "rotary" && rope.scaling == "yarn" &&
+      rope.slow_rotations >= rope.fast_rotations) {
+    found.push_back({{"model.rope.slow_rotations", "model.rope.fast_rotations"},
+                     "slow_rotations must be below fast_rotations",
+                     "YaRN has 1 and 32"});
+  }
+  return found;
+}
+
+// Each layer stands by itself: any sizes fit.
+std::vector<OptionConflict> conflicts_of(const CausalLstmModelOptions& /*model*/) {
+  return {};
+}
+
 }  // namespace
 
 std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model) {
@@ -330,6 +405,10 @@ std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const La
   own.sinusoids_need_an_even_width(style.positions, "model.positions");
   one_norm_stands_before_its_parts(style, found);
   return found;
+}
+
+std::vector<OptionConflict> option_conflicts(const CausalModelOptions& model) {
+  return model.visit([](const auto& kind) { return conflicts_of(kind); });
 }
 
 std::vector<OptionConflict> option_conflicts(const BertOptions& model) {

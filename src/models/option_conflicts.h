@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/bert_options.h"
+#include "models/causal_options.h"
 #include "models/seq2seq_options.h"
 
 namespace stretto::models {
@@ -24,6 +25,9 @@ std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model);
 /// @param section  where `stack` stands, "model.decoder"; the style and `d_model` stand in [model]
 std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const LayerStyle& style,
                                              int64_t d_model, const std::string& section);
+
+/// The same of a language model.
+std::vector<OptionConflict> option_conflicts(const CausalModelOptions& model);
 
 /// The same of an encoder of text: sizes that are missing, heads that do not divide the width.
 std::vector<OptionConflict> option_conflicts(const BertOptions& model);

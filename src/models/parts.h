@@ -41,6 +41,8 @@ constexpr uint64_t kEmbeddingSite = 999'999;
 constexpr uint64_t kConvOutputSite = 999'998;
 /// The site of the words of a part's input (word dropout).
 constexpr uint64_t kWordSite = 999'997;
+/// The site of the words of a vocabulary (embedding dropout), which have one mask in an update.
+constexpr uint64_t kVocabularySite = 999'996;
 /// Sites of whole layers (LayerDrop), one for each; what a layer drops is numbered from 0 on.
 constexpr uint64_t kLayerDropSites = 700'000;
 /// Sites of the input of lightweight and dynamic convolutions, one for each layer.

@@ -58,8 +58,15 @@ RecurrentPass::RecurrentPass(const RecurrentPart& part, const nn::PackedRows& ro
   }
 }
 
-at::Tensor RecurrentPass::drop_input(const at::Tensor& x, int64_t layer) const {
-  return kernels::dropout(x, inputs_.at(part_.dropout, site(layer, kInput)));
+at::Tensor RecurrentPass::drop_input(const at::Tensor& x, int64_t layer, double p) const {
+  return kernels::dropout(x, inputs_.at(p, site(layer, kInput)));
+}
+
+kernels::Dropout RecurrentPass::weight_drop(int64_t layer, double p, int64_t matrix_rows) const {
+  if (!rows_.training || p <= 0) return {};
+  nn::DropoutSource of_matrix = rows_;
+  of_matrix.row_keys = at::arange(matrix_rows, rows_.row_keys.options());
+  return of_matrix.at(p, site(layer, kWeights));
 }
 
 kernels::Dropout RecurrentPass::zoneout(double p, uint64_t site) const {
@@ -122,8 +129,12 @@ kernels::RecurrentWeights RecurrentLayerImpl::weights() const {
 
 kernels::RecurrentOutput RecurrentLayerImpl::forward(const at::Tensor& x,
                                                      const kernels::RecurrentState& initial,
-                                                     const kernels::Recurrent& options) const {
-  kernels::RecurrentOutput out = kernels::recurrent(gates(x), weights(), initial, options);
+                                                     const kernels::Recurrent& options,
+                                                     const kernels::Dropout& weight_drop) const {
+  kernels::RecurrentWeights all = weights();
+  // A mask in the graph: the parameter stays what optimizers and checkpoints know.
+  all.hidden = kernels::dropout(all.hidden, weight_drop);
+  kernels::RecurrentOutput out = kernels::recurrent(gates(x), all, initial, options);
   out.h = nn::watch(*this, out.h);
   return out;
 }

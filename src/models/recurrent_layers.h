@@ -62,7 +62,15 @@ class RecurrentPass {
                 const ForwardContext& context, uint64_t first_site);
 
   /// The input of layer number `layer`, [N, D] -> [N, D].
-  at::Tensor drop_input(const at::Tensor& x, int64_t layer) const;
+  at::Tensor drop_input(const at::Tensor& x, int64_t layer) const {
+    return drop_input(x, layer, part_.dropout);
+  }
+  /// The same with a probability of its own. Where the part's `dropout` is 0, masks of
+  /// `variational` are those of rows.
+  at::Tensor drop_input(const at::Tensor& x, int64_t layer, double p) const;
+  /// Of the elements of a layer's recurrent matrix of so many rows. The mask belongs to the update:
+  /// it does not depend on the rows of this pass.
+  kernels::Dropout weight_drop(int64_t layer, double p, int64_t matrix_rows) const;
   kernels::Recurrent of(int64_t layer, Direction direction) const;
 
  private:
@@ -73,7 +81,8 @@ class RecurrentPass {
     kZoneoutHidden,
     kZoneoutCell,
     kBackwardState,
-    kPlaces = 8
+    kWeights = 7,
+    kPlaces
   };
 
   uint64_t site(int64_t layer, uint64_t place) const {
@@ -102,8 +111,10 @@ class RecurrentLayerImpl : public torch::nn::Module {
   at::Tensor gates(const at::Tensor& x) const;
   kernels::RecurrentWeights weights() const;
   /// x [N, D] -> h [N, H] and the last state of each sequence.
+  /// @param weight_drop  of the elements of hidden.weight, on their way into the product
   kernels::RecurrentOutput forward(const at::Tensor& x, const kernels::RecurrentState& initial,
-                                   const kernels::Recurrent& options) const;
+                                   const kernels::Recurrent& options,
+                                   const kernels::Dropout& weight_drop = {}) const;
 
   nn::Linear input{nullptr}, hidden{nullptr};
   nn::LayerNorm input_norm{nullptr}, hidden_norm{nullptr}, cell_norm{nullptr};

@@ -1,5 +1,6 @@
 #include "models/transformer_layers.h"
 
+#include <optional>
 #include <utility>
 
 #include "nn/batch_norm.h"
@@ -12,26 +13,38 @@ std::shared_ptr<nn::NormImpl> make_norm(const nn::Init& init, const TransformerP
     const nn::BatchNormOptions batch{.momentum = 0.05, .epsilon = 1e-4, .zero_gamma = zero_gamma};
     return std::make_shared<nn::BatchNormImpl>(init, d_model, batch);
   }
+  const std::optional<double> epsilon = options.form.norm_epsilon;
   if (options.norm_layer == "rms_norm")
-    return std::make_shared<nn::RmsNormImpl>(init, d_model, zero_gamma);
-  return std::make_shared<nn::LayerNormImpl>(init, d_model, zero_gamma);
+    return std::make_shared<nn::RmsNormImpl>(init, d_model, zero_gamma, epsilon.value_or(1e-6));
+  return std::make_shared<nn::LayerNormImpl>(init, d_model, zero_gamma, epsilon.value_or(1e-5),
+                                             options.form.norm_bias);
 }
 
 nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPart& options,
                                       int64_t d_model, bool causal) {
   const bool relative = options.positions == "shaw";
-  return nn::SelfAttention(init,
-                           nn::AttentionOptions{.d_model = d_model,
-                                                .num_heads = options.stack.num_heads,
-                                                .rotary = options.positions == "rotary",
-                                                .num_kv_heads = options.stack.num_kv_heads,
-                                                .max_distance = relative ? options.max_distance : 0,
-                                                .causal = causal});
+  const LayerForm& form = options.form;
+  return nn::SelfAttention(
+      init, nn::AttentionOptions{.d_model = d_model,
+                                 .num_heads = options.stack.num_heads,
+                                 .rotary = options.positions == "rotary",
+                                 .num_kv_heads = options.stack.num_kv_heads,
+                                 .max_distance = relative ? options.max_distance : 0,
+                                 .causal = causal,
+                                 .head_dim = form.head_dim,
+                                 .qkv_bias = form.qkv_bias,
+                                 .out_bias = form.other_biases,
+                                 .qk_norm = form.qk_norm,
+                                 .norm_epsilon = form.norm_epsilon.value_or(1e-6),
+                                 .rope = form.rope,
+                                 .limits = {.window = causal ? form.sliding_window : 0,
+                                            .softcap = form.attention_softcap}});
 }
 
 nn::FeedForward make_feed_forward(const nn::Init& init, const TransformerPart& options,
                                   int64_t d_model) {
-  return nn::FeedForward(init, d_model, options.stack.ffn_dim, options.activation);
+  return nn::FeedForward(init, d_model, options.stack.ffn_dim, options.activation,
+                         options.form.other_biases);
 }
 
 ResidualImpl::ResidualImpl(const nn::Init& init, const TransformerPart& options, int64_t d_model)

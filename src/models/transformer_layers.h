@@ -2,8 +2,11 @@
 
 #include <torch/nn/modules/container/modulelist.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/parts.h"
@@ -13,6 +16,7 @@
 #include "nn/attention.h"
 #include "nn/feed_forward.h"
 #include "nn/norm.h"
+#include "nn/rotary_options.h"
 #include "nn/watch.h"
 
 /// What the Transformer's encoder and decoder are made of (Vaswani et al. 2017, arXiv:1706.03762,
@@ -21,12 +25,38 @@
 /// Shape letters: N rows of all sequences, D model width.
 namespace stretto::models {
 
+/// What layers of a language model may have beside their style, as the keys of
+/// CausalTransformerOptions say. By default nothing: an encoder-decoder has no such keys.
+struct LayerForm {
+  int64_t head_dim = 0;  ///< 0 = d_model / num_heads
+  /// Of norms and of qk_norm; nothing = that of the kind of norm.
+  std::optional<double> norm_epsilon = std::nullopt;
+  bool norm_bias = true;  ///< of layer_norm
+  /// Whether linear maps have biases: those of queries, keys and values, and the others but those
+  /// of gated feed-forward parts.
+  bool qkv_bias = true, other_biases = true;
+  bool qk_norm = false;
+  nn::RotaryOptions rope = {};
+  int64_t sliding_window = 0;        ///< of a decoder's layers; 0 = none
+  int64_t full_attention_every = 0;  ///< layers whose number is a multiple, from 1 on, have none
+  double attention_softcap = 0;
+};
+
 /// What one stack is built from: the style of a model's layers with the sizes of this stack.
 struct TransformerPart : LayerStyle {
-  TransformerPart(const LayerStyle& style, const StackOptions& sizes)
-      : LayerStyle(style), stack(sizes) {}
+  TransformerPart(const LayerStyle& style, const StackOptions& sizes, LayerForm form_of_layers = {})
+      : LayerStyle(style), stack(sizes), form(std::move(form_of_layers)) {}
+
+  /// The same for one of its layers: with the window that it has.
+  TransformerPart of_layer(int64_t layer) const {
+    TransformerPart one = *this;
+    one.form.sliding_window =
+        window_of_layer(layer, form.sliding_window, form.full_attention_every);
+    return one;
+  }
 
   StackOptions stack;
+  LayerForm form;
 };
 
 /// Dropout of a layer's places, bound to one forward pass.
@@ -127,8 +157,8 @@ std::vector<Layer> make_layers(torch::nn::Module& owner, const nn::Init& init,
   std::vector<Layer> layers;
   torch::nn::ModuleList list;
   for (int64_t i = 0; i < options.stack.num_layers; ++i) {
-    layers.push_back(
-        Layer(init.child("layers").child(std::to_string(i)), options, d_model, more...));
+    layers.push_back(Layer(init.child("layers").child(std::to_string(i)), options.of_layer(i),
+                           d_model, more...));
     list->push_back(layers.back());
   }
   owner.register_module("layers", list);

@@ -50,6 +50,12 @@ struct StackOptions {
   }
 };
 
+/// The window of layer number `layer`, counted from 0, where layers have one of `window` tokens,
+/// but those whose number, counted from 1, is a multiple of `full_every`; 0 = none.
+inline int64_t window_of_layer(int64_t layer, int64_t window, int64_t full_every) {
+  return full_every > 0 && (layer + 1) % full_every == 0 ? 0 : window;
+}
+
 /// What Transformer layers are like (Vaswani et al. 2017), and how their tokens know their places:
 /// keys of `[model]`, which all stacks of a model read. Each stack has its own StackOptions beside.
 ///

@@ -40,6 +40,16 @@ Init Init::with_linear_rule(const InitRule& rule) const {
   return ruled;
 }
 
+Init Init::with_residual_rule(const InitRule& rule) const {
+  Init ruled = *this;
+  ruled.residual_rule_ = rule;
+  return ruled;
+}
+
+Init Init::of_residual() const {
+  return residual_rule_ ? with_linear_rule(*residual_rule_) : *this;
+}
+
 Init Init::with_lora(const LoraOptions& options) const {
   Init adapted = *this;
   adapted.lora_ = options.is_on() ? std::make_shared<const LoraOptions>(options) : nullptr;

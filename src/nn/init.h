@@ -40,6 +40,12 @@ class Init {
   /// The same place where linear maps start by `rule`, in the place of the one that Linear has.
   Init with_linear_rule(const InitRule& rule) const;
 
+  /// The same place where linear maps that end a part of a layer, whose output is added to the
+  /// residual stream, start by `rule`, in the place of that of with_linear_rule().
+  Init with_residual_rule(const InitRule& rule) const;
+  /// The same place for such a map: with_residual_rule() is in force where it was called.
+  Init of_residual() const;
+
   /// The same place where maps learn as `options` say (nn/linear.h, nn/time_convolution.h).
   Init with_lora(const LoraOptions& options) const;
 
@@ -103,7 +109,7 @@ class Init {
   bool draws_ = true;
   std::string path_;
   std::shared_ptr<const std::vector<InitRule>> rules_;  // null: none
-  std::optional<InitRule> linear_rule_;
+  std::optional<InitRule> linear_rule_, residual_rule_;
   std::shared_ptr<const LoraOptions> lora_;        // null: none
   std::shared_ptr<const AdapterOptions> adapter_;  // null: none
 };

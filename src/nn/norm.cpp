@@ -1,5 +1,7 @@
 #include "nn/norm.h"
 
+#include <ATen/ops/zeros_like.h>
+
 #include "kernels/kernels.h"
 #include "nn/watch.h"
 
@@ -12,11 +14,14 @@ NormImpl::NormImpl(const Init& init, int64_t channels, bool zero_gamma, Bias bet
   }
 }
 
-LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma, double epsilon)
-    : NormImpl(init, d_model, zero_gamma), epsilon_(epsilon) {}
+LayerNormImpl::LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma, double epsilon,
+                             bool has_bias)
+    : NormImpl(init, d_model, zero_gamma, has_bias ? Bias::kLearned : Bias::kNone),
+      epsilon_(epsilon) {}
 
 at::Tensor LayerNormImpl::forward(const at::Tensor& x) const {
-  return watch(*this, kernels::layer_norm(x, weight, bias, epsilon_));
+  const at::Tensor shift = bias.defined() ? bias : at::zeros_like(weight);
+  return watch(*this, kernels::layer_norm(x, weight, shift, epsilon_));
 }
 
 RmsNormImpl::RmsNormImpl(const Init& init, int64_t d_model, bool zero_gamma, double epsilon)

@@ -26,10 +26,11 @@ class NormImpl : public torch::nn::Module {
 TORCH_MODULE(Norm);
 
 /// Layer normalisation (Ba et al. 2016, arXiv:1607.06450): (x - mean) / sqrt(var + epsilon) *
-/// weight + bias over the last dimension; x [N, D].
+/// weight + bias over the last dimension; x [N, D]. It may have no bias.
 class LayerNormImpl : public NormImpl {
  public:
-  LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false, double epsilon = 1e-5);
+  LayerNormImpl(const Init& init, int64_t d_model, bool zero_gamma = false, double epsilon = 1e-5,
+                bool has_bias = true);
   at::Tensor forward(const at::Tensor& x) const override;
 
  private:

@@ -37,10 +37,17 @@ void WeightAverage::begin(const Arena& arena) {
   values_.copy_(part_of(arena.params()));
 }
 
+double WeightAverage::share_of(int64_t number) const {
+  if (!rule_.is_mean) return 1 - rule_.decay_at(number);
+  return mean_after_ && number > *mean_after_ ? 1 / static_cast<double>(number - *mean_after_) : 1;
+}
+
 void WeightAverage::update(const Arena& arena, int64_t number) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor weights = part_of(arena.params());
-  const double share = 1 - rule_.decay_at(number);
+  const double share = share_of(number);
+  // To the bit, which a + (w - a) is not.
+  if (rule_.is_mean && share == 1) return begin(arena);
   if (values_.is_cpu() && values_.scalar_type() == torch::kFloat) {
     move_towards(values_, weights, static_cast<float>(share));
   } else {

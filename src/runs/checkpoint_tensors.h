@@ -17,9 +17,10 @@
 ///                              <state>               any other tensor of state, as one row:
 ///                                                    carry/<name> is the state of lanes, in order
 ///
-/// Whoever reads a model of a run that averages its weights (train.ema_decay) wants the average,
-/// but training goes on from its own weights. So the tensor optim::kWeightAverage and the weights
-/// change places: the average is in model.safetensors, and
+/// Whoever reads a model of a run that averages its weights (train.ema_decay,
+/// train.average_nonmono) wants the average, but training goes on from its own weights. So the
+/// tensor optim::kWeightAverage and the weights change places: the average is in model.safetensors,
+/// and
 ///
 ///     optimizer.safetensors    trained/<parameter>   the weights that training goes on with
 namespace stretto::runs {

@@ -1,12 +1,16 @@
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "text/characters.h"
+#include "text/leading_specials.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/train_tokenizer.h"
+#include "text/train_vocabulary.h"
 
 namespace stretto::text {
 namespace {
@@ -18,9 +22,14 @@ constexpr const char* kTgtVocab = "tgt.vocab";
 /// Whose text a model is for.
 enum class Whose : uint8_t { kBoth, kSrc, kTgt };
 
-/// Under which a run folder keeps a SentencePiece model, or a tokenizer.json.
-std::string asset_name(Whose whose, bool json) {
-  const std::string ending = json ? ".json" : ".model";
+/// What a run folder calls the three kinds of models in one file: a tokenizer.json, a list of
+/// characters, a SentencePiece model.
+constexpr const char *kJsonEnding = ".json", *kCharactersEnding = ".chars",
+                     *kModelEnding = ".model";
+constexpr std::array<const char*, 3> kEndings{kJsonEnding, kCharactersEnding, kModelEnding};
+
+/// Under which a run folder keeps a model in one file.
+std::string asset_name(Whose whose, const std::string& ending) {
   switch (whose) {
     case Whose::kSrc:
       return "src" + ending;
@@ -51,7 +60,13 @@ std::optional<bool> wants_lowercase(const TokenizerOptions& options) {
   return options.lowercase == "yes";
 }
 
+/// Ordinary ids of a vocabulary of vocab_size, whose specials come first.
+int64_t ordinary_ids(const TokenizerOptions& options) {
+  return options.vocab_size - kNumLeadingSpecials;
+}
+
 std::string train(const TokenizerOptions& options, const std::vector<std::string>& lines) {
+  if (options.type == "char") return train_characters(lines, ordinary_ids(options));
   if (options.type != "sentencepiece") {
     const bool bytes = options.type == "byte_bpe";
     return write_tokenizer_json(train_tokenizer(
@@ -78,7 +93,10 @@ std::string train_side(const TokenizerOptions& options, const std::vector<std::s
 using Assets = std::map<std::string, std::string>;
 
 void add_model(Assets& assets, Whose whose, std::string bytes) {
-  std::string name = asset_name(whose, is_json_model(bytes));
+  const char* ending = is_json_model(bytes)       ? kJsonEnding
+                       : is_character_file(bytes) ? kCharactersEnding
+                                                  : kModelEnding;
+  std::string name = asset_name(whose, ending);
   assets[std::move(name)] = std::move(bytes);
 }
 
@@ -104,6 +122,7 @@ Assets read_vocabularies(const TokenizerOptions& options) {
 }
 
 Assets read_models(const TokenizerOptions& options) {
+  if (options.type == "word") return {{kSrcVocab, read_file(options.model, kMaxVocabularyBytes)}};
   if (!options.model.empty()) {
     if (!options.src_model.empty() || !options.tgt_model.empty()) {
       throw Error(ExitCode::kUsage, "tokenizer.model stands beside src_model or tgt_model",
@@ -138,6 +157,10 @@ Assets train_models(const TokenizerOptions& options, uint64_t seed, LineSource* 
   std::vector<std::string> lines;
   Assets assets;
   sample_lines(*train_src, 1, sample, lines);
+  if (options.type == "word") {
+    assets[kSrcVocab] = train_vocabulary(lines, ordinary_ids(options));
+    return assets;
+  }
   if (options.joint || train_tgt == nullptr) {
     if (train_tgt != nullptr) sample_lines(*train_tgt, 2, sample, lines);
     add_model(assets, Whose::kBoth, train(options, lines));
@@ -173,8 +196,8 @@ std::shared_ptr<const Tokenizer> load_vocabulary(const Assets& assets, const cha
 /// Null where there is no such model.
 std::shared_ptr<const Tokenizer> find_model(const Assets& assets, Whose whose,
                                             const std::string& path, bool configured) {
-  for (const bool json : {true, false}) {
-    const std::string name = asset_name(whose, json);
+  for (const char* ending : kEndings) {
+    const std::string name = asset_name(whose, ending);
     const auto found = assets.find(name);
     if (found == assets.end()) continue;
     return make_model_tokenizer(found->second, place_of(path, name, configured));
@@ -187,13 +210,13 @@ std::shared_ptr<const Tokenizer> load_model(const Assets& assets, Whose whose,
   auto model = find_model(assets, whose, path, configured);
   if (model != nullptr) return model;
   throw Error(ExitCode::kUsage,
-              "the run folder has no `" + asset_name(whose, false) + "` and no `" +
-                  asset_name(whose, true) + "`",
+              "the run folder has no `" + asset_name(whose, kModelEnding) + "` and no `" +
+                  asset_name(whose, kJsonEnding) + "`",
               "copy the run folder again with its tokenizer files");
 }
 
 std::shared_ptr<const Tokenizer> load_mapped(const Assets& assets, Whose model, Whose ids) {
-  const std::string name = asset_name(model, false), vocab = ids_name(ids);
+  const std::string name = asset_name(model, kModelEnding), vocab = ids_name(ids);
   const auto begin = assets.find(kBeginPieceAsset);
   return make_mapped_sentencepiece(
       asset_of(assets, name), name,
@@ -220,7 +243,8 @@ TokenizerPair build(Assets assets, const TokenizerOptions& options, bool configu
   if (has_mapped_ids(assets)) return load_mapped_pair(assets);
   TokenizerPair pair;
   if (assets.contains(kSrcVocab) || (assets.empty() && options.type == "vocab")) {
-    pair.src = load_vocabulary(assets, kSrcVocab, options.src_vocab, options, configured);
+    const std::string& src = options.type == "word" ? options.model : options.src_vocab;
+    pair.src = load_vocabulary(assets, kSrcVocab, src, options, configured);
     pair.tgt = !assets.contains(kTgtVocab)
                    ? pair.src
                    : load_vocabulary(assets, kTgtVocab, options.tgt_vocab, options, configured);
@@ -262,8 +286,8 @@ TokenizerPair load_tokenizers(const TokenizerOptions& options,
 bool is_tokenizer_asset(std::string_view name) {
   if (name == kSrcVocab || name == kTgtVocab || name == kBeginPieceAsset) return true;
   for (const Whose whose : {Whose::kBoth, Whose::kSrc, Whose::kTgt}) {
-    for (const bool json : {true, false}) {
-      if (name == asset_name(whose, json)) return true;
+    for (const char* ending : kEndings) {
+      if (name == asset_name(whose, ending)) return true;
     }
     if (name == ids_name(whose)) return true;
   }

@@ -30,6 +30,7 @@ struct TextTokenizerOptions {
     options.model = model;
     options.merges = merges;
     options.vocab_multiple = vocab_multiple;
+    options.subwords = "none";  // of a vocabulary of words
     return options;
   }
 
@@ -39,15 +40,20 @@ struct TextTokenizerOptions {
     const Meta path{.is_path = true};
     return Fields{
         field(&O::type, "type",
-              "wordpiece (BERT's), byte_bpe (GPT-2's and RoBERTa's) or sentencepiece: trained on "
-              "the training text, or loaded",
-              one_of({"wordpiece", "byte_bpe", "sentencepiece"}))
+              "wordpiece (BERT's), byte_bpe (GPT-2's and RoBERTa's), sentencepiece, char (each "
+              "character) or word (what stands between spaces): trained on the training text, or "
+              "loaded",
+              one_of({"wordpiece", "byte_bpe", "sentencepiece", "char", "word"}))
             .also_called({"name", "tokenizer_type", "tokenizer_name"})
             .value_also_called("wordpiece", {"bert", "word_piece"})
             .value_also_called("byte_bpe",
                                {"gpt2", "roberta", "byte_level_bpe", "bbpe", "byte_level"})
-            .value_also_called("sentencepiece", {"spm", "sp", "sentence_piece"}),
-        field(&O::vocab_size, "vocab_size", "pieces of a trained model, specials included",
+            .value_also_called("sentencepiece", {"spm", "sp", "sentence_piece"})
+            .value_also_called("char", {"character", "characters", "chars", "char_level"})
+            .value_also_called("word", {"words", "space", "whitespace", "vocabulary"}),
+        field(&O::vocab_size, "vocab_size",
+              "pieces of a trained model, specials included; of char and word the most that there "
+              "may be",
               between(16, 1000000), {.unit = "pieces"})
             .also_called({"bpe_size", "num_merges", "num_symbols", "vocabulary_size"}),
         field(&O::algorithm, "algorithm", "how a SentencePiece model is trained",
@@ -65,7 +71,8 @@ struct TextTokenizerOptions {
             .also_called({"do_lower_case", "do_lowercase", "uncased"}),
         field(&O::model, "model",
               "existing model: a tokenizer.json, BERT's vocab.txt, GPT-2's vocab.json, a "
-              "SentencePiece model; empty = one is trained",
+              "SentencePiece model, a JSON list of characters; of type word a list of words; empty "
+              "= one is trained",
               any(), path)
             .also_called({"sentencepiece_model", "spm_model", "bpe_model", "model_file",
                           "tokenizer_file", "tokenizer_path", "vocab_file", "vocab"}),

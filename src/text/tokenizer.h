@@ -137,6 +137,11 @@ std::shared_ptr<const Tokenizer> make_mapped_sentencepiece(const std::string& mo
 std::shared_ptr<const Tokenizer> make_json_tokenizer(std::string_view bytes,
                                                      std::string_view where);
 
+/// Each character is a token: ids of code points from a JSON list of strings, in its order, behind
+/// the four specials. What the list lacks is unknown. See text/characters.h.
+/// Throws Error(kBadData) for a list that is broken, is empty, or has a character twice.
+std::shared_ptr<const Tokenizer> make_characters(std::string_view bytes, std::string_view where);
+
 /// Tokens split at spaces, ids from a file: one token a line, optionally with a count after a space
 /// (fairseq's dict.txt). Its specials, if it lists them, are recognised; else the four come first.
 /// @param subwords  "auto" = as find_subwords() finds in the tokens, else one of subwords_names()

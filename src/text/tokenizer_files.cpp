@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "text/characters.h"
 #include "text/spec_parts.h"
 #include "text/tokenizer_spec.h"
 
@@ -57,6 +58,7 @@ TokenizerFile kind_of_file(std::string_view bytes, const fs::path& path) {
     return has_model_object(bytes) ? TokenizerFile::kTokenizerJson : TokenizerFile::kVocabJson;
   }
   if (bytes.find('\0') != std::string_view::npos) return TokenizerFile::kSentencePiece;
+  if (is_character_file(bytes)) return TokenizerFile::kCharacters;
   bytes = without_byte_order_mark(bytes);
   const bool is_bert =
       has_line(bytes, "[UNK]") && has_line(bytes, "[CLS]") && has_line(bytes, "[SEP]");
@@ -77,6 +79,7 @@ std::string model_bytes(std::string_view bytes, const fs::path& path,
           bytes, path.string(), read_file(merges, kMaxTokenizerBytes), merges.string()));
     }
     case TokenizerFile::kSentencePiece:
+    case TokenizerFile::kCharacters:
     case TokenizerFile::kTokenizerJson:
     case TokenizerFile::kVocabulary:
       break;
@@ -86,8 +89,9 @@ std::string model_bytes(std::string_view bytes, const fs::path& path,
 
 std::shared_ptr<const Tokenizer> make_model_tokenizer(const std::string& bytes,
                                                       std::string_view where) {
-  return is_json_model(bytes) ? make_json_tokenizer(bytes, where)
-                              : make_sentencepiece(bytes, where);
+  if (is_json_model(bytes)) return make_json_tokenizer(bytes, where);
+  if (is_character_file(bytes)) return make_characters(bytes, where);
+  return make_sentencepiece(bytes, where);
 }
 
 }  // namespace stretto::text

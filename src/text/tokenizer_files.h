@@ -16,6 +16,7 @@ enum class TokenizerFile : uint8_t {
   kTokenizerJson,  ///< Hugging Face's `tokenizer.json`
   kVocabJson,      ///< GPT-2's `vocab.json`, which `merges.txt` belongs to
   kBertVocab,      ///< BERT's `vocab.txt`: has lines `[UNK]`, `[CLS]` and `[SEP]`
+  kCharacters,     ///< a JSON list of characters (text/characters.h)
   kVocabulary,     ///< another list of tokens
 };
 TokenizerFile kind_of_file(std::string_view bytes, const std::filesystem::path& path);
@@ -32,10 +33,11 @@ struct TokenizerFileOptions {
 std::string model_bytes(std::string_view bytes, const std::filesystem::path& path,
                         const TokenizerFileOptions& options = {});
 
-/// Whether a model in one file is a tokenizer.json; else it is a SentencePiece model.
+/// Whether a model in one file is a tokenizer.json; else it is a list of characters
+/// (is_character_file()) or a SentencePiece model.
 bool is_json_model(std::string_view bytes);
 
-/// The tokenizer of a SentencePiece model or of a tokenizer.json.
+/// The tokenizer of a SentencePiece model, of a tokenizer.json or of a list of characters.
 std::shared_ptr<const Tokenizer> make_model_tokenizer(const std::string& bytes,
                                                       std::string_view where);
 

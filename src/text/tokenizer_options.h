@@ -15,6 +15,8 @@ constexpr int64_t table_rows(int64_t num_ids, int64_t vocab_multiple) {
 
 /// `[tokenizer]`: from text to ids and back.
 struct TokenizerOptions {
+  /// Options of other sections may say "char" and "word" too (text/text_tokenizer_options.h): one
+  /// vocabulary, whose file is `model`, or which is made from the training text.
   std::string type = "sentencepiece";
   std::string algorithm = "bpe";
   bool joint = true;

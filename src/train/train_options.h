@@ -32,6 +32,7 @@ struct TrainOptions {
   std::vector<std::string> unfreeze;
   double ema_decay = 0;
   bool ema_warmup = true;
+  int64_t average_nonmono = 0;
   std::string init_from;
   std::string init_vocabulary = "same";
   std::vector<std::string> init_only;
@@ -44,6 +45,8 @@ struct TrainOptions {
             .average_last = average_last,
             .keep_good = forensics.policy == "rollback"};
   }
+  /// Whether checkpoints have an average of the weights beside those that training goes on with.
+  bool averages_weights() const { return ema_decay > 0 || average_nonmono > 0; }
 
   static auto fields() {
     using namespace config;
@@ -144,6 +147,12 @@ struct TrainOptions {
               "the decay of update t is at most (1 + t) / (10 + t), so that the first weights are "
               "soon forgotten")
             .read_unless_zero("ema_decay"),
+        field(&O::average_nonmono, "average_nonmono",
+              "NT-ASGD (Merity et al. 2017: 5): validation, eval and infer have the mean of the "
+              "weights since validations got worse. That is when a loss is above the best of all "
+              "but the last N. Training goes on with its own weights. 0 = off",
+              at_least(0), {.unit = "validations"})
+            .also_called({"nonmono", "non_mono", "nt_asgd", "asgd", "ntasgd"}),
         field(&O::init_from, "init_from",
               "start from the weights of another run (folder), of one checkpoint, or of a model "
               "folder of transformers, with its tokenizer and [model]; fine-tuning",

@@ -29,6 +29,7 @@ ValidatorSetup validator_setup(const TrainerSetup& setup) {
   return {.eval = setup.eval,
           .higher_is_better = best_by.higher_is_better,
           .schedule = setup.schedule,
+          .average_nonmono = setup.train.average_nonmono,
           .compute = setup.validation_precision.compute};
 }
 
@@ -141,6 +142,7 @@ void Trainer::restore_parts() {
   const auto plateau = state_.parts.find("plateau");
   validator_.restore(plateau == state_.parts.end() ? std::map<std::string, double>()
                                                    : plateau->second);
+  updater_.average_after(validator_.average_begin());
 }
 
 // Where the precision goes by the device (train.precision = "auto_fp16"), a run may go on with
@@ -210,9 +212,11 @@ double Trainer::learning_rate() const {
 TrainStep Trainer::step() {
   const auto start = Clock::now();
   TrainStep done;
+  const data::Position first = updater_.position();
   updater_.train_after(state_.stepped());
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
-  done.lr = learning_rate() * failures_.lr_factor();
+  done.lr = learning_rate() * failures_.lr_factor() *
+            task_.train_batches().rate_factor(first.epoch, first.index);
   done.skipped = !done.update.finite;
   if (done.update.finite) {
     state_.good_step = saved_step_;
@@ -278,7 +282,14 @@ void Trainer::validate() {
     const auto trained = updater_.use_average();
     return validator_.validate();
   }();
+  const bool was_averaging = validator_.average_begin().has_value();
   const bool is_best = validator_.judge(result, state_);
+  updater_.average_after(validator_.average_begin());
+  if (!was_averaging && validator_.average_begin() && is_root()) {
+    log::info(
+        "the mean of the weights begins: validations improve no more "
+        "(train.average_nonmono)");
+  }
   recorder_.validation(result, state_, is_best);
 }
 

@@ -84,9 +84,11 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
           {.prepare = [this](data::Batch batch) { return task_.prepare(std::move(batch)); },
            .device = arena_.params().device()}),
       sums_(task_) {
-  if (setup_.train.ema_decay > 0) {
+  if (setup_.train.averages_weights()) {
     average_ = std::make_unique<optim::WeightAverage>(
-        optim::AverageRule{.decay = setup_.train.ema_decay, .warm_up = setup_.train.ema_warmup},
+        optim::AverageRule{.decay = setup_.train.ema_decay,
+                           .warm_up = setup_.train.ema_warmup,
+                           .is_mean = setup_.train.average_nonmono > 0},
         arena_, reducer_.owned());
   }
   if (setup_.optim.weight_noise > 0) {
@@ -354,6 +356,10 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   }
   if (average_) average_->update(arena_, number);
   reducer_.publish();
+}
+
+void Updater::average_after(std::optional<int64_t> updates) {
+  if (average_) average_->mean_after(updates);
 }
 
 std::unique_ptr<optim::KeptWeights> Updater::use_average() {

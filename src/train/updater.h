@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -79,7 +80,7 @@ class Updater {
 
   /// Steps with the gradients of the last `gradients()`, which must have been finite, and moves the
   /// running statistics of batch norms, the state of lanes and the average of the weights
-  /// (train.ema_decay).
+  /// (train.ema_decay, train.average_nonmono).
   void step(const UpdateResult& result, double lr, double clip, int64_t number);
 
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
@@ -92,6 +93,10 @@ class Updater {
   /// What communication cost this rank since the update began, or began again for lack of memory;
   /// after step() the way of the parameters too.
   parallel::ReductionStats communication() const { return reducer_.stats(); }
+
+  /// Tells behind how many updates the mean of the weights begins (train.average_nonmono). All
+  /// ranks call it alike, after a restore and after each validation.
+  void average_after(std::optional<int64_t> updates);
 
   /// Gives the model the average of its weights until the result is destroyed; null when there is
   /// no average. The call is collective, the destruction is not. Costs a copy of the weights.
@@ -158,7 +163,7 @@ class Updater {
   parallel::RunningStatistics statistics_;
   parallel::Carry carry_;
   std::unique_ptr<optim::Optimizer> optimizer_;
-  std::unique_ptr<optim::WeightAverage> average_;     // null: train.ema_decay = 0
+  std::unique_ptr<optim::WeightAverage> average_;     // null: weights are not averaged
   std::unique_ptr<optim::WeightNoise> weight_noise_;  // null: optim.weight_noise = 0
   parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;

@@ -1,13 +1,23 @@
 #include "train/validator.h"
 
 #include <cmath>
+#include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace stretto::train {
 
-Validator::Validator(Task& task, ValidatorSetup setup) : task_(task), setup_(std::move(setup)) {}
+namespace {
+
+/// The states of both are one part of a checkpoint.
+constexpr const char* kOfAverage = "average.";
+
+}  // namespace
+
+Validator::Validator(Task& task, ValidatorSetup setup)
+    : task_(task), setup_(std::move(setup)), nonmonotone_(setup_.average_nonmono) {}
 
 // The end of a run validates too, and before it is saved: the last checkpoint then knows of that
 // validation, and a finished run that is started again has nothing left to do. A run that was ended
@@ -35,12 +45,15 @@ bool Validator::judge(const Validation& validation, runs::TrainState& state) {
   if (std::isfinite(quality)) state.quality[state.step] = quality;  // JSON knows no NaN
   state.validated_step = state.step;
   // The end of a run validates between intervals too: one that goes on later must not notice, so
-  // plateau and train.patience neither count that validation nor compare others with it.
+  // plateau, train.patience and train.average_nonmono neither count that validation nor compare
+  // others with it.
   if (const int64_t every = setup_.eval.every; state.step % every == 0) {
     const bool progress = state.best_step(every) == state.step;
     state.bad_validations = progress ? 0 : state.bad_validations + 1;
     const Score* loss = find_score(validation.scores, "loss");
-    plateau_ = optim::after_validation(setup_.schedule, plateau_, loss ? loss->value : -quality);
+    const double judged = loss ? loss->value : -quality;
+    plateau_ = optim::after_validation(setup_.schedule, plateau_, judged);
+    nonmonotone_.look(judged, state.stepped());
   }
   return state.best_step() == state.step;
 }
@@ -59,6 +72,7 @@ std::map<std::string, double> Validator::state() const {
       {"without_progress", static_cast<double>(plateau_.without_progress)},
       {"reductions", static_cast<double>(plateau_.reductions)}};
   if (std::isfinite(plateau_.best)) state["best"] = plateau_.best;
+  for (const auto& [name, value] : nonmonotone_.state()) state[kOfAverage + name] = value;
   return state;
 }
 
@@ -71,6 +85,11 @@ void Validator::restore(const std::map<std::string, double>& state) {
   plateau_ = {.best = value("best", fresh.best),
               .without_progress = static_cast<int64_t>(value("without_progress", 0)),
               .reductions = static_cast<int64_t>(value("reductions", 0))};
+  std::map<std::string, double> of_average;
+  for (const auto& [name, number] : state) {
+    if (name.starts_with(kOfAverage)) of_average[name.substr(std::strlen(kOfAverage))] = number;
+  }
+  nonmonotone_.restore(of_average);
 }
 
 }  // namespace stretto::train

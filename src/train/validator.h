@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/compute.h"
+#include "optim/nonmonotone.h"
 #include "optim/schedule.h"
 #include "runs/train_state.h"
 #include "train/task.h"
@@ -18,11 +20,13 @@ struct ValidatorSetup {
   ValidationOptions eval;
   bool higher_is_better = false;    ///< of the score that eval.best_metric names
   optim::ScheduleOptions schedule;  ///< `plateau` goes by validations
+  int64_t average_nonmono = 0;      ///< train.average_nonmono goes by them too
   kernels::Compute compute = kernels::Compute::kFp32;
 };
 
 /// The validations of a run: when one is due, the task's scores, and what follows from them for the
-/// run: the best step, train.patience, and the reductions of the schedule `plateau`.
+/// run: the best step, train.patience, the reductions of the schedule `plateau`, and when weights
+/// begin to be averaged (train.average_nonmono).
 ///
 /// All ranks validate together and have the same scores, so that they decide alike.
 class Validator {
@@ -45,6 +49,8 @@ class Validator {
 
   /// How often the schedule `plateau` has reduced the rate so far.
   int64_t reductions() const { return plateau_.reductions; }
+  /// The updates behind which weights are averaged; nothing: they are not, or not yet.
+  std::optional<int64_t> average_begin() const { return nonmonotone_.begin(); }
 
   /// What a checkpoint keeps.
   std::map<std::string, double> state() const;
@@ -57,6 +63,7 @@ class Validator {
   Task& task_;
   ValidatorSetup setup_;
   optim::Plateau plateau_;
+  optim::NonMonotone nonmonotone_;
   bool validated_start_ = false;  // eval.at_start, in this process
 };
 

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "decoding/candidates.h"
 #include "decoding/ensemble.h"
+#include "decoding/sampling_rules.h"
 #include "tests/config/is_read.h"
 
 namespace stretto::decoding {
@@ -435,7 +436,8 @@ TEST(Sampling, FollowsTheDistribution) {
   RandomStream stream(9);
   const auto frequencies = [&](const DecodeOptions& o) {
     std::vector<double> counts(3, 0);
-    for (int i = 0; i < 40000; ++i) counts[draw(row, stream.uniform(), o)] += 1.0 / 40000;
+    for (int i = 0; i < 40000; ++i)
+      counts[draw(row, stream.uniform(), sampling_rules(o))] += 1.0 / 40000;
     return counts;
   };
   const auto plain = frequencies(options);
@@ -458,7 +460,7 @@ TEST(Sampling, TopPKeepsTheShortestListThatReachesIt) {
   DecodeOptions options;
   options.top_p = 0.5;
   for (const double uniform : {0.0, 0.3, 0.49, 0.51, 0.7, 0.999}) {
-    EXPECT_EQ(draw(row, uniform, options), uniform < 0.5 ? 0 : 1) << uniform;
+    EXPECT_EQ(draw(row, uniform, sampling_rules(options)), uniform < 0.5 ? 0 : 1) << uniform;
   }
 }
 
@@ -482,6 +484,7 @@ TEST(Decoding, ReadsTheKeysThatSaySo) {
       {"temperature", [](O& o) { o.temperature = 0.1; }},
       {"top_k", [](O& o) { o.top_k = 1; }},
       {"top_p", [](O& o) { o.top_p = 0.1; }},
+      {"min_p", [](O& o) { o.min_p = 0.9; }},
       {"seed", [](O& o) { o.seed = 9; }},
       {"length_penalty", [](O& o) { o.length_penalty = 3; }},
       {"beam_size", [](O& o) { o.beam_size = 2; }},

@@ -65,19 +65,30 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
   const KeyPaths of_text{"model.num_heads",         "model.activation",   "model.norm",
                          "model.norm_layer",        "model.norm_epsilon", "model.positions",
                          "model.adapter.activation"};
+  // Of a language model also what angles, windows and caps do.
+  const KeyPaths of_language{"model.num_heads",         "model.head_dim",
+                             "model.activation",        "model.norm",
+                             "model.norm_layer",        "model.norm_epsilon",
+                             "model.positions",         "model.parallel_residual",
+                             "model.sliding_window",    "model.full_attention_every",
+                             "model.attention_softcap", "model.logit_softcap",
+                             "model.embedding_scale",   "model.adapter.activation"};
   Experiment defaults;
   const auto schema = experiment_schema(defaults);
   const auto* tasks = schema.find_switch("task");
   ASSERT_NE(tasks, nullptr);
   size_t hidden = 0;
   for (const auto& task : tasks->alternatives) {
-    const KeyPaths& of_model = task.name == "translation" ? of_translation : of_text;
+    const KeyPaths& of_model = task.name == "translation"      ? of_translation
+                               : task.name == "language_model" ? of_language
+                                                               : of_text;
     for_each_declared(*task.schema, [&](const config::Key& key) {
       const std::string& path = key.path;
       const bool of_part = path.starts_with("model.encoder") || path.starts_with("model.decoder") ||
                            path.starts_with("model.heads.");
       const std::string leaf = path.substr(path.rfind('.') + 1);
-      EXPECT_EQ(key.meta.hidden_in_shapes, of_part ? is_in(of_parts, leaf) : is_in(of_model, path))
+      const bool hidden_key = is_in(of_model, path) || path.starts_with("model.rope.");
+      EXPECT_EQ(key.meta.hidden_in_shapes, of_part ? is_in(of_parts, leaf) : hidden_key)
           << task.name << ": " << path;
       if (key.meta.hidden_in_shapes) ++hidden;
     });

@@ -156,7 +156,7 @@ constexpr Option kTransformersOfTranslation[] = {
     {"decode.top_p", "decode.top_p"},
     {"decode.length_penalty", "decode.length_penalty"},
     {"decode.no_repeat_ngram_size", "decode.no_repeat_ngram"},
-    {"decode.repetition_penalty", "decode.no_repeat_ngram"},
+    {"decode.repetition_penalty", "decode.repetition_penalty"},
     {"decode.num_return_sequences", "decode.nbest"},
     {"decode.early_stopping", "nothing to set"},
     {"decode.num_beam_groups", "diverse"},

@@ -508,6 +508,21 @@ TEST(Rules, AveragedCheckpointsMustBeKept) {
   EXPECT_TRUE(problems_of(e).empty()) << "the default of keep_last gives way";
 }
 
+TEST(Rules, WeightsHaveOneAverageAndItsBeginningNeedsValidations) {
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.ema_decay = 0.999;
+              e.train.average_nonmono = 5;
+            }),
+            "`train.ema_decay` (default): weights have one average: a moving one, or the mean from "
+            "some validation on");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.average_nonmono = 5;
+              translation_of(e).data.valid_src.clear();
+              translation_of(e).data.valid_tgt.clear();
+            }),
+            "`train.average_nonmono` (default): needs validation text");
+}
+
 TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.train_tgt.push_back("/b"); }),
             "`data.train_src` (default): 1 source file and 2 target files");

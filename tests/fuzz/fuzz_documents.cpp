@@ -1,6 +1,6 @@
-// Fuzz target: plain text as documents, of joined lines and exact. Lines, pieces or an Error come
-// out; documents begin where the header says, exact text is that of the file, and masking changes
-// no token that it does not name.
+// Fuzz target: plain text as documents, of joined lines, exact, and as JSON lines. Lines, pieces or
+// an Error come out; documents begin where the header says, exact text is that of the file, and
+// masking changes no token that it does not name.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "data/documents/document_lines.h"
 #include "data/documents/exact_text.h"
+#include "data/documents/json_documents.h"
 #include "data/documents/masking.h"
 #include "tests/data/memory_stream.h"
 #include "text/tokenizer.h"
@@ -49,9 +50,10 @@ void read_documents(std::string_view text, data::DocumentEnd end, data::BadSampl
   std::string_view line;
   int64_t before = 0;
   for (bool begins = false; lines.next(line, begins);) {
-    require(line.find_first_not_of(" \t\r\f\v") != std::string_view::npos);
+    const bool is_blank = line.find_first_not_of(" \t\r\f\v") == std::string_view::npos;
+    require(!is_blank || end == data::DocumentEnd::kEachLine);
     const bool after_blank = lines.line_number() > before + 1;
-    const bool is_first = end == data::DocumentEnd::kLine || before == 0;
+    const bool is_first = end != data::DocumentEnd::kBlankLine || before == 0;
     require(bad != nullptr ? begins || !is_first : begins == (is_first || after_blank));
     before = lines.line_number();
     if (line.size() < 2000) mask_line(line, static_cast<uint64_t>(before));
@@ -75,6 +77,12 @@ void read_exact(std::string_view text, const data::ExactDocuments& documents,
   if (bad == nullptr && documents.end == data::DocumentEnd::kFile) require(rest.empty());
 }
 
+void read_json(std::string_view text, data::BadSamples* bad) {
+  data::JsonDocuments documents(std::make_unique<testing::MemoryStream>(text), "fuzz", "a", bad);
+  std::string_view found;
+  for (bool begins = false; documents.next(found, begins);) require(begins && !found.empty());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -89,7 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       }
     }
   }
-  for (const auto end : {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine}) {
+  for (const auto end :
+       {data::DocumentEnd::kBlankLine, data::DocumentEnd::kLine, data::DocumentEnd::kEachLine}) {
     data::BadSamples stop, skip({.skips = true, .most = 5});
     for (data::BadSamples* bad : {static_cast<data::BadSamples*>(nullptr), &stop, &skip}) {
       try {
@@ -98,6 +107,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       }
     }
     require(!stop.is_stopping() && stop.left_out().count == 0 && skip.left_out().count <= 6);
+  }
+  data::BadSamples skip({.skips = true, .most = 5});
+  for (data::BadSamples* bad : {static_cast<data::BadSamples*>(nullptr), &skip}) {
+    try {
+      read_json(text, bad);
+    } catch (const Error&) {
+    }
   }
   return 0;
 }

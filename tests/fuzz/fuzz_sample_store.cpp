@@ -87,7 +87,7 @@ void read_documents(std::string_view bytes) {
       {.store = std::move(store), .facts = *facts, .name = "fuzz", .vocab_size = kVocabSize});
   for (int64_t i = 0; i < documents.size(); ++i) {
     std::vector<int64_t> ids;
-    require(documents.begin(i) < documents.end(i));
+    require(documents.begin(i) <= documents.end(i));
     try {
       documents.append(documents.begin(i), documents.end(i), ids);
     } catch (const Error&) {

@@ -1,5 +1,6 @@
-// Fuzz target: SentencePiece models, their normalisation tables, and vocabulary files; the first
-// byte chooses. Whatever loads must also encode and decode; everything else is an Error.
+// Fuzz target: SentencePiece models, their normalisation tables, vocabulary files, and lists of
+// characters; the first byte chooses. Whatever loads must also encode and decode; everything else
+// is an Error.
 
 #include <cstddef>
 #include <cstdint>
@@ -44,12 +45,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
       case 0:
         use(*text::make_sentencepiece(bytes, "fuzz.model"));
         break;
       case 1:
         text::check_charsmap(bytes, "fuzz.model");
+        break;
+      case 3:
+        use(*text::make_characters(bytes, "fuzz.chars"));
         break;
       default:
         use(*text::make_vocabulary(bytes, "fuzz.vocab"));

@@ -55,13 +55,14 @@ inline std::vector<Case> rows() {
                                     : dropout_add(x[0], x[1], third(5));
                      },
                      {noise({5, 19}), noise({5, 19}, 8)}));
-  for (const Activation activation :
-       {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu})
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kReluSquared})
     for (const Dropout& drop : {Dropout{}, third(5)})
       all.push_back(make(activation == Activation::kRelu       ? "bias_relu_dropout"
                          : activation == Activation::kGelu     ? "bias_gelu_dropout"
                          : activation == Activation::kGeluTanh ? "bias_gelu_tanh_dropout"
-                                                               : "bias_silu_dropout",
+                         : activation == Activation::kSilu     ? "bias_silu_dropout"
+                                                               : "bias_relu_squared_dropout",
                          [=](const auto& x, auto plain) {
                            return plain ? reference::bias_activation_dropout(x[0], x[1], activation,
                                                                              drop)
@@ -85,6 +86,14 @@ inline std::vector<Case> rows() {
                      [=](const auto& x, auto plain) {
                        return plain ? reference::rotary(x[0], positions, 2, 12, 2)
                                     : rotary(x[0], positions, 2, 12, 2);
+                     },
+                     {noise({5, 36})}));
+  const RotaryAngles angles{.frequencies = at::tensor({0.7, 0.3, -0.01}, at::kDouble),
+                            .factor = 1.25};
+  all.push_back(make("rotary by other angles",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::rotary(x[0], positions, 2, 12, 2, angles)
+                                    : rotary(x[0], positions, 2, 12, 2, angles);
                      },
                      {noise({5, 36})}));
   const at::Tensor ids = at::tensor({3, 1, 3, 0, 3}, at::kLong);
@@ -200,6 +209,38 @@ inline std::vector<Case> shared_attention(const std::vector<int>& queries,
   return all;
 }
 
+/// Causal self-attention within limits, and with a window beside a bias of distances. Windows end
+/// inside a tile of queries, and go over several.
+inline std::vector<Case> limited_attention(const std::vector<int>& queries, int64_t head_width) {
+  using testing::noise;
+  std::vector<Case> all;
+  const int64_t rows = queries.back(), heads = 4, zero = rows;
+  for (const AttentionLimits& limits :
+       {AttentionLimits{.window = 1}, AttentionLimits{.window = 3}, AttentionLimits{.window = 35},
+        AttentionLimits{.softcap = 0.8}, AttentionLimits{.window = 4, .softcap = 20}})
+    for (const int64_t kv_heads : {2, 4}) {
+      const SelfAttention options{.offsets = lengths(queries),
+                                  .num_heads = heads,
+                                  .causal = true,
+                                  .dropout = kv_heads == 2 ? third(rows) : Dropout{},
+                                  .num_kv_heads = kv_heads,
+                                  .limits = limits};
+      const at::Tensor qkv = noise({rows, (heads + 2 * kv_heads) * head_width}) * 2;
+      const std::string name =
+          "attention within " + std::to_string(limits.window) + ", " + std::to_string(kv_heads);
+      all.push_back(make(name,
+                         [=](const auto& x, auto plain) {
+                           return plain ? reference::self_attention(x[0], options)
+                                        : self_attention(x[0], options);
+                         },
+                         {qkv}));
+      if (limits.softcap > 0) continue;
+      all.push_back(make("biased " + name, biased_self_attention(options, zero),
+                         {qkv, noise({heads, zero + 1}, 8)}));
+    }
+  return all;
+}
+
 /// Products of N tokens, D to O columns, their norms, and the loss over O classes and three
 /// rounding rows.
 inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
@@ -245,6 +286,15 @@ inline std::vector<Case> products(int64_t n, int64_t d, int64_t o) {
                      : linear_cross_entropy(x[0], x[1], targets, 0.1, o, x[2]).loss_sum;
       },
       {noise({n, d}), noise({o + 3, d}, 8) * shrink, noise({o + 3}, 9)}));
+  for (const double softcap : {0.7, 30.0})
+    all.push_back(make(
+        "linear_cross_entropy of bent logits",
+        [=](const auto& x, auto plain) {
+          return plain ? reference::linear_cross_entropy(x[0], x[1], targets, 0.1, o, x[2], softcap)
+                             .loss_sum
+                       : linear_cross_entropy(x[0], x[1], targets, 0.1, o, x[2], softcap).loss_sum;
+        },
+        {noise({n, d}), noise({o + 3, d}, 8) * shrink, noise({o + 3}, 9)}));
   for (const double smoothing : {0.0, 0.1}) {
     const RDrop options{.smoothing = smoothing, .alpha = 5, .num_classes = o};
     all.push_back(
@@ -354,8 +404,8 @@ inline std::vector<Case> small() {
   std::vector<Case> all = rows();
   for (const auto& more :
        {attention({0, 1, 1, 5}, {0, 2, 3, 6}, 8), shared_attention({0, 1, 1, 5}, {0, 2, 3, 6}, 3),
-        attention_with_bias_of_queries({0, 1, 1, 7}, 3), products(5, 6, 7), gates(3, 5),
-        multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
+        attention_with_bias_of_queries({0, 1, 1, 7}, 3), limited_attention({0, 1, 1, 7}, 3),
+        products(5, 6, 7), gates(3, 5), multi_step({0, 1, 1, 4}, {0, 2, 3, 6}, 5)})
     all.insert(all.end(), more.begin(), more.end());
   for (const TimeWindow& window : time_windows(lengths({0, 1, 1, 3, 8})))
     for (const Case& one : convolutions(window, 4, 3, 2)) all.push_back(one);
@@ -368,6 +418,7 @@ inline std::vector<Case> large() {
   for (const auto& more : {attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40),
                            shared_attention({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 20),
                            attention_with_bias_of_queries({0, 1, 1, 18, 58}, 20),
+                           limited_attention({0, 1, 1, 18, 118}, 20),
                            attention({0, 36}, {0, 33}, 64), products(613, 301, 75), gates(61, 83),
                            multi_step({0, 1, 1, 18, 58}, {0, 17, 20, 26, 59}, 40)})
     all.insert(all.end(), more.begin(), more.end());

@@ -290,25 +290,28 @@ TEST_F(CudaKernels, SharedAndBiasedAttentionEqualsTheReference) {
 
 TEST_F(CudaKernels, DecodingWithSharedKeysAndABiasEqualsTheReference) {
   constexpr int64_t kLanes = 3, kSteps = 7, kHeads = 4, kWidth = 12, kShared = 2 * kWidth;
-  for (const Precision& precision : kPrecisions) {
-    const auto in_type = [&](const at::Tensor& x) { return x.to(precision.type); };
-    const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
-    const at::Tensor k_cache = in_type(noise({kSteps + 1, kLanes, kShared}));
-    const at::Tensor v_cache = in_type(noise({kSteps + 1, kLanes, kShared}, 8));
-    at::Tensor k_gpu = k_cache.to(kDevice), v_gpu = v_cache.to(kDevice);
-    at::Tensor k_wide = wide(k_cache), v_wide = wide(v_cache);
-    const at::Tensor lineage = (at::arange(kLanes * 9, at::kInt).view({kLanes, 9}) * 5) % kLanes;
-    const at::Tensor q = in_type(noise({kLanes, kHeads * kWidth}));
-    const at::Tensor k = in_type(noise({kLanes, kShared}, 9)), v = in_type(k.flip(0));
-    const at::Tensor table = noise({kHeads, 12}, 10);
-    const at::Tensor got =
-        decode_self_attention(q.to(kDevice), k.to(kDevice), v.to(kDevice), k_gpu, v_gpu,
-                              lineage.to(kDevice), kSteps, kHeads, {table.to(kDevice), 9});
-    const at::Tensor want = reference::decode_self_attention(
-        wide(q), wide(k), wide(v), k_wide, v_wide, lineage, kSteps, kHeads, {wide(table), 9});
-    expect_close(got, want, precision, "output");
-    expect_close(k_gpu, k_wide, {precision.type, 0, 0}, "cache of keys");
-  }
+  const at::Tensor later = at::tensor({0, 4, 7}, at::kInt);  // where histories begin
+  for (const at::Tensor& first : {at::Tensor(), later})
+    for (const Precision& precision : kPrecisions) {
+      const auto in_type = [&](const at::Tensor& x) { return x.to(precision.type); };
+      const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
+      const at::Tensor k_cache = in_type(noise({kSteps + 1, kLanes, kShared}));
+      const at::Tensor v_cache = in_type(noise({kSteps + 1, kLanes, kShared}, 8));
+      at::Tensor k_gpu = k_cache.to(kDevice), v_gpu = v_cache.to(kDevice);
+      at::Tensor k_wide = wide(k_cache), v_wide = wide(v_cache);
+      const at::Tensor lineage = (at::arange(kLanes * 9, at::kInt).view({kLanes, 9}) * 5) % kLanes;
+      const at::Tensor q = in_type(noise({kLanes, kHeads * kWidth}));
+      const at::Tensor k = in_type(noise({kLanes, kShared}, 9)), v = in_type(k.flip(0));
+      const at::Tensor table = noise({kHeads, 12}, 10);
+      const at::Tensor got = decode_self_attention(
+          q.to(kDevice), k.to(kDevice), v.to(kDevice), k_gpu, v_gpu, lineage.to(kDevice), kSteps,
+          kHeads, {table.to(kDevice), 9}, first.defined() ? first.to(kDevice) : first);
+      const at::Tensor want =
+          reference::decode_self_attention(wide(q), wide(k), wide(v), k_wide, v_wide, lineage,
+                                           kSteps, kHeads, {wide(table), 9}, first);
+      expect_close(got, want, precision, "output");
+      expect_close(k_gpu, k_wide, {precision.type, 0, 0}, "cache of keys");
+    }
 }
 
 TEST_F(CudaKernels, CrossAttentionEqualsTheReference) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
@@ -70,6 +71,56 @@ TEST(KernelsState, DecodingFollowsTheLineageOfBeamsThatMoved) {
   EXPECT_TRUE(at::allclose(got, want, 1e-4, 1e-5));
   EXPECT_TRUE(at::equal(keys, other_keys));
   EXPECT_TRUE(at::equal(values[2], v));
+}
+
+// What stands in front of a history is no number: nobody may read it.
+TEST(KernelsState, DecodingOfAHistoryThatBeginsLaterHasTheBitsOfOneThatBeginsAtOnce) {
+  constexpr int64_t kSteps = 9, kLanes = 3, kWidth = 24, kHeads = 2;
+  const std::vector<int64_t> begins{0, 5, 8};
+  const at::Tensor qkv = noise({kLanes, kSteps, 3 * kWidth}), table = noise({kHeads, kSteps});
+  const DistanceBias none, shared{.table = table, .zero = kSteps - 1};
+  const DistanceBias of_queries{.table = noise({kLanes, kHeads, 3}), .zero = 2};
+  for (const cpu::Table* level : cpu::levels()) {
+    for (const DistanceBias& bias : {none, shared, of_queries}) {
+      const cpu::LevelGuard guard(*level);
+      const auto parts_of = [&](int64_t lane, int64_t step) {
+        return qkv[lane][step].unsqueeze(0).chunk(3, 1);
+      };
+      const at::Tensor lineage =
+          at::arange(kLanes, at::kInt).unsqueeze(1).repeat({1, kSteps}).contiguous();
+      at::Tensor keys = at::full({kSteps, kLanes, kWidth}, NAN), values = keys.clone();
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        for (int64_t step = begins[static_cast<size_t>(lane)]; step + 1 < kSteps; ++step) {
+          keys[step][lane] = parts_of(lane, step)[1][0];
+          values[step][lane] = parts_of(lane, step)[2][0];
+        }
+      }
+      const auto last = qkv.select(1, kSteps - 1).chunk(3, 1);
+      const at::Tensor first = at::tensor(begins, at::kInt);
+      at::Tensor plain_keys = keys.clone(), plain_values = values.clone();
+      const at::Tensor got = decode_self_attention(last[0], last[1], last[2], keys, values, lineage,
+                                                   kSteps - 1, kHeads, bias, first);
+      const at::Tensor plain =
+          reference::decode_self_attention(last[0], last[1], last[2], plain_keys, plain_values,
+                                           lineage, kSteps - 1, kHeads, bias, first);
+      EXPECT_TRUE(at::allclose(got, plain, 1e-4, 1e-5)) << level->name;
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        const int64_t begin = begins[static_cast<size_t>(lane)], length = kSteps - begin;
+        const auto alone = [&](const at::Tensor& cache) {
+          return cache.narrow(0, begin, length).narrow(1, lane, 1).clone().contiguous();
+        };
+        at::Tensor own_keys = alone(keys), own_values = alone(values);
+        const DistanceBias own{
+            .table = bias.is_of_queries() ? bias.table.narrow(0, lane, 1) : bias.table,
+            .zero = bias.zero};
+        const auto one = parts_of(lane, kSteps - 1);
+        const at::Tensor want =
+            decode_self_attention(one[0], one[1], one[2], own_keys, own_values,
+                                  at::zeros({1, length}, at::kInt), length - 1, kHeads, own);
+        EXPECT_TRUE(at::equal(got[lane], want[0])) << level->name << ", lane " << lane;
+      }
+    }
+  }
 }
 
 TEST(KernelsState, CrossAttentionWeightsEqualTheReference) {

@@ -16,7 +16,7 @@ kernels::CrossEntropy loss_of_target_one(double label_smoothing) {
   const at::Tensor weight = torch::tensor({{std::log(2.0)}, {0.0}, {0.0}, {5.0}}, torch::kDouble);
   CrossEntropyOptions options;
   options.label_smoothing = label_smoothing;
-  return make_loss(options)(x, weight, torch::tensor({1}, torch::kLong), 3, {});
+  return make_loss(options)(x, weight, torch::tensor({1}, torch::kLong), 3, {}, 0);
 }
 
 TEST(CrossEntropyLoss, HasTheValueComputedByHand) {
@@ -49,7 +49,7 @@ TEST(CrossEntropyLoss, OfPairsHasTheValueComputedByHand) {
   const at::Tensor weight =
       torch::tensor({{ln2, 0.0}, {0.0, 0.0}, {0.0, ln2}, {5.0, 5.0}}, torch::kDouble);
   const auto sums = make_pair_loss({.label_smoothing = 0.1, .r_drop = 4})(
-      x, weight, torch::tensor({1}, torch::kLong), 3, {});
+      x, weight, torch::tensor({1}, torch::kLong), 3, {}, 0);
   EXPECT_NEAR(sums.kl_sum.item<double>(), 0.25 * ln2, 1e-12);
   EXPECT_NEAR(sums.nll_sum.item<double>(), 2 * ln2, 1e-12);
   EXPECT_NEAR(sums.loss_sum.item<double>(), 1.95 * ln2 + 4.0 / 2 * 0.25 * ln2, 1e-12);

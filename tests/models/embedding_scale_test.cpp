@@ -63,7 +63,7 @@ std::string name_of(const Seq2SeqOptions& options) {
 /// The sum of all logits' softmax losses, which needs no room of losses.
 nn::OutputLoss plain_loss() {
   return [](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-            int64_t classes, const at::Tensor& /*bias*/) {
+            int64_t classes, const at::Tensor& /*bias*/, double /*softcap*/) {
     const at::Tensor log_p = at::log_softmax(x.mm(weight.slice(0, 0, classes).t()), 1);
     const at::Tensor sum = -log_p.gather(1, targets.unsqueeze(1)).sum();
     return kernels::CrossEntropy{.loss_sum = sum, .nll_sum = sum.detach()};

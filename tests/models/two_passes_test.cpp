@@ -55,7 +55,7 @@ const ModelSetup kSetup{.src_rows = kRows,
 /// A loss that keeps the rows that it is given.
 nn::OutputLoss keeper(at::Tensor& rows) {
   return [&rows](const at::Tensor& x, const at::Tensor& /*weight*/, const at::Tensor& /*targets*/,
-                 int64_t /*classes*/, const at::Tensor& /*bias*/) {
+                 int64_t /*classes*/, const at::Tensor& /*bias*/, double /*softcap*/) {
     rows = x.detach();
     return kernels::CrossEntropy{.loss_sum = x.sum(), .nll_sum = x.detach().sum()};
   };
@@ -130,7 +130,7 @@ TEST(TwoPasses, GradientsAreThoseOfThePlainFormulaInDouble) {
   const losses::CrossEntropyOptions loss{.label_smoothing = 0.1, .r_drop = 5};
   const nn::OutputLoss plain = [](const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, int64_t classes,
-                                  const at::Tensor& bias) {
+                                  const at::Tensor& bias, double /*softcap*/) {
     const int64_t n = targets.size(0);
     at::Tensor logits = at::matmul(x, weight.slice(0, 0, classes).t());
     if (bias.defined()) logits = logits + bias.slice(0, 0, classes);

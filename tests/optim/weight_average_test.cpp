@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "kernels/cuda/cuda.h"
 #include "tests/optim/toy.h"
 
@@ -44,6 +46,26 @@ TEST(WeightAverage, FollowsATableOfUpdates) {
   }
   warm.begin(arena);
   EXPECT_EQ(warm.values()[0].item<double>(), 5);
+}
+
+// Weights that go 1, 2, 3, …; each row is the average after the update.
+TEST(WeightAverage, AMeanIsTheWeightsUntilItBeginsAndThenThatOfAllSince) {
+  struct One : torch::nn::Module {
+    torch::Tensor p = register_parameter("p", torch::zeros({1}));
+  } model;
+  Arena arena(model);
+  WeightAverage mean({.is_mean = true}, arena, {0, arena.size()});
+  const std::vector<double> table{1, 2, 3, 3.5, 4, 4.5};  // of 3, 3 and 4, 3 to 5, 3 to 6
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (i == 2) mean.mean_after(2);
+    arena.params()[0] = static_cast<double>(i + 1);
+    mean.update(arena, static_cast<int64_t>(i) + 1);
+    EXPECT_NEAR(mean.values()[0].item<double>(), table[i], 1e-6) << i;
+  }
+  mean.mean_after(std::nullopt);
+  arena.params()[0] = 0.1;
+  mean.update(arena, 7);
+  EXPECT_TRUE(torch::equal(mean.values(), arena.params()));
 }
 
 TEST(WeightAverage, SlicesAndThreadsHaveTheBitsOfTheWhole) {

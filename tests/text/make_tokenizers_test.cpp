@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -111,8 +112,8 @@ TEST_F(MakeTokenizers, OtherFilesOfARunFolderAreNoTokenizers) {
   assets["names.json"] = "[]";
   EXPECT_EQ(load_tokenizers(options, assets).assets, pair.assets);
   for (const auto& [name, bytes] : pair.assets) EXPECT_TRUE(is_tokenizer_asset(name)) << name;
-  for (const char* name :
-       {"tokenizer.json", "tgt.json", "src.vocab", "vocab.json", "begin.piece"}) {
+  for (const char* name : {"tokenizer.json", "tokenizer.chars", "tgt.json", "src.vocab",
+                           "vocab.json", "begin.piece"}) {
     EXPECT_TRUE(is_tokenizer_asset(name)) << name;
   }
   EXPECT_FALSE(is_tokenizer_asset("names.json"));
@@ -212,6 +213,33 @@ TEST_F(MakeTokenizers, TrainsTheOtherKindsToo) {
     const TokenizerPair apart = trained({.type = type, .joint = false, .vocab_size = 300});
     EXPECT_TRUE(apart.assets.contains("src.json"));
     EXPECT_FALSE(load_tokenizers({}, apart.assets).joint);
+  }
+}
+
+TEST_F(MakeTokenizers, TakesCharactersAndWordsFromTheText) {
+  for (const auto& [type, asset, size] :
+       {std::tuple("char", "tokenizer.chars", 4 + 26), std::tuple("word", "src.vocab", 4 + 404)}) {
+    Lines only(english());
+    const TokenizerOptions options{.type = type, .vocab_size = 1000, .subwords = "none"};
+    const TokenizerPair made = make_tokenizers(options, 1, &only, nullptr);
+    EXPECT_EQ(made.src, made.tgt);
+    ASSERT_TRUE(made.assets.contains(asset)) << type;
+    EXPECT_TRUE(is_tokenizer_asset(asset));
+    EXPECT_EQ(made.src->size(), size) << type;
+    std::vector<int64_t> ids;
+    made.src->encode("small birds", ids);
+    EXPECT_EQ(made.src->decode(ids), "small birds");
+    EXPECT_EQ(load_tokenizers(options, made.assets).src->fingerprint(), made.src->fingerprint());
+
+    auto named = options;
+    named.model = write("named", made.assets.at(asset));
+    EXPECT_TRUE(names_tokenizer(named));
+    EXPECT_EQ(make_tokenizers(named, 1, nullptr, nullptr).assets, made.assets) << type;
+
+    Lines again(english());
+    auto few = options;
+    few.vocab_size = 16;
+    EXPECT_EQ(make_tokenizers(few, 1, &again, nullptr).src->size(), 16) << type;
   }
 }
 

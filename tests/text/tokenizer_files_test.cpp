@@ -22,6 +22,7 @@ TEST(TokenizerFiles, AreToldApartByTheirContent) {
   EXPECT_EQ(kind_of_file("[UNK]\r\n[CLS]\r\n[SEP]", "v"), TokenizerFile::kBertVocab);
   EXPECT_EQ(kind_of_file("[UNK]x\n[CLS]\n[SEP]\n", "v"), TokenizerFile::kVocabulary);
   EXPECT_EQ(kind_of_file("the 12\na 3\n", "dict.txt"), TokenizerFile::kVocabulary);
+  EXPECT_EQ(kind_of_file("[\"a\", \"b\"]\n", "c"), TokenizerFile::kCharacters);
   EXPECT_EQ(kind_of_file("", "v"), TokenizerFile::kVocabulary);
 }
 
@@ -33,6 +34,7 @@ TEST(TokenizerFiles, BecomeOneFile) {
   EXPECT_NE(model_bytes(kBert, "v", {.lowercase = false}), bytes);
   EXPECT_TRUE(is_json_model(model_bytes("[UNK]\na\n", "v", {.is_wordpiece = true})));
   EXPECT_EQ(model_bytes("a\n", "v"), "a\n");
+  EXPECT_EQ(make_model_tokenizer(model_bytes("[\"a\"]", "c"), "c")->size(), 5);
 }
 
 }  // namespace

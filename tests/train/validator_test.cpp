@@ -139,5 +139,24 @@ TEST_F(ValidatorTest, AScoreThatTheTaskHasNotIsNamedWithThoseThatItHas) {
   EXPECT_EQ(error.advice(), "it has loss, nll, ppl");
 }
 
+TEST_F(ValidatorTest, AveragingBeginsByRegularValidationsAndGoesOnAfterAResume) {
+  const ValidatorSetup setup{.eval = eval_, .schedule = schedule_, .average_nonmono = 1};
+  Validator first(task_, setup);
+  runs::TrainState state;
+  state.skipped_updates = 2;
+  judged(first, state, {{4, 3.0}, {8, 2.0}, {10, 9.0}, {12, 2.5}});  // 10 is the end of a process
+  EXPECT_FALSE(first.average_begin().has_value());
+  Validator second(task_, setup);
+  second.restore(first.state());
+  judged(second, state, {{16, 2.6}});
+  EXPECT_EQ(second.average_begin(), 14);  // of the updates that were stepped
+  Validator third(task_, setup);
+  third.restore(second.state());
+  EXPECT_EQ(third.average_begin(), 14);
+  third.restore({});
+  EXPECT_FALSE(third.average_begin().has_value());
+  EXPECT_EQ(validator().state().size(), 2U) << "without it a checkpoint has what it had";
+}
+
 }  // namespace
 }  // namespace stretto::train

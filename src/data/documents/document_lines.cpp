@@ -19,11 +19,12 @@ DocumentLines::DocumentLines(const std::string& path, DocumentEnd end, BadSample
     : lines_(path), end_(end), bad_(bad) {}
 
 bool DocumentLines::next(std::string_view& line, bool& begins_document) {
-  begins_document = end_ == DocumentEnd::kLine || lines_.line_number() == 0;
+  const bool keeps_blank = end_ == DocumentEnd::kEachLine;
+  begins_document = keeps_blank || end_ == DocumentEnd::kLine || lines_.line_number() == 0;
   while (true) {
     try {
       if (!lines_.next(line)) return false;
-      if (!is_blank_line(line)) return true;
+      if (keeps_blank || !is_blank_line(line)) return true;
       begins_document = true;
     } catch (const SampleError& error) {
       if (bad_ == nullptr) throw;

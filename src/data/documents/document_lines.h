@@ -13,18 +13,21 @@ namespace stretto::data {
 /// Where a document ends; at the end of each file in any case.
 enum class DocumentEnd : uint8_t {
   kBlankLine,
-  kLine,    ///< each line is one
-  kFile,    ///< of exact text alone: each file is one
-  kMarker,  ///< of exact text alone: at a line that is a marker
+  kLine,      ///< each line is one, but for blank ones
+  kEachLine,  ///< of joined lines alone: each line is one, a blank one too, which may have no token
+  kFile,      ///< of exact text alone: each file is one
+  kMarker,    ///< of exact text alone: at a line that is a marker
+  kJsonLine,  ///< of exact text alone: each line is a JSON object, whose text is one
 };
 
 /// Nothing, or nothing but ASCII white space.
 bool is_blank_line(std::string_view line);
 
-/// The lines of documents in plain text, without those that are blank. Each file begins a document.
+/// The lines of documents in plain text, but for kEachLine without those that are blank. Each file
+/// begins a document.
 class DocumentLines {
  public:
-  /// @param end   kBlankLine or kLine
+  /// @param end   kBlankLine, kLine or kEachLine
   /// @param name  what messages call the input
   /// @param bad   collects bad lines of several files; null: the first one is an error at once
   DocumentLines(std::unique_ptr<ByteStream> bytes, std::string name, DocumentEnd end,

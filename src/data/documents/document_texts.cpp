@@ -8,16 +8,27 @@
 namespace stretto::data {
 namespace {
 
-using Texts = std::variant<DocumentLines, ExactText>;
+using Texts = std::variant<DocumentLines, ExactText, JsonDocuments>;
 
 Texts open_texts(const std::string& path, const DocumentInput& input, BadSamples* bad) {
-  if (input.text == DocumentText::kExact) {
-    return ExactText(path, {.end = input.end, .marker = input.marker}, bad);
+  const bool is_exact = input.text == DocumentText::kExact;
+  switch (input.end) {
+    case DocumentEnd::kJsonLine:
+      if (is_exact) return JsonDocuments(path, input.json_key, bad);
+      break;
+    case DocumentEnd::kFile:
+    case DocumentEnd::kMarker:
+      if (is_exact) return ExactText(path, {.end = input.end, .marker = input.marker}, bad);
+      break;
+    case DocumentEnd::kEachLine:
+      if (is_exact) throw std::invalid_argument("exact text has no documents of blank lines");
+      return DocumentLines(path, input.end, bad);
+    case DocumentEnd::kBlankLine:
+    case DocumentEnd::kLine:
+      if (is_exact) return ExactText(path, {.end = input.end, .marker = {}}, bad);
+      return DocumentLines(path, input.end, bad);
   }
-  if (input.end != DocumentEnd::kBlankLine && input.end != DocumentEnd::kLine) {
-    throw std::invalid_argument("documents of joined lines end at blank lines or line ends");
-  }
-  return DocumentLines(path, input.end, bad);
+  throw std::invalid_argument("documents of joined lines end at blank lines or line ends");
 }
 
 }  // namespace
@@ -41,6 +52,12 @@ std::string reading_key(const DocumentInput& input) {
       break;
     case DocumentEnd::kLine:
       key = " line";
+      break;
+    case DocumentEnd::kEachLine:
+      key = " each_line";
+      break;
+    case DocumentEnd::kJsonLine:
+      key = " json " + std::to_string(input.json_key.size()) + " " + input.json_key;
       break;
     case DocumentEnd::kFile:
       key = " file";

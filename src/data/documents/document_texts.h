@@ -9,14 +9,16 @@
 #include "data/documents/document_lines.h"
 #include "data/documents/documents.h"
 #include "data/documents/exact_text.h"
+#include "data/documents/json_documents.h"
 
 namespace stretto::data {
 
-/// The documents of a file as texts that are tokenised one by one: lines, or pieces of exact text.
+/// The documents of a file as texts that are tokenised one by one: lines, pieces of exact text, or
+/// strings of JSON lines.
 class DocumentTexts {
  public:
   /// Opens a path of an input. Throws as open_bytes() does, and std::invalid_argument where lines
-  /// are joined and documents end at neither blank lines nor line ends.
+  /// are joined and documents end at neither blank lines nor line ends, or the other way round.
   DocumentTexts(const std::string& path, const DocumentInput& input, BadSamples* bad);
 
   /// As DocumentLines::next() or ExactText::next().
@@ -24,7 +26,7 @@ class DocumentTexts {
   int64_t line_number() const;  ///< in which the last text begins, from 1
 
  private:
-  std::variant<DocumentLines, ExactText> texts_;
+  std::variant<DocumentLines, ExactText, JsonDocuments> texts_;
 };
 
 /// What the key of a cache has of how an input is read: the same text read otherwise is another

@@ -26,12 +26,13 @@ struct DocumentInput {
   std::string key = {};        ///< that names the paths, for messages: "data.train"
   BadSampleRule bad_samples = {};
   DocumentText text = DocumentText::kJoinedLines;
-  std::string marker = {};  ///< of DocumentEnd::kMarker: the line between two documents
+  std::string marker = {};    ///< of DocumentEnd::kMarker: the line between two documents
+  std::string json_key = {};  ///< of DocumentEnd::kJsonLine: of the text
 };
 
 /// What a tokenizer made of a text.
 struct DocumentCounts {
-  int64_t documents = 0;  ///< that have tokens
+  int64_t documents = 0;  ///< that have tokens; of DocumentEnd::kEachLine all
   int64_t lines = 0;      ///< that are not blank; of exact text all
   int64_t tokens = 0;     ///< without separators
   int64_t words = 0;      ///< split at white space
@@ -45,7 +46,8 @@ struct DocumentCounts {
 };
 
 /// Tokenised documents in a mapped store: the ids of all documents one after the other, each with
-/// the tokenizer's separator (SpecialIds::eos) behind it. Safe to use from several threads.
+/// the tokenizer's separator (SpecialIds::eos) behind it. Each has a token, but for those of
+/// DocumentEnd::kEachLine. Safe to use from several threads.
 ///
 /// Joined lines are tokenised one by one, those behind the first with a space before them. Exact
 /// text is tokenised in pieces (kMaxPieceBytes). What is not UTF-8 is replaced by U+FFFD.

@@ -45,17 +45,6 @@ struct LineChunk {
   }
 };
 
-int64_t count_words(std::string_view line) {
-  int64_t words = 0;
-  bool inside = false;
-  for (const char c : line) {
-    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
-    if (!space && !inside) ++words;
-    inside = !space;
-  }
-  return words;
-}
-
 /// Runs on the threads: from lines to ids.
 void encode_lines(const DocumentInput& input, const text::Tokenizer& tokenizer, LineChunk& chunk) {
   const int64_t unknown = tokenizer.specials().unk;
@@ -70,7 +59,7 @@ void encode_lines(const DocumentInput& input, const text::Tokenizer& tokenizer, 
       chunk.counts.repaired += invalid.count;
     }
     chunk.counts.lines += lines_in(text);
-    chunk.counts.words += count_words(line);
+    chunk.counts.words += words_in(line);
     tokenizer.encode(line, chunk.ids);
     chunk.id_ends.push_back(chunk.ids.size());
   }
@@ -82,8 +71,9 @@ void encode_lines(const DocumentInput& input, const text::Tokenizer& tokenizer, 
 /// Runs on the caller's thread, in order: from chunks to the parts of a store.
 class DocumentWriter {
  public:
-  DocumentWriter(const text::Tokenizer& tokenizer, SampleStoreWriter& store)
-      : store_(store), separator_(tokenizer.specials().eos) {
+  /// @param keeps_empty  whether a document without a token is one
+  DocumentWriter(const text::Tokenizer& tokenizer, bool keeps_empty, SampleStoreWriter& store)
+      : store_(store), separator_(tokenizer.specials().eos), keeps_empty_(keeps_empty) {
     facts_.id_bytes = bytes_of_ids(tokenizer.size());
   }
 
@@ -91,6 +81,7 @@ class DocumentWriter {
     size_t begin = 0;
     for (size_t i = 0; i < chunk.id_ends.size(); ++i) {
       if (chunk.begins[i]) end_document();
+      is_open_ = true;
       const size_t end = chunk.id_ends[i];
       write({chunk.ids.data() + begin, end - begin});
       begin = end;
@@ -121,9 +112,10 @@ class DocumentWriter {
     length_ += static_cast<int64_t>(ids.size());
   }
 
-  /// Nothing where it has no token so far.
+  /// Nothing where it has no token so far, unless those count too.
   void end_document() {
-    if (length_ == 0) return;
+    if (length_ == 0 && !(is_open_ && keeps_empty_)) return;
+    is_open_ = false;
     facts_.counts.tokens += length_;
     facts_.counts.longest = std::max(facts_.counts.longest, length_);
     ++facts_.counts.documents;
@@ -141,6 +133,7 @@ class DocumentWriter {
 
   SampleStoreWriter& store_;
   int64_t separator_;
+  bool keeps_empty_, is_open_ = false;  // is_open_: a document has begun
   DocumentFacts facts_;
   std::string bytes_;
   uint64_t num_ids_ = 0;  ///< with separators
@@ -172,7 +165,7 @@ void read_lines(const DocumentInput& input, size_t number, BadSamples& bad,
 
 std::vector<uint64_t> build_documents(const DocumentInput& input, const text::Tokenizer& tokenizer,
                                       SampleStoreWriter& store) {
-  DocumentWriter writer(tokenizer, store);
+  DocumentWriter writer(tokenizer, input.end == DocumentEnd::kEachLine, store);
   ChunkPipeline<LineChunk> pipeline(
       input.threads, [&](LineChunk& chunk) { encode_lines(input, tokenizer, chunk); },
       [&](LineChunk& chunk) { writer(chunk); });
@@ -180,8 +173,19 @@ std::vector<uint64_t> build_documents(const DocumentInput& input, const text::To
   for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, bad, pipeline);
   pipeline.finish();
   const DocumentFacts facts = writer.finish(bad.left_out());
-  if (facts.counts.documents == 0) throw_no_documents(input.key, input.paths);
+  if (facts.counts.tokens == 0) throw_no_documents(input.key, input.paths);
   return words_of(facts, input.paths);
+}
+
+int64_t words_in(std::string_view text) {
+  int64_t words = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    if (!space && !inside) ++words;
+    inside = !space;
+  }
+  return words;
 }
 
 bool set_document_line(std::string_view text, bool begins_document, std::string& line) {

@@ -24,6 +24,9 @@ std::vector<uint64_t> build_documents(const DocumentInput& input, const text::To
 /// U+FFFD for bytes that are not UTF-8. @return whether all of it was UTF-8
 bool set_document_line(std::string_view text, bool begins_document, std::string& line);
 
+/// Words of a text: what ASCII white space separates.
+int64_t words_in(std::string_view text);
+
 /// Error(kBadData) for files of a key that have no text. @param key  "data.train"
 [[noreturn]] void throw_no_documents(const std::string& key, const std::vector<std::string>& paths);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -11,13 +12,20 @@
 
 namespace stretto::data {
 
-DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tokenizer& tokenizer,
-                                     SequenceRows rows, const std::function<bool()>& still_time) {
+TokenTotals count_tokens_of_documents(const DocumentInput& input, const text::Tokenizer& tokenizer,
+                                      const std::function<bool()>& still_time,
+                                      const std::function<void(int64_t tokens)>& add) {
   const int64_t unknown = tokenizer.specials().unk;
-  DocumentTokens found;
+  const bool keeps_empty = input.end == DocumentEnd::kEachLine;
+  TokenTotals found;
   int64_t length = 0;  // tokens of the document that is being read
+  bool is_open = false;
   const auto end_document = [&] {
-    if (length > 0) rows.add_document(length);
+    if (length > 0 || (is_open && keeps_empty)) {
+      add(length);
+      ++found.documents;
+      found.tokens += length;
+    }
     length = 0;
   };
   std::string text;
@@ -32,6 +40,7 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
         return found;
       }
       if (begins) end_document();
+      is_open = true;
       set_document_line(line, stands_alone(input, begins), text);
       ids.clear();
       tokenizer.encode(text, ids);
@@ -40,10 +49,18 @@ DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tok
     }
   }
   end_document();
-  if (rows.num_documents() == 0) throw_no_documents(input.key, input.paths);
-  found.sequences = rows.num_sequences();
-  found.rows = rows.num_rows();
+  if (found.tokens == 0) throw_no_documents(input.key, input.paths);
   return found;
+}
+
+DocumentTokens count_document_tokens(const DocumentInput& input, const text::Tokenizer& tokenizer,
+                                     SequenceRows rows, const std::function<bool()>& still_time) {
+  auto found = count_tokens_of_documents(input, tokenizer, still_time,
+                                         [&](int64_t tokens) { rows.add_document(tokens); });
+  return {.sequences = rows.num_sequences(),
+          .rows = rows.num_rows(),
+          .unknown = found.unknown,
+          .unread = std::move(found.unread)};
 }
 
 }  // namespace stretto::data

@@ -16,11 +16,11 @@ constexpr std::array<int64_t DocumentCounts::*, 7> kDocumentCounts{
     &DocumentCounts::longest};
 constexpr size_t kFixedDocumentWords = 3 + kDocumentCounts.size();
 
-/// Whether each document has a token, and its separator.
+/// Whether each document has its separator.
 bool are_ends_of_documents(std::span<const uint64_t> ends) {
   uint64_t begin = 0;
   for (const uint64_t end : ends) {
-    if (end < begin || end - begin < 2) return false;
+    if (end <= begin) return false;
     begin = end;
   }
   return true;

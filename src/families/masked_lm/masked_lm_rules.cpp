@@ -34,10 +34,10 @@ void check_shares(RuleCheck& c, const data::MaskedTextOptions& data) {
           "they must add up to 1: 0.8, 0.1 and 0.1 are those of BERT");
 }
 
-// A trained SentencePiece model has no mask token.
+// What is trained has none but for these two types.
 void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer) {
-  if (tokenizer.type != "sentencepiece") return;
-  c.wrong({"tokenizer.type"}, "\"sentencepiece\" has no mask token",
+  if (tokenizer.type == "wordpiece" || tokenizer.type == "byte_bpe") return;
+  c.wrong({"tokenizer.type"}, "\"" + tokenizer.type + "\" has no mask token",
           "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
 }
 

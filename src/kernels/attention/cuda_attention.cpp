@@ -173,7 +173,7 @@ bool takes_decoding(const at::Tensor& q, const at::Tensor& k_cache, const at::Te
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias) {
+                                 const DistanceBias& bias, const at::Tensor& first) {
   const at::NoGradGuard no_grad;
   const at::Tensor query = q.contiguous(), key = k_new.to(q.options()).contiguous();
   const at::Tensor value = v_new.to(q.options()).contiguous();
@@ -198,6 +198,7 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                         t,
                         bias.active() ? biases.const_data_ptr<float>() : nullptr,
                         bias.is_of_queries() ? num_heads * (t + 1) : 0,
+                        first.defined() ? first.const_data_ptr<int32_t>() : nullptr,
                         type_of(q)};
   on_stream(query, [&](cudaStream_t stream) { decode_attention(step, stream); });
   return out;

@@ -41,25 +41,27 @@ __global__ void decode_kernel(DecodeStep step) {
   };
   const T* query = static_cast<const T*>(step.q) + row;
   const float scale = rsqrtf(static_cast<float>(step.width));
-  for (int64_t j = threadIdx.x / kWarp; j <= step.t; j += kThreads / kWarp) {
+  const int64_t first = step.first == nullptr ? 0 : step.first[lane];
+  for (int64_t j = first + threadIdx.x / kWarp; j <= step.t; j += kThreads / kWarp) {
     const T* key = k_cache + slot(j);
     float dot = 0;
     for (int64_t c = threadIdx.x % kWarp; c < step.width; c += kWarp)
       dot += widen(query[c]) * widen(key[c]);
     dot = warp_sum(dot);
     if (threadIdx.x % kWarp == 0)
-      scores[j] =
+      scores[j - first] =
           dot * scale + (step.bias == nullptr
                              ? 0.0f
                              : step.bias[lane * step.bias_lane_stride + head * (step.t + 1) + j]);
   }
   __syncthreads();
-  softmax(scores, step.t + 1);
+  softmax(scores, step.t + 1 - first);
 
   for (int64_t c = threadIdx.x; c < step.width; c += kThreads) {
     float sum = 0;
 #pragma unroll 4
-    for (int64_t j = 0; j <= step.t; ++j) sum += scores[j] * widen(v_cache[slot(j) + c]);
+    for (int64_t j = first; j <= step.t; ++j)
+      sum += scores[j - first] * widen(v_cache[slot(j) + c]);
     static_cast<T*>(step.out)[row + c] = narrow<T>(sum);
   }
 }

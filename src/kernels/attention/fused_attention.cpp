@@ -18,6 +18,7 @@ struct Heads {
   int64_t queries, keys;  // their numbers; the second divides the first
   bool causal;
   int64_t bias_zero;  // column of distance 0 in the table of the bias
+  AttentionLimits limits = {};
 
   int64_t sharers() const { return queries / keys; }  // heads of queries for one of keys
 };
@@ -78,6 +79,8 @@ struct Problem {
       one.bias_before = heads.bias_zero;
       one.bias_behind = distances() - 1 - heads.bias_zero;
     }
+    one.window = heads.limits.window;
+    one.softcap = static_cast<float>(heads.limits.softcap);
     return one;
   }
 
@@ -206,10 +209,16 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     ctx->saved_data["kv_heads"] = heads.keys;
     ctx->saved_data["causal"] = heads.causal;
     ctx->saved_data["bias_zero"] = heads.bias_zero;
+    ctx->saved_data["window"] = heads.limits.window;
+    ctx->saved_data["softcap"] = heads.limits.softcap;
   }
   static Heads kept_heads(AutogradContext* ctx) {
-    return {ctx->saved_data["heads"].toInt(), ctx->saved_data["kv_heads"].toInt(),
-            ctx->saved_data["causal"].toBool(), ctx->saved_data["bias_zero"].toInt()};
+    return {.queries = ctx->saved_data["heads"].toInt(),
+            .keys = ctx->saved_data["kv_heads"].toInt(),
+            .causal = ctx->saved_data["causal"].toBool(),
+            .bias_zero = ctx->saved_data["bias_zero"].toInt(),
+            .limits = {.window = ctx->saved_data["window"].toInt(),
+                       .softcap = ctx->saved_data["softcap"].toDouble()}};
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -280,7 +289,8 @@ at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
   return AttentionNode::apply(
       qkv, std::optional<at::Tensor>(), offsets, offsets,
       bias.active() ? std::optional(bias.table) : std::nullopt,
-      Heads{options.num_heads, options.kv_heads(), options.causal, bias.zero}, options.dropout);
+      Heads{options.num_heads, options.kv_heads(), options.causal, bias.zero, options.limits},
+      options.dropout);
 }
 
 at::Tensor cross_attention(const at::Tensor& q, const at::Tensor& kv,
@@ -320,7 +330,8 @@ at::Tensor cross_attention_weights(const at::Tensor& q, const at::Tensor& kv,
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias) {
+                                 const DistanceBias& bias, const at::Tensor& first,
+                                 double softcap) {
   const int64_t lanes = q.size(0), width = q.size(1);
   const Compute compute = ComputeScope::current();
   k_cache.select(0, t)
@@ -336,23 +347,30 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   const int32_t* slots = table.const_data_ptr<int32_t>();
   const float *from = queries.const_data_ptr<float>(), *keys = k_cache.const_data_ptr<float>();
   const float* values = v_cache.const_data_ptr<float>();
+  const int32_t* begins = first.defined() ? first.const_data_ptr<int32_t>() : nullptr;
+  const int64_t step = k_cache.size(1) * k_cache.size(2);
   float* to = out.data_ptr<float>();
   at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t lane = begin; lane < end; ++lane)
+    for (int64_t lane = begin; lane < end; ++lane) {
+      // A history that begins later is the same one with another step 0.
+      const int64_t before = begins == nullptr ? 0 : begins[lane];
+      const float* bias_of_lane = biases.of_lane(lane);
       cpu::table().decode({.q = from + lane * width,
-                           .k_cache = keys,
-                           .v_cache = values,
-                           .slots = slots + lane * table.size(1),
+                           .k_cache = keys + before * step,
+                           .v_cache = values + before * step,
+                           .slots = slots + lane * table.size(1) + before,
                            .lane = lane,
                            .lanes = k_cache.size(1),
-                           .t = t,
+                           .t = t - before,
                            .heads = num_heads,
                            .kv_heads = k_cache.size(2) / head_width,
                            .width = head_width,
                            .compute = compute,
-                           .bias = biases.of_lane(lane),
-                           .bias_stride = biases.stride()},
+                           .bias = bias_of_lane == nullptr ? nullptr : bias_of_lane + before,
+                           .bias_stride = biases.stride(),
+                           .softcap = static_cast<float>(softcap)},
                           to + lane * width);
+    }
   });
   round_(out, compute);
   return out;

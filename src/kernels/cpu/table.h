@@ -49,6 +49,8 @@ struct AttentionItem {
   /// From one query's bias to the next one's, which then counts for distances -bias_before ..
   /// bias_behind, and its ends beyond them. 0: one bias for all queries, for any distance.
   int64_t bias_row_stride = 0, bias_before = 0, bias_behind = 0;
+  int64_t window = 0;  ///< keys that a query of a causal item sees at most; 0: all
+  float softcap = 0;   ///< scores are bent into ± it, without a bias; 0: as they are
 };
 
 struct AttentionGradient {
@@ -68,6 +70,7 @@ struct DecodeItem {
   Compute compute;              ///< weights are rounded before the product with the values
   const float* bias = nullptr;  ///< [heads, ...]: what step s adds to its score; null: nothing
   int64_t bias_stride = 0;
+  float softcap = 0;  ///< as of AttentionItem
 };
 
 /// Rotation of `blocks` head-wide blocks of each row by the angles of its position.
@@ -97,8 +100,9 @@ struct RmsNormSlopes {
 /// Cross entropy of one row of logits; see kernels.h for the formula.
 struct LossRow {
   int64_t classes, target;
-  float each;   ///< weight of every class
-  float extra;  ///< what the target has besides
+  float each;         ///< weight of every class
+  float extra;        ///< what the target has besides
+  float softcap = 0;  ///< the logits are bent into ± it first; 0: as they are
 };
 struct LossSums {
   double nll, all;  ///< -log p of the target, and the sum of -log p over all classes
@@ -243,6 +247,11 @@ struct Table {
                     const Drop& drop);
   void (*silu_backward)(const float* dy, const float* x, const float* bias, float* dx,
                         const Rows& rows, const Drop& drop);
+  /// The same of the square of ReLU.
+  void (*bias_relu_squared)(const float* x, const float* bias, float* out, const Rows& rows,
+                            const Drop& drop);
+  void (*relu_squared_backward)(const float* dy, const float* x, const float* bias, float* dx,
+                                const Rows& rows, const Drop& drop);
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

@@ -76,7 +76,7 @@ bool takes_decoding(const at::Tensor& q, const at::Tensor& k_cache, const at::Te
 at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
                                  const at::Tensor& v_new, at::Tensor& k_cache, at::Tensor& v_cache,
                                  const at::Tensor& lineage, int64_t t, int64_t num_heads,
-                                 const DistanceBias& bias = {});
+                                 const DistanceBias& bias = {}, const at::Tensor& first = {});
 
 /// Waits for the GPU: the result is a number on the host.
 double sum_of_squares(const at::Tensor& flat);

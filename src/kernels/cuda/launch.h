@@ -158,6 +158,7 @@ struct DecodeStep {
   int64_t lanes, heads, kv_heads, width, t;
   const float* bias;         ///< [heads, t + 1], what each step adds to its score; null: nothing
   int64_t bias_lane_stride;  ///< from one lane's bias to the next one's; 0: all have the same
+  const int32_t* first;      ///< [lanes]: the step at which a history begins; null: 0
   Type type;
 };
 

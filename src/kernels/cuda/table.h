@@ -13,7 +13,8 @@
 /// of optimizers have a table of their own (kernels/optimizer/cuda_steps.h), without empty places.
 namespace stretto::kernels::cuda {
 
-/// A place has the signature of the operator whose name it has, but for three steps of decoding.
+/// A place has the signature of the operator whose name it has, but for four steps of decoding and
+/// a loss.
 /// Shapes are already checked, and takes() holds for the tensors (dispatch.h: on_gpu).
 struct Table {
   decltype(&kernels::dropout) dropout = nullptr;
@@ -27,9 +28,16 @@ struct Table {
   decltype(&kernels::self_attention) self_attention = nullptr;
   decltype(&kernels::cross_attention) cross_attention = nullptr;
   decltype(&kernels::cross_attention_weights) cross_attention_weights = nullptr;
-  /// Called where takes_decoding() holds.
-  decltype(&kernels::decode_self_attention) decode_self_attention = nullptr;
-  decltype(&kernels::linear_cross_entropy) linear_cross_entropy = nullptr;
+  /// Called where takes_decoding() holds, without a softcap.
+  at::Tensor (*decode_self_attention)(const at::Tensor& q, const at::Tensor& k_new,
+                                      const at::Tensor& v_new, at::Tensor& k_cache,
+                                      at::Tensor& v_cache, const at::Tensor& lineage, int64_t t,
+                                      int64_t num_heads, const DistanceBias& bias,
+                                      const at::Tensor& first) = nullptr;
+  /// Without a softcap.
+  CrossEntropy (*linear_cross_entropy)(const at::Tensor& x, const at::Tensor& weight,
+                                       const at::Tensor& targets, double smoothing,
+                                       int64_t num_classes, const at::Tensor& bias) = nullptr;
   decltype(&kernels::linear_r_drop) linear_r_drop = nullptr;
   /// [N, D] -> fp32 [D].
   at::Tensor (*column_sums)(const at::Tensor& x) = nullptr;

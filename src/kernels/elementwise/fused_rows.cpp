@@ -79,6 +79,8 @@ struct GatedLoops {
 constexpr BiasLoops kGelu{&cpu::Table::bias_gelu, &cpu::Table::gelu_backward};
 constexpr BiasLoops kGeluTanh{&cpu::Table::bias_gelu_tanh, &cpu::Table::gelu_tanh_backward};
 constexpr BiasLoops kSilu{&cpu::Table::bias_silu, &cpu::Table::silu_backward};
+constexpr BiasLoops kReluSquared{&cpu::Table::bias_relu_squared,
+                                 &cpu::Table::relu_squared_backward};
 constexpr GatedLoops kSwiglu{&cpu::Table::swiglu, &cpu::Table::swiglu_backward};
 constexpr GatedLoops kGeglu{&cpu::Table::geglu, &cpu::Table::geglu_backward};
 
@@ -169,6 +171,11 @@ at::Tensor bias_gelu_tanh_dropout(const at::Tensor& x, const at::Tensor& bias,
 
 at::Tensor bias_silu_dropout(const at::Tensor& x, const at::Tensor& bias, const Dropout& dropout) {
   return BiasActivationNode<kSilu>::apply(x, bias, dropout);
+}
+
+at::Tensor bias_relu_squared_dropout(const at::Tensor& x, const at::Tensor& bias,
+                                     const Dropout& dropout) {
+  return BiasActivationNode<kReluSquared>::apply(x, bias, dropout);
 }
 
 at::Tensor swiglu_dropout(const at::Tensor& gate_up, const Dropout& dropout) {

@@ -46,11 +46,14 @@ struct EmbedNode : torch::autograd::Function<EmbedNode> {
   }
 };
 
-/// Cosine and sine [2, positions, width / 2], from angles in double.
-at::Tensor angles(int64_t positions, int64_t width) {
+/// Cosine and sine [2, positions, width / 2], from angles in double, times the factor.
+at::Tensor table_of(const RotaryAngles& angles, int64_t positions, int64_t width) {
   const at::Tensor power = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
-  const at::Tensor angle = at::outer(at::arange(positions, at::kDouble), at::pow(10000.0, -power));
-  return at::stack({at::cos(angle), at::sin(angle)}).to(at::kFloat);
+  const at::Tensor frequencies =
+      angles.frequencies.defined() ? angles.frequencies : at::pow(10000.0, -power);
+  const at::Tensor angle = at::outer(at::arange(positions, at::kDouble), frequencies);
+  const at::Tensor both = at::stack({at::cos(angle), at::sin(angle)});
+  return (angles.factor == 1 ? both : both * angles.factor).to(at::kFloat);
 }
 
 at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& table,
@@ -75,18 +78,18 @@ at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tens
 
 struct RotaryNode : torch::autograd::Function<RotaryNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& positions,
-                            int64_t blocks, int64_t width) {
+                            int64_t blocks, int64_t width, const RotaryAngles& angles) {
     const at::Tensor places = positions.contiguous();
     const int64_t count = places.numel() == 0 ? 0 : places.max().item<int64_t>() + 1;
-    const at::Tensor table = angles(count, width);
+    const at::Tensor table = table_of(angles, count, width);
     ctx->saved_data["blocks"] = blocks;
     ctx->save_for_backward({places, table});
     return turn(x, places, table, blocks, 1.0f);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    return {
-        turn(grads[0], saved[0], saved[1], ctx->saved_data["blocks"].toInt(), -1.0f), {}, {}, {}};
+    const int64_t blocks = ctx->saved_data["blocks"].toInt();
+    return {turn(grads[0], saved[0], saved[1], blocks, -1.0f), {}, {}, {}, {}};
   }
 };
 
@@ -99,8 +102,8 @@ at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
 }
 
 at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_heads,
-                  int64_t d_model, int64_t num_parts) {
-  return RotaryNode::apply(x, positions, num_parts * num_heads, d_model / num_heads);
+                  int64_t d_model, int64_t num_parts, const RotaryAngles& angles) {
+  return RotaryNode::apply(x, positions, num_parts * num_heads, d_model / num_heads, angles);
 }
 
 }  // namespace stretto::kernels::fused

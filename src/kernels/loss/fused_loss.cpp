@@ -20,16 +20,18 @@ constexpr float kSlopeScale = 32768;
 
 /// The loss of each row and, in place of the logits, its gradient.
 std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets,
-                                        const SmoothingWeights& weights, bool gradient) {
+                                        const SmoothingWeights& weights, double softcap,
+                                        bool gradient) {
   const int64_t rows = logits.size(0), classes = logits.size(1);
   std::vector<cpu::LossSums> sums(static_cast<size_t>(rows));
   float* from = logits.data_ptr<float>();
   const int64_t* target = targets.const_data_ptr<int64_t>();
   const auto each = static_cast<float>(weights.each), extra = static_cast<float>(weights.extra);
+  const auto cap = static_cast<float>(softcap);
   at::parallel_for(0, rows, 4, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      sums[static_cast<size_t>(i)] =
-          cpu::table().loss_row(from + i * classes, {classes, target[i], each, extra}, gradient);
+      sums[static_cast<size_t>(i)] = cpu::table().loss_row(
+          from + i * classes, {classes, target[i], each, extra, cap}, gradient);
   });
   return sums;
 }
@@ -42,7 +44,7 @@ struct Losses {
 };
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                 double smoothing, int64_t num_classes, const at::Tensor& bias,
+                 double smoothing, int64_t num_classes, const at::Tensor& bias, double softcap,
                  bool want_gradient) {
   // d loss / d logits = p - each everywhere, and extra less at the target, because the weights of
   // all classes sum to one.
@@ -70,7 +72,7 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     cpu::LossSums block{};
     int64_t token = begin;
     for (const cpu::LossSums& row :
-         rows_of_loss(logits, targets.slice(0, begin, end), weights, want_gradient)) {
+         rows_of_loss(logits, targets.slice(0, begin, end), weights, softcap, want_gradient)) {
       block.nll += row.nll;
       block.all += row.all;
       right += row.right ? 1 : 0;
@@ -92,9 +94,9 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
 struct LossNode : torch::autograd::Function<LossNode> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
                                const std::optional<at::Tensor>& bias, const at::Tensor& targets,
-                               double smoothing, int64_t num_classes) {
-    const Losses losses =
-        losses_of(x, weight, targets, smoothing, num_classes, bias.value_or(at::Tensor()), true);
+                               double smoothing, int64_t num_classes, double softcap) {
+    const Losses losses = losses_of(x, weight, targets, smoothing, num_classes,
+                                    bias.value_or(at::Tensor()), softcap, true);
     keep(ctx, ComputeScope::current());
     ctx->saved_data["dx"] = losses.dx;
     ctx->saved_data["dweight"] = losses.dweight;
@@ -115,7 +117,7 @@ struct LossNode : torch::autograd::Function<LossNode> {
     };
     at::Tensor dbias;
     if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * scale;
-    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}};
+    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}, {}};
   }
 };
 
@@ -123,19 +125,19 @@ struct LossNode : torch::autograd::Function<LossNode> {
 
 CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
-                                  const at::Tensor& bias) {
+                                  const at::Tensor& bias, double softcap) {
   const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
   const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
                                                    (bias.defined() && bias.requires_grad()));
   if (!want) {
     const Losses losses = losses_of(x.contiguous(), weight.contiguous(), targets.contiguous(),
-                                    smoothing, num_classes, shift, false);
+                                    smoothing, num_classes, shift, softcap, false);
     return {losses.loss, losses.nll, losses.token_nll, {}, losses.right};
   }
   const auto sums =
       LossNode::apply(x.contiguous(), weight.contiguous(),
                       shift.defined() ? std::optional<at::Tensor>(shift) : std::nullopt,
-                      targets.contiguous(), smoothing, num_classes);
+                      targets.contiguous(), smoothing, num_classes, softcap);
   return {.loss_sum = sums[0], .nll_sum = sums[1].detach(), .right_sum = sums[2].detach()};
 }
 

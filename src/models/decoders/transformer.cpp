@@ -1,5 +1,7 @@
 #include "models/decoders/transformer.h"
 
+#include <algorithm>
+
 #include "models/decoders/transformer_step.h"
 #include "models/lanes.h"
 #include "models/layer_drop.h"
@@ -73,6 +75,8 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
   TORCH_CHECK(setup.memory_width.value_or(d_model_) == d_model_,
               "[transformer] the decoder attends to rows of model.d_model = ", d_model_,
               ", the encoder gives rows of ", *setup.memory_width);
+  TORCH_CHECK(!attends_ || options.form.head_dim == 0,
+              "[transformer] heads of a decoder with memory share model.d_model evenly");
 }
 
 void TransformerDecoder::check_memory(const Encoded& memory) const {
@@ -129,8 +133,21 @@ at::Tensor TransformerDecoder::forward(const nn::PackedRows& input, const Encode
 
 double TransformerDecoder::operations(double length, double memory_length) const {
   const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
-  return weight_operations(*this) - memory_operations() +
-         layers * attention_operations(d, d, length + (attends_ ? memory_length : 0));
+  const double of_weights = weight_operations(*this) - memory_operations();
+  const LayerForm& form = options_.form;
+  if (form.head_dim == 0 && form.sliding_window == 0) {
+    return of_weights +
+           layers * attention_operations(d, d, length + (attends_ ? memory_length : 0));
+  }
+  double of_attention = attends_ ? layers * attention_operations(d, d, memory_length) : 0;
+  for (const auto& layer : layers_) {
+    const nn::AttentionOptions& own = layer->self_attention->options;
+    const auto width = static_cast<double>(own.q_width());
+    const double reach =
+        own.limits.window == 0 ? length : std::min(length, static_cast<double>(own.limits.window));
+    of_attention += attention_operations(width, width, reach);
+  }
+  return of_weights + of_attention;
 }
 
 double TransformerDecoder::memory_operations() const {

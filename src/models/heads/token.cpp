@@ -11,11 +11,12 @@ namespace stretto::models {
 TokenHead::TokenHead(const TokenHeadSetup& setup, nn::OutputLosses losses)
     : tied_(setup.tied),
       num_classes_(setup.num_classes),
+      softcap_(setup.softcap),
       matrix_name_(setup.matrix_name),
       losses_(std::move(losses)) {
   // The table itself is no part of the model: nobody looks rows up in it.
   if (!tied_) {
-    const nn::Embedding table(setup.init, setup.rows, setup.width, /*pad=*/-1);
+    const nn::Embedding table(setup.init, setup.rows, setup.width, /*pad=*/-1, setup.first_rows);
     weight_ = register_parameter("weight", table->weight);
   }
   if (setup.bias) bias_ = register_parameter("bias", setup.init.constant("bias", setup.rows, 0.0));
@@ -34,13 +35,19 @@ kernels::CrossEntropy TokenHead::loss(const at::Tensor& rows, const HeadTargets&
               targets.of_pairs ? " of pairs" : "");
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use(matrix_name_, matrix());
-  return minimised(rows, weight, targets.labels, num_classes_, bias_);
+  return minimised(rows, weight, targets.labels, num_classes_, bias_, softcap_);
 }
 
-at::Tensor TokenHead::log_probs(const at::Tensor& rows) {
+at::Tensor TokenHead::logits(const at::Tensor& rows) const {
   const at::Tensor classes = matrix().narrow(0, 0, num_classes_);
   const at::Tensor bias = bias_.defined() ? bias_.narrow(0, 0, num_classes_) : at::Tensor();
-  return at::log_softmax(kernels::linear(rows, classes, bias).to(at::kFloat), 1);
+  return kernels::softcapped(kernels::linear(rows, classes, bias).to(at::kFloat), softcap_);
+}
+
+Head::Scores TokenHead::scores(const at::Tensor& rows) {
+  const at::Tensor all = logits(rows), log_probs = at::log_softmax(all, 1);
+  // Any column tells what was subtracted.
+  return {.log_probs = log_probs, .normalisers = all.select(1, 0) - log_probs.select(1, 0)};
 }
 
 double TokenHead::operations() const {

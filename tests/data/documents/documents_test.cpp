@@ -157,8 +157,8 @@ TEST_F(DocumentsTest, PartsThatDoNotBelongTogetherAreMadeAgain) {
   };
   using Ends = std::vector<uint64_t>;
   for (const auto& [ends, documents] :
-       {std::pair(Ends{2, 5}, 2), std::pair(Ends{1, 4}, 2), std::pair(Ends{3, 2, 4}, 3),
-        std::pair(Ends{2, 4}, 3), std::pair(Ends{}, 0)}) {
+       {std::pair(Ends{2, 5}, 2), std::pair(Ends{0, 4}, 2), std::pair(Ends{3, 2, 4}, 3),
+        std::pair(Ends{2, 2, 4}, 3), std::pair(Ends{2, 4}, 3), std::pair(Ends{}, 0)}) {
     build_other(ends, static_cast<uint64_t>(documents));
     const auto again = open({path});
     EXPECT_FALSE(again->from_cache());

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,47 +13,14 @@
 #include "data/documents/lanes.h"
 #include "data/documents/stretches.h"
 #include "tests/base/failure.h"
+#include "tests/data/documents/numbered_documents.h"
 
 namespace stretto::data {
 namespace {
 
+using stretto::testing::documents_of;
 using stretto::testing::failure;
 using Ids = std::vector<int64_t>;
-
-/// Documents of so many tokens, numbered from 1 on, each with the separator 0 behind it.
-class NumberedDocuments final : public Documents {
- public:
-  explicit NumberedDocuments(const std::vector<int64_t>& lengths) {
-    int64_t token = 0;
-    for (const int64_t length : lengths) {
-      for (int64_t i = 0; i < length; ++i) ids_.push_back(++token);
-      ids_.push_back(0);
-      begins_.push_back(ids_.size());
-    }
-  }
-  int64_t size() const override { return std::ssize(begins_) - 1; }
-  uint64_t begin(int64_t document) const override { return begins_[static_cast<size_t>(document)]; }
-  void append(uint64_t begin, uint64_t end, Ids& ids) const override {
-    for (uint64_t i = begin; i < end; ++i) ids.push_back(ids_.at(i));
-  }
-  const DocumentCounts& counts() const override { return counts_; }
-  const LeftOut& left_out() const override { return left_out_; }
-  uint64_t key() const override { return 0; }
-  uint64_t cache_bytes() const override { return 0; }
-  bool from_cache() const override { return false; }
-
-  const Ids& ids() const { return ids_; }
-
- private:
-  Ids ids_;
-  std::vector<uint64_t> begins_{0};
-  DocumentCounts counts_;
-  LeftOut left_out_;
-};
-
-std::shared_ptr<const NumberedDocuments> documents_of(const std::vector<int64_t>& lengths) {
-  return std::make_shared<NumberedDocuments>(lengths);
-}
 
 /// What stands before each id of a stream, where a separator stands before the first.
 Ids before_each(const Ids& ids) {
@@ -219,6 +187,97 @@ TEST(DocumentLanes, NeedTwoTokensEach) {
   EXPECT_THROW(make_lanes(documents, {.lanes = 2, .length = 1}), std::invalid_argument);
   EXPECT_THROW(make_lanes(documents, {.lanes = 2, .groups = 3, .length = 4}),
                std::invalid_argument);
+}
+
+LaneSetting varied(int64_t lanes, int64_t length, double halved) {
+  return {.lanes = lanes, .length = length, .deviation = 5, .halved = halved, .seed = 7};
+}
+
+TEST(VariedLanes, HaveEachTokenOnceInEveryEpoch) {
+  for (const int64_t tokens : {5, 6, 24, 100, 1000}) {
+    const auto documents = documents_of({tokens});
+    for (const int64_t lanes : {1, 2, 3}) {
+      for (const int64_t length : {2, 5, 35, 2000}) {
+        const auto source = make_lanes(documents, varied(lanes, length, 0.05));
+        for (const int64_t epoch : {0, lanes}) {  // of both epochs lane 0 has the first part
+          Ids next;
+          for (const auto& [number, lane] : read_lanes(*source, epoch, 1)) {
+            next.insert(next.end(), lane.next.begin(), lane.next.end());
+            EXPECT_GE(*std::min_element(lane.lengths.begin(), lane.lengths.end()), 1);
+          }
+          EXPECT_EQ(next, documents->ids()) << tokens << " " << lanes << " " << length;
+        }
+      }
+    }
+  }
+}
+
+TEST(VariedLanes, AreAFunctionOfSeedEpochAndIndex) {
+  const auto documents = documents_of({20'000});
+  const auto one = make_lanes(documents, varied(4, 35, 0.05));
+  const auto other = make_lanes(documents, varied(4, 35, 0.05));
+  auto setting = varied(4, 35, 0.05);
+  setting.seed = 8;
+  const auto seeded = make_lanes(documents, setting);
+  const auto lengths = [](const BatchSource& source, int64_t epoch, bool backwards) {
+    Ids all;
+    for (int64_t i = 0; i < source.num_batches(); ++i) {
+      const int64_t index = backwards ? source.num_batches() - 1 - i : i;
+      all.push_back(stream_next(source.load(epoch, index)).length(0));
+    }
+    if (backwards) std::reverse(all.begin(), all.end());
+    return all;
+  };
+  const Ids first = lengths(*one, 0, false);
+  for (const int64_t epoch : {5, 3, 1, 9, 2}) lengths(*other, epoch, false);
+  EXPECT_EQ(lengths(*other, 0, true), first);
+  EXPECT_NE(lengths(*one, 1, false), first);
+  EXPECT_NE(lengths(*seeded, 0, false), first);
+}
+
+TEST(VariedLanes, AreAsLongAsTheyAreDrawnAndAllLanesAlike) {
+  const auto documents = documents_of({400'000});
+  for (const double halved : {0.0, 0.5}) {
+    const auto source = make_lanes(documents, varied(2, 70, halved));
+    int64_t short_ones = 0;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < source->num_batches(); ++i) {
+      const Batch batch = source->load(3, i);
+      const auto length = static_cast<double>(stream_next(batch).length(0));
+      EXPECT_NEAR(length, static_cast<double>(stream_next(batch).length(1)), 1);
+      EXPECT_NEAR(source->rate_factor(3, i), length / 70, 1.01 / 70);
+      short_ones += length < 52 ? 1 : 0;
+      sum += length;
+      squares += length * length;
+    }
+    const auto count = static_cast<double>(source->num_batches());
+    const double mean = sum / count, deviation = std::sqrt(squares / count - mean * mean);
+    EXPECT_NEAR(mean, 70 * (1 - halved / 2), 0.5);
+    EXPECT_NEAR(static_cast<double>(short_ones) / count, halved, 0.02);
+    // Of N(70, 5) alone, and of a mixture with N(35, 5).
+    EXPECT_NEAR(deviation, halved == 0 ? 5 : std::sqrt(25 + 17.5 * 17.5), 0.4);
+  }
+}
+
+TEST(VariedLanes, LengthsAndRatesFollowATable) {
+  const auto source = make_lanes(documents_of({999}), varied(2, 35, 0.05));
+  const auto even = make_lanes(documents_of({999}), {.lanes = 2, .length = 35});
+  Ids lengths;
+  double rates = 0;
+  for (int64_t i = 0; i < source->num_batches(); ++i) {
+    lengths.push_back(stream_next(source->load(0, i)).length(0));
+    rates += source->rate_factor(0, i);
+    EXPECT_EQ(even->rate_factor(0, i % even->num_batches()), 1);
+  }
+  EXPECT_EQ(lengths, (Ids{27, 34, 33, 32, 42, 32, 39, 31, 36, 40, 30, 36, 31, 24, 33}));
+  EXPECT_NEAR(rates, 500.0 / 35, 1e-9) << "as much as all tokens of a lane";
+}
+
+TEST(VariedLanes, RefuseNumbersThatMeanNothing) {
+  const auto documents = documents_of({100});
+  EXPECT_THROW(make_lanes(documents, {.lanes = 2, .length = 5, .deviation = -1}),
+               std::invalid_argument);
+  EXPECT_THROW(make_lanes(documents, varied(2, 5, 1.5)), std::invalid_argument);
 }
 
 }  // namespace

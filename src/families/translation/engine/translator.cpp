@@ -20,6 +20,7 @@ class HookedStepModel : public decoding::StepModel {
     return inner_.step(tokens);
   }
   void reorder(const std::vector<int64_t>& parents) override { inner_.reorder(parents); }
+  at::Tensor log_normalisers() const override { return inner_.log_normalisers(); }
   int64_t vocab_size() const override { return inner_.vocab_size(); }
 
  private:

@@ -1,0 +1,93 @@
+#include "families/language_model/engine/language_run.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "families/language_model/language_model_rules.h"
+#include "losses/registry.h"
+#include "runs/choose_checkpoint.h"
+#include "runs/module_weights.h"
+#include "runs/provenance.h"
+#include "store/manifest.h"
+#include "tasks/checkpoint_experiment.h"
+#include "text/tokenizer_options.h"
+
+namespace stretto::tasks {
+
+const experiment::LanguageModelOptions& language_model_of(
+    const experiment::Experiment& experiment) {
+  return experiment::language_model_sections(experiment);
+}
+
+models::CausalModelSetup causal_model_setup(const experiment::Experiment& experiment,
+                                            int64_t num_ids, const text::SpecialIds& specials,
+                                            at::Device device) {
+  const auto& own = language_model_of(experiment);
+  models::CausalModelSetup setup;
+  setup.model = own.model;
+  setup.rows = text::table_rows(num_ids, own.tokenizer.vocab_multiple);
+  setup.num_ids = num_ids;
+  setup.specials = specials;
+  setup.seed = static_cast<uint64_t>(experiment.run.seed);
+  setup.device = device;
+  return setup;
+}
+
+std::shared_ptr<models::CausalModel> make_language_model(const experiment::Experiment& experiment,
+                                                         const text::Tokenizer& tokenizer,
+                                                         at::Device device, FirstWeights weights) {
+  auto setup = causal_model_setup(experiment, tokenizer.size(), tokenizer.specials(), device);
+  setup.draws_weights = weights == FirstWeights::kDrawn;
+  return models::make_causal_model(
+      setup, losses::make_loss(language_model_of(experiment).loss.cross_entropy()));
+}
+
+std::string LoadedLanguageRun::checkpoint_names(const runs::RunFolder& folder) const {
+  std::vector<std::string> names;
+  for (const auto& path : checkpoints) names.push_back(name_of(path, folder));
+  return join(names, ",");
+}
+
+std::string LoadedLanguageRun::checkpoint_hash() const {
+  std::string manifests;  // each has the hash of every file of its checkpoint
+  for (const auto& path : checkpoints) manifests += read_file(path / store::kManifestName);
+  return hex64(xxh3_64(manifests));
+}
+
+LoadedLanguageRun load_language_run(const experiment::Experiment& experiment,
+                                    const runs::RunFolder& folder, const std::string& checkpoints,
+                                    at::Device device) {
+  LoadedLanguageRun run;
+  run.assets = folder.read_assets();
+  if (run.assets.empty()) {
+    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
+                "training never came so far; run `stretto train` first");
+  }
+  run.tokenizer = load_tokenizer(experiment, run.assets);
+  const auto hashes = runs::tokenizer_hashes(run.assets);
+  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
+    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
+    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
+    auto model =
+        make_language_model(described, *run.tokenizer.tokenizer, device, FirstWeights::kUnset);
+    runs::load_weights(checkpoint, *model);
+    model->eval();
+    run.models.push_back(std::move(model));
+    run.checkpoints.push_back(checkpoint.directory);
+  }
+  return run;
+}
+
+LoadedLanguageRun load_one_language_model(const experiment::Experiment& experiment,
+                                          const runs::RunFolder& folder,
+                                          const std::string& checkpoint, at::Device device) {
+  auto run = load_language_run(experiment, folder, checkpoint, device);
+  if (run.models.size() == 1) return run;
+  throw Error(ExitCode::kUsage, "language models are evaluated one at a time",
+              "give one checkpoint; `stretto average` makes one of several");
+}
+
+}  // namespace stretto::tasks

@@ -1,0 +1,285 @@
+#include "families/language_model/language_model_rules.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "data/documents/causal_text.h"
+#include "data/documents/document_texts.h"
+#include "data/documents/documents_build.h"
+#include "data/documents/documents_count.h"
+#include "data/documents/tokenizer_lines.h"
+#include "experiment/preflight.h"
+#include "families/language_model/language_model_display.h"
+#include "families/language_model/language_model_taken.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_size.h"
+#include "models/option_conflicts.h"
+
+namespace stretto::experiment {
+namespace {
+
+bool carries_state(const Experiment& experiment) {
+  return models::carries_state(language_model_sections(experiment).model);
+}
+
+/// @param by  of a configuration that may be wrong: less than 1 counts as 1
+int64_t divided_up(int64_t number, int64_t by) {
+  by = std::max<int64_t>(by, 1);
+  return number / by + (number % by > 0 ? 1 : 0);
+}
+
+void check_documents(RuleCheck& c, const data::CausalTextOptions& data) {
+  const bool has_marker = data.format == "documents" && data.documents == "marker";
+  if (has_marker && (data.marker.empty() || data.marker.find('\n') != std::string::npos)) {
+    c.wrong({"data.marker", "data.documents", "data.format"},
+            data.marker.empty() ? "no line is a marker" : "a marker is one line",
+            "give the line that stands between two documents");
+  }
+  if (data.format == "jsonl" && data.key.empty()) {
+    c.wrong({"data.key", "data.format"}, "no string of an object is its text",
+            "name the key of the text");
+  }
+}
+
+void check_lanes(RuleCheck& c, const data::CausalTextOptions& data) {
+  if (c.e.train.update_freq <= data.lanes) return;
+  c.wrong({"train.update_freq", "data.lanes"},
+          counted(data.lanes, "lane") + " cannot be cut into " +
+              counted(c.e.train.update_freq, "micro-batch"),
+          "lower it to " + std::to_string(data.lanes) + " or less, or raise data.lanes");
+}
+
+void check_windows(RuleCheck& c, const LanguageModelOptions& own) {
+  const int64_t positions = models::max_length_of(own.model);
+  if (own.data.max_text_tokens > positions) {
+    c.wrong({"data.max_text_tokens", "model.max_positions", "model.positions"},
+            counted(positions, "learned position") + ", sequences may have " +
+                counted(own.data.max_text_tokens, "token"),
+            "lower it to " + std::to_string(positions) + ", or raise model.max_positions");
+  }
+  if (own.eval.window > positions) {
+    c.wrong({"eval.window", "model.max_positions", "model.positions"},
+            counted(positions, "learned position") + ", a window may have " +
+                counted(own.eval.window, "token"),
+            "lower it to " + std::to_string(positions) + " or less");
+  }
+  const int64_t length = eval_window(own).length;
+  if (own.eval.stride > length) {
+    c.wrong({"eval.stride", "eval.window", "data.max_text_tokens"},
+            "windows of " + counted(length, "token") + " would leave out tokens between them",
+            "lower it to " + std::to_string(length) + " or less");
+  }
+}
+
+/// Reads documents as far as the time allows.
+class TextPreflight {
+ public:
+  TextPreflight(const data::CausalTextOptions& data, const PreflightOptions& how)
+      : data_(data), time_(how) {}
+
+  void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
+            Preflight& found) const {
+    if (files.empty()) return;
+    note_stop(found, stage, key, [&] {
+      const auto input = data::input_of(data_, files, key, /*threads=*/1);
+      bool has_text = false;
+      data::BadSamples bad(input.bad_samples);
+      for (const auto& path : files) {
+        data::DocumentTexts texts(path, input, &bad);
+        std::string_view text;
+        for (bool begins = false; texts.next(text, begins);) {
+          has_text = has_text || !text.empty();
+          if (time_.is_left()) continue;
+          found.unread.push_back(
+              {key, path + " behind line " + with_thousands(texts.line_number())});
+          return;
+        }
+      }
+      if (!has_text) data::throw_no_documents(key, files);
+    });
+  }
+
+ private:
+  const data::CausalTextOptions& data_;
+  PreflightTimer time_;
+};
+
+class LanguageModelRules final : public TextRules {
+ public:
+  void check_model(RuleCheck& check) const override {
+    const LanguageModelOptions& own = language_model_sections(check.e);
+    for (const auto& conflict : models::option_conflicts(own.model)) {
+      check.wrong(conflict.keys, conflict.what, conflict.hint);
+    }
+    TextRules::check_model(check);
+  }
+
+  void check_data(RuleCheck& check) const override {
+    const LanguageModelOptions& own = language_model_sections(check.e);
+    check_documents(check, own.data);
+    if (carries_state(check.e)) return check_lanes(check, own.data);
+    TextRules::check_data(check);
+    check_windows(check, own);
+  }
+
+  TextSections sections(const Experiment& experiment) const override {
+    return sections_of(language_model_sections(experiment));
+  }
+
+  std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
+    const auto& data = language_model_sections(experiment).data;
+    return data::open_tokenizer_lines(
+        data::input_of(data, data.train, "data.train", /*threads=*/1));
+  }
+
+  Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
+                          const PreflightOptions& how) const override {
+    Preflight found;
+    const auto& data = language_model_sections(experiment).data;
+    const TextPreflight look(data, how);
+    if (!config::is_unreliable(known, "data.train")) {
+      look.read("data.train", Stage::kTraining, data.train, found);
+    }
+    if (!config::is_unreliable(known, "data.valid")) {
+      look.read("data.valid", Stage::kValidation, data.valid, found);
+    }
+    return found;
+  }
+
+  // A text that was read whole shows whether lanes fit, too.
+  SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
+                          const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
+                          const PreflightTimer& time) const override {
+    const LanguageModelOptions& own = language_model_sections(experiment);
+    const int64_t length = own.data.max_text_tokens;
+    int64_t sequences = 0;  // of documents apart
+    auto seen = data::count_tokens_of_documents(
+        data::input_of(own.data, files, key, /*threads=*/1), tokenizer,
+        [&time] { return time.is_left(); },
+        [&](int64_t tokens) { sequences += divided_up(tokens + 1, length); });
+    const int64_t ids = seen.tokens + seen.documents;
+    const bool is_training = key == "data.train";
+    SeenTokens found{.counts = {.tokens = ids, .unknown = seen.unknown},
+                     .unread = std::move(seen.unread)};
+    if (!found.unread.empty()) return found;
+    if (models::carries_state(own.model)) {
+      data::require_lanes_fit(is_training ? "training text" : "validation text", ids,
+                              is_training ? training_lanes(own) : eval_lanes(own));
+    } else if (is_training) {
+      found.samples = own.data.packing == "document" ? sequences : divided_up(ids, length);
+    }
+    return found;
+  }
+
+  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
+    return tasks::language_model_scores();
+  }
+
+  BatchBound micro_batch(const Experiment& experiment) const override {
+    if (!carries_state(experiment)) return TextRules::micro_batch(experiment);
+    return {.key = "data.lanes", .value = micro_batch_tokens(experiment), .unit = "tokens"};
+  }
+
+  bool has_carry(const Experiment& experiment) const override { return carries_state(experiment); }
+
+  std::vector<std::string> init_rules(const Experiment& experiment) const override {
+    return models::init_of(language_model_sections(experiment).model);
+  }
+  const nn::LoraOptions* lora(const Experiment& experiment) const override {
+    return &models::lora_of(language_model_sections(experiment).model);
+  }
+  const nn::AdapterOptions* adapter(const Experiment& experiment) const override {
+    return &models::adapter_of(language_model_sections(experiment).model);
+  }
+  ModelWidth model_width(const Experiment& experiment) const override {
+    return {.key = "model.d_model",
+            .value = models::d_model_of(language_model_sections(experiment).model)};
+  }
+
+  std::vector<ModelDifference> hidden_differences(
+      const Experiment& theirs, const Experiment& own,
+      const std::vector<std::string>& stored) const override {
+    return language_model_differences(theirs, own, stored);
+  }
+  std::vector<TakenValue> values_of_other_model(const OtherModel& other, const Experiment& own,
+                                                const config::Origins& given) const override {
+    return language_model_values_of(other, own, given);
+  }
+
+  // Characters are bytes, about.
+  FileSizes file_sizes(const Experiment& experiment) const override {
+    const LanguageModelOptions& own = language_model_sections(experiment);
+    const auto tokens = [&](const std::vector<std::string>& files) {
+      const int64_t bytes = plain_bytes(files).value_or(0);
+      return own.tokenizer.type == "char" ? bytes : tokens_in(bytes);
+    };
+    return {.epoch = tokens(own.data.train),
+            .classes = own.loss.label_smoothing > 0 ? own.tokenizer.vocab_size : 0,
+            .validation = std::min(tokens(own.data.valid), kCountedSamples)};
+  }
+
+  ScoredSamples scored_samples(const Experiment& /*experiment*/,
+                               const FileSizes& files) const override {
+    return {.count = files.validation, .is_guess = true, .unit = "token", .key = "data.valid"};
+  }
+
+  LabelSmoothing label_smoothing(const Experiment& experiment,
+                                 const FileSizes& files) const override {
+    return {.key = "loss.label_smoothing",
+            .share = language_model_sections(experiment).loss.label_smoothing,
+            .classes = files.classes,
+            .one = "entry of the vocabulary",
+            .many = "entries of the vocabulary"};
+  }
+
+  std::optional<TiedEmbedding> tied_embedding(const Experiment& experiment) const override {
+    if (!models::ties_output(language_model_sections(experiment).model)) return std::nullopt;
+    return TiedEmbedding{.setting = "model.tie_embeddings = true",
+                         .others = "model.tie_embeddings = false"};
+  }
+};
+
+}  // namespace
+
+const TaskRules& language_model_rules() {
+  static const LanguageModelRules rules;
+  return rules;
+}
+
+const LanguageModelOptions& language_model_sections(const Experiment& experiment) {
+  return experiment.task.as<LanguageModelOptions>();
+}
+
+data::WantedLanes training_lanes(const LanguageModelOptions& options) {
+  return {.lanes = options.data.lanes,
+          .lanes_key = "data.lanes",
+          .length = options.data.bptt,
+          .length_key = "data.bptt"};
+}
+
+data::WantedLanes eval_lanes(const LanguageModelOptions& options) {
+  return {.lanes = options.eval.lanes, .lanes_key = "eval.lanes"};
+}
+
+int64_t micro_batch_tokens(const Experiment& experiment) {
+  const auto& own = language_model_sections(experiment);
+  if (!models::carries_state(own.model)) return own.data.max_tokens;
+  // Rules are checked together: values out of range come here too.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t lanes =
+      std::max<int64_t>(divided_up(own.data.lanes, experiment.train.update_freq), 1);
+  return own.data.bptt > kMost / lanes ? kMost : lanes * own.data.bptt;
+}
+
+EvalWindow eval_window(const LanguageModelOptions& options) {
+  const auto given = [](int64_t value, int64_t other) { return value > 0 ? value : other; };
+  const int64_t length = given(options.eval.window, options.data.max_text_tokens);
+  return {.length = length, .stride = given(options.eval.stride, length)};
+}
+
+}  // namespace stretto::experiment

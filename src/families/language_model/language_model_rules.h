@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/documents/causal_text.h"
+#include "experiment/task_rules.h"
+#include "families/language_model/language_model_options.h"
+
+namespace stretto::experiment {
+
+/// What `check` asks of an experiment with `task.name = "language_model"`.
+const TaskRules& language_model_rules();
+
+/// The sections of a language model. Throws std::bad_variant_access for another
+/// family.
+const LanguageModelOptions& language_model_sections(const Experiment& experiment);
+
+/// The lanes of a recurrent model: those of training, and those that evaluation reads.
+data::WantedLanes training_lanes(const LanguageModelOptions& options);
+data::WantedLanes eval_lanes(const LanguageModelOptions& options);
+
+/// Tokens of a micro-batch at most, of either kind of models.
+int64_t micro_batch_tokens(const Experiment& experiment);
+
+/// Tokens of a window of evaluation, and from the begin of one to that of the next.
+struct EvalWindow {
+  int64_t length = 0, stride = 0;
+};
+EvalWindow eval_window(const LanguageModelOptions& options);
+
+}  // namespace stretto::experiment

@@ -1,0 +1,44 @@
+#include "families/language_model/language_model_spec.h"
+
+#include <utility>
+
+#include "config/open_part.h"
+#include "families/language_model/generation_command.h"
+#include "families/language_model/language_model_display.h"
+#include "families/language_model/language_model_options.h"
+#include "families/language_model/language_model_plan.h"
+#include "families/language_model/language_model_rules.h"
+#include "families/language_model/requests.h"
+#include "families/text/command_options.h"
+
+namespace stretto::experiment {
+namespace {
+
+FamilyCommand language_model_eval() {
+  using Files = tasks::LanguageModelEvalFiles;
+  return {.options = {
+              command_option(&Files::data, data_option()),
+              command_option(&Files::per_line,
+                             {.name = "--per-line",
+                              .type = "FILE",
+                              .help = "of a language model: a line for each line or document of "
+                                      "the text, read by itself: sum of log-probabilities, tokens, "
+                                      "words",
+                              .check = must_be_writable("--per-line")}),
+          }};
+}
+
+}  // namespace
+
+FamilySpec language_model_spec() {
+  return {
+      .options = config::open_alternative<LanguageModelOptions>(),
+      .also_called = {"lm", "causal_lm", "clm", "language_modeling", "text_generation",
+                      "causal_language_modeling"},
+      .rules = &language_model_rules,
+      .display = [](const Experiment& /*experiment*/) { return tasks::language_model_display(); },
+      .eval = language_model_eval(),
+      .plan = language_model_plan()};
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,489 @@
+#include "families/language_model/engine/language_model.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/documents/stream_columns.h"
+#include "families/language_model/engine/language_model_family.h"
+#include "families/language_model/language_model_display.h"
+#include "families/language_model/requests.h"
+#include "models/packed.h"
+#include "parallel/carry.h"
+#include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tests/base/failure.h"
+#include "tests/base/standard_output.h"
+#include "tests/base/temp_dir.h"
+#include "tests/tasks/listed_scores.h"
+#include "tests/tasks/size_in_events.h"
+#include "tests/train/toy_task.h"
+
+namespace stretto::tasks {
+namespace {
+
+using stretto::testing::failure;
+using train::test::events;
+
+/// Lines of a tiny grammar, in which an animal tells what it does; read by either kind of models.
+class LanguageModelTest : public ::testing::Test {
+ protected:
+  LanguageModelTest() { choose("transformer"); }
+
+  void choose(const std::string& kind) {
+    experiment_.options.task = experiment::LanguageModelOptions{};
+    auto& own = sections();
+    own.data.train = {folder_.write("train.txt", animals(300, 1))};
+    own.data.valid = {folder_.write("valid.txt", animals(30, 2))};
+    own.data.format = "lines";
+    own.data.max_text_tokens = 12;
+    own.data.max_tokens = 96;
+    own.data.lanes = 4;
+    own.data.bptt = 10;
+    own.data.cache_dir = (folder_ / "cache").string();
+    own.tokenizer.type = "word";
+    own.eval.max_tokens = 64;
+    if (kind == "lstm") {
+      models::CausalLstmModelOptions lstm;
+      lstm.num_layers = 2;
+      lstm.d_model = lstm.hidden_dim = 16;
+      lstm.embedding_dropout = lstm.input_dropout = lstm.hidden_dropout = 0;
+      lstm.output_dropout = lstm.weight_drop = lstm.activation_reg = lstm.temporal_reg = 0;
+      own.model = lstm;
+    } else {
+      models::CausalTransformerOptions transformer;
+      transformer.preset = "none";
+      transformer.num_layers = 1;
+      transformer.d_model = 16;
+      transformer.num_heads = 2;
+      transformer.max_positions = 512;
+      transformer.dropout = 0;
+      own.model = transformer;
+    }
+    assets_.clear();
+  }
+
+  experiment::LanguageModelOptions& sections() {
+    return experiment_.options.task.as<experiment::LanguageModelOptions>();
+  }
+
+  static std::string animals(int64_t count, uint64_t seed) {
+    const std::vector<std::string> names{"dog", "cat", "cow", "hen"},
+        sounds{"barks", "purrs", "moos", "clucks"}, places{"here", "there", "outside", "at home"};
+    RandomStream random(seed);
+    std::string text;
+    for (int64_t i = 0; i < count; ++i) {
+      const size_t kind = random.below(4);
+      text += "the " + names[kind] + " " + sounds[kind] + " " + places[random.below(4)] + " .\n";
+    }
+    return text;
+  }
+
+  std::unique_ptr<LanguageModelTask> make_task() {
+    if (assets_.empty()) assets_ = family_.first_assets(experiment_);
+    auto task = std::make_unique<LanguageModelTask>(experiment_.options, assets_, CommandContext{});
+    task->model().eval();
+    return task;
+  }
+  static models::CausalModel& model_of(LanguageModelTask& task) {
+    return dynamic_cast<models::CausalModel&>(task.model());
+  }
+  ScoredText valid_text() {
+    return open_scored_text(experiment_.options,
+                            *load_tokenizer(experiment_.options, assets_).tokenizer,
+                            sections().data.valid, "data.valid");
+  }
+  double valid_nll(LanguageModelTask& task) {
+    const TextScore score =
+        score_text(model_of(task), sections(), valid_text(), "validation text", {});
+    return score.mean_nll();
+  }
+
+  /// What `stretto train` does with a family, for so many updates.
+  train::TrainerSetup train(int64_t updates) {
+    auto run = runs::RunFolder::open_for_training(folder_ / "run");
+    run.write_config("# of the test", "hash");
+    run.write_assets(family_.first_assets(experiment_));
+    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
+    task->require_known_data(/*warn=*/true);
+    auto setup = train::test::toy_setup(run.directory());
+    setup.train.max_steps = updates;
+    setup.train.update_freq = experiment_.options.train.update_freq;
+    setup.optim.lr = 0.02;
+    setup.eval = {.every = 40, .best_metric = "nll"};
+    setup.identity = {.run_id = run.run_id(),
+                      .config_hash = "hash",
+                      .tokenizer = runs::tokenizer_hashes(task->assets())};
+    setup.description.display = language_model_display();
+    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
+    return setup;
+  }
+
+  const Family& family_ = language_model_family();
+  testing::TempDir folder_;
+  experiment::LoadedExperiment experiment_;
+  Assets assets_;
+};
+
+/// What holds of both kinds of models.
+class LanguageModelKinds : public LanguageModelTest,
+                           public ::testing::WithParamInterface<const char*> {};
+
+/// -log p of the tokens behind these inputs, from the beginning of a text: [N].
+at::Tensor nll_of(models::CausalModel& model, const std::vector<int64_t>& inputs,
+                  const std::vector<int64_t>& next) {
+  const at::NoGradGuard no_grad;
+  data::PackedTokens tokens;
+  tokens.append(inputs);
+  const auto pass = model.forward(models::pack(tokens, nullptr, at::kCPU), {}, {});
+  const at::Tensor log_probs = model.head().log_probs(pass.rows);
+  const at::Tensor labels = torch::tensor(next).unsqueeze(1);
+  return -log_probs.gather(1, labels).squeeze(1).to(at::kDouble);
+}
+
+std::vector<int64_t> ids_of(std::span<const int64_t> ids) {
+  return {ids.begin(), ids.end()};
+}
+
+/// All tokens of a text, with separators, and a separator in front.
+std::vector<int64_t> stream_of(const data::Documents& documents) {
+  std::vector<int64_t> ids;
+  documents.append(documents.num_ids() - 1, documents.num_ids(), ids);
+  documents.append(0, documents.num_ids(), ids);
+  return ids;
+}
+
+// The loss.
+
+TEST_F(LanguageModelTest, TheLossIsThatOfEachSequenceByItself) {
+  for (const char* packing : {"stream", "document"}) {
+    sections().data.packing = packing;
+    const auto task = make_task();
+    const data::Batch batch = task->train_batches().load(0, 0);
+    ASSERT_GT(batch.num_sequences(), 3);
+    double slow = 0;
+    for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+      slow += nll_of(model_of(*task), ids_of(data::stream_inputs(batch).sequence(i)),
+                     ids_of(data::stream_next(batch).sequence(i)))
+                  .sum()
+                  .item<double>();
+    }
+    const auto sums = task->loss(task->prepare(batch), {});
+    EXPECT_NEAR(sums.losses.at(0).item<double>(), slow, 1e-4 * slow) << packing;
+    EXPECT_NEAR(sums.statistics.at(0).item<double>(), slow, 1e-4 * slow);
+    EXPECT_EQ(task->weights(batch).at(0), static_cast<double>(data::stream_next(batch).num_rows()));
+    EXPECT_EQ(size_in_events(*task, batch, language_model_display().loss_unit),
+              task->weights(batch).at(0));
+  }
+}
+
+/// Processes share a micro-batch, and a batch without memory is cut in halves.
+TEST_F(LanguageModelTest, PartsOfABatchAddUpToIt) {
+  const auto task = make_task();
+  const data::Batch whole = task->train_batches().load(0, 0);
+  const auto expected = task->loss(task->prepare(whole), {});
+  double loss = 0, weight = 0;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < 3; ++i) {
+    const data::Batch part = data::even_part(whole, i, 3);
+    const auto sums = task->loss(task->prepare(part), {});
+    loss += sums.losses.at(0).item<double>();
+    weight += task->weights(part).at(0);
+    tokens += sums.counts.at(0);
+  }
+  EXPECT_NEAR(loss, expected.losses.at(0).item<double>(), 1e-5 * loss);
+  EXPECT_EQ(weight, task->weights(whole).at(0));
+  EXPECT_EQ(tokens, expected.counts.at(0));
+}
+
+TEST_F(LanguageModelTest, AStateGoesOnThroughTheStretchesOfALane) {
+  choose("lstm");
+  experiment_.options.train.update_freq = 2;  // two groups of lanes
+  const auto task = make_task();
+  parallel::Carry carry(task->carry(), {});
+  EXPECT_EQ(carry.num_lanes(), 4);
+  const auto& batches = task->train_batches();
+  ASSERT_EQ(batches.order(), data::Order::kLanes);
+  std::map<int32_t, std::vector<int64_t>> inputs, next;
+  double loss = 0;
+  for (int64_t update = 0; update < 3; ++update) {
+    std::vector<data::Batch> micro_batches;
+    std::vector<parallel::Lanes> lanes;
+    for (int64_t i = 0; i < 2; ++i) {
+      micro_batches.push_back(batches.load(0, 2 * update + i));
+      lanes.push_back(micro_batches.back().lanes);
+    }
+    carry.begin(lanes);
+    for (const data::Batch& batch : micro_batches) {
+      const auto sums = task->loss(task->prepare(batch), {.update = update, .carry = &carry});
+      loss += sums.losses.at(0).item<double>();
+      carry.propose(batch.lanes, sums.carry);
+      for (int64_t k = 0; k < batch.num_sequences(); ++k) {
+        const int32_t lane = batch.lanes[static_cast<size_t>(k)];
+        const auto read = data::stream_inputs(batch).sequence(k);
+        inputs[lane].insert(inputs[lane].end(), read.begin(), read.end());
+        const auto wanted = data::stream_next(batch).sequence(k);
+        next[lane].insert(next[lane].end(), wanted.begin(), wanted.end());
+      }
+    }
+    carry.commit();
+  }
+  double whole = 0;
+  for (const auto& [lane, ids] : inputs) {
+    whole += nll_of(model_of(*task), ids, next.at(lane)).sum().item<double>();
+  }
+  EXPECT_EQ(inputs.size(), 4U);
+  EXPECT_NEAR(loss, whole, 1e-4 * whole);
+}
+
+TEST_F(LanguageModelTest, AModelWithoutAStateHasNoCarry) {
+  EXPECT_TRUE(make_task()->carry().empty());
+  EXPECT_FALSE(experiment::find_task_rules(experiment_.options)->has_carry(experiment_.options));
+  choose("lstm");
+  const auto states = make_task()->carry();
+  ASSERT_EQ(states.size(), 4U);
+  EXPECT_EQ(states.front().values.sizes(), (std::vector<int64_t>{4, 16}));
+  EXPECT_TRUE(experiment::find_task_rules(experiment_.options)->has_carry(experiment_.options));
+}
+
+// Scores.
+
+TEST(LanguageScores, AreSumsFirstAndThenTheExponent) {
+  const auto scores = scores_of({.nll = 20, .loss = 24, .tokens = 10, .bytes = 40, .words = 5});
+  const auto value = [&](const char* name) { return train::find_score(scores, name)->value; };
+  EXPECT_NEAR(value("loss"), 2.4, 1e-12);
+  EXPECT_NEAR(value("nll"), 2, 1e-12);
+  EXPECT_NEAR(value("ppl"), std::exp(2.0), 1e-9);
+  EXPECT_NEAR(value("bits_per_byte"), 20 / std::log(2.0) / 40, 1e-12);
+  EXPECT_NEAR(value("word_ppl"), std::exp(4.0), 1e-9);
+  EXPECT_EQ(scores_of({.nll = 20, .loss = 24, .tokens = 10}).size(), 3U) << "what is not known";
+}
+
+TEST_P(LanguageModelKinds, AScoreDoesNotDependOnBatches) {
+  choose(GetParam());
+  const auto task = make_task();
+  double first = 0;
+  for (const int64_t max_tokens : {7, 64, 1000, 100000}) {
+    sections().eval.max_tokens = max_tokens;
+    const double nll = valid_nll(*task);
+    if (first == 0) first = nll;
+    EXPECT_NEAR(nll, first, 1e-6 * first) << max_tokens;
+  }
+}
+
+TEST_P(LanguageModelKinds, ATextIsReadFromItsBeginToItsEnd) {
+  choose(GetParam());
+  sections().eval.window = 512;  // all of it
+  const auto task = make_task();
+  const auto ids = stream_of(*valid_text().documents);
+  const at::Tensor each =
+      nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()});
+  EXPECT_NEAR(valid_nll(*task), each.mean().item<double>(), 1e-5);
+}
+
+TEST_F(LanguageModelTest, AWindowSeesWhatStandsInItAlone) {
+  sections().eval.window = 8;
+  sections().eval.stride = 3;
+  const auto task = make_task();
+  const auto ids = stream_of(*valid_text().documents);
+  double sum = 0;
+  int64_t scored = 0;
+  const auto tokens = std::ssize(ids) - 1;
+  for (int64_t begin = 0; scored < tokens; begin += 3) {
+    const int64_t end = std::min(begin + 8, tokens);
+    const at::Tensor each = nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
+                                   {ids.begin() + begin + 1, ids.begin() + end + 1});
+    sum += each.narrow(0, scored - begin, end - scored).sum().item<double>();
+    scored = end;
+  }
+  EXPECT_NEAR(valid_nll(*task), sum / static_cast<double>(tokens), 1e-5);
+}
+
+TEST_F(LanguageModelTest, PartsOfATextMayBeReadSideBySide) {
+  choose("lstm");
+  sections().eval.lanes = 11;  // two groups
+  const auto task = make_task();
+  const auto text = valid_text();
+  const auto ids = stream_of(*text.documents);
+  const auto length = static_cast<uint64_t>(text.documents->num_ids());
+  double sum = 0;
+  for (uint64_t part = 0; part < 11; ++part) {
+    const auto begin = static_cast<std::ptrdiff_t>(length * part / 11),
+               end = static_cast<std::ptrdiff_t>(length * (part + 1) / 11);
+    sum += nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
+                  {ids.begin() + begin + 1, ids.begin() + end + 1})
+               .sum()
+               .item<double>();
+  }
+  EXPECT_NEAR(valid_nll(*task), sum / static_cast<double>(length), 1e-5);
+  sections().eval.lanes = 1000;
+  failure(ExitCode::kBadData, [&] { valid_nll(*task); });
+}
+
+TEST_P(LanguageModelKinds, EndsOfLinesAreCountedOrNot) {
+  choose(GetParam());
+  sections().eval.window = 512;
+  const auto task = make_task();
+  const auto text = valid_text();
+  const auto score = [&] {
+    return score_text(model_of(*task), sections(), text, "validation text", {});
+  };
+  const TextScore with = score();
+  EXPECT_EQ(with.tokens, static_cast<int64_t>(text.documents->num_ids()));
+  EXPECT_EQ(with.words, with.tokens) << "each word is a token";
+  EXPECT_EQ(with.bytes, std::ssize(animals(30, 2)));
+  sections().eval.count_ends = false;
+  const TextScore without = score();
+  EXPECT_EQ(without.tokens, with.tokens - 30);
+  EXPECT_EQ(without.words, with.words - 30);
+  EXPECT_EQ(without.bytes, with.bytes - 30);
+  const auto ids = stream_of(*text.documents);
+  const at::Tensor each =
+      nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()});
+  double sum = 0;
+  for (size_t i = 1; i < ids.size(); ++i) {
+    if (ids[i] != ids.front()) sum += each[static_cast<int64_t>(i) - 1].item<double>();
+  }
+  EXPECT_NEAR(without.nll, sum, 1e-4 * sum);
+}
+
+TEST_P(LanguageModelKinds, ADocumentMayBeScoredByItself) {
+  choose(GetParam());
+  sections().eval.window = 4;
+  sections().eval.stride = 2;
+  const auto task = make_task();
+  const auto text = valid_text();
+  const auto scores = score_documents(model_of(*task), sections(), *text.documents, {});
+  ASSERT_EQ(std::ssize(scores), text.documents->size());
+  for (const int64_t i : {0, 7, 29}) {
+    std::vector<int64_t> ids;
+    text.documents->append(text.documents->num_ids() - 1, text.documents->num_ids(), ids);
+    text.documents->append(text.documents->begin(i), text.documents->begin(i + 1), ids);
+    const bool recurrent = std::string(GetParam()) == "lstm";
+    const auto tokens = std::ssize(ids) - 1;
+    double sum = 0;
+    int64_t scored = 0;
+    for (int64_t begin = 0; scored < tokens; begin += 2) {
+      const int64_t end = recurrent ? tokens : std::min(begin + 4, tokens);
+      const at::Tensor each = nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
+                                     {ids.begin() + begin + 1, ids.begin() + end + 1});
+      sum += each.narrow(0, scored - begin, end - scored).sum().item<double>();
+      scored = end;
+    }
+    EXPECT_NEAR(scores[static_cast<size_t>(i)].log_prob, -sum, 1e-4) << i;
+    EXPECT_EQ(scores[static_cast<size_t>(i)].tokens, tokens);
+  }
+}
+
+TEST_P(LanguageModelKinds, ItsNumbersAreThoseOfItsList) {
+  choose(GetParam());
+  const auto task = make_task();
+  const auto validation = task->validate();
+  expect_listed(validation, experiment_.options);
+  EXPECT_EQ(validation.scores.size(), 5U);
+  const auto measures = task->measures({.losses = {9}, .weights = {4}, .statistics = {8}});
+  EXPECT_EQ(measures.size(), 2U);
+  EXPECT_NEAR(measures.front().value, 2, 1e-12);
+  expect_listed(measures, experiment_.options);
+}
+
+// Bad input.
+
+TEST_F(LanguageModelTest, LanesThatTheTextDoesNotFillAreRefused) {
+  choose("lstm");
+  make_task();
+  sections().data.bptt = 1000;
+  EXPECT_NE(failure(ExitCode::kBadData, [&] { make_task(); }).message().find("data.bptt"),
+            std::string::npos);
+  sections().data.bptt = 10;
+  sections().data.lanes = 5000;
+  EXPECT_NE(failure(ExitCode::kBadData, [&] { make_task(); }).message().find("data.lanes"),
+            std::string::npos);
+  sections().data.lanes = 4;
+  sections().eval.lanes = 500;
+  EXPECT_NE(failure(ExitCode::kBadData, [&] { make_task(); }).message().find("eval.lanes"),
+            std::string::npos);
+}
+
+TEST_P(LanguageModelKinds, DocumentsOfOneTokenAreRead) {
+  choose(GetParam());
+  std::string words;
+  for (int i = 0; i < 100; ++i) words += "the\n\ndog\n";
+  sections().data.train = {folder_.write("short.txt", words)};
+  sections().data.packing = "document";
+  const auto task = make_task();
+  EXPECT_GT(task->train_batches().num_batches(), 0);
+  EXPECT_TRUE(std::isfinite(valid_nll(*task)));
+}
+
+// Commands.
+
+TEST_P(LanguageModelKinds, ARunLearnsAndIsEvaluated) {
+  choose(GetParam());
+  const auto setup = train(160);
+  const auto valid = events(setup, "valid");
+  ASSERT_EQ(valid.size(), 4U);
+  EXPECT_LT(valid.back().number("ppl").value(), valid.front().number("ppl").value());
+  EXPECT_LT(valid.back().number("ppl").value(), 4) << "of 17 words";
+  EXPECT_GT(events(setup, "train").front().number("tokens_per_second").value(), 0);
+
+  const std::string per_line = (folder_ / "lines.tsv").string();
+  const std::string text = "the dog barks here .\n\nthe cat\n";
+  const auto eval = [&](const LanguageModelEvalFiles& files, bool as_json) {
+    return stretto::testing::standard_output_of([&] {
+      EXPECT_EQ(family_.eval({.experiment = experiment_,
+                              .run_directory = (folder_ / "run").string(),
+                              .checkpoint = "last",
+                              .json = as_json,
+                              .own = files},
+                             {}),
+                0);
+    });
+  };
+  const auto json = nlohmann::json::parse(eval({}, true));
+  EXPECT_NEAR(json.at("nll").get<double>(), valid.back().number("nll").value(), 1e-6);
+  EXPECT_NEAR(json.at("ppl").get<double>(), std::exp(json.at("nll").get<double>()), 1e-9);
+  EXPECT_NEAR(json.at("bits_per_byte").get<double>(), valid.back().number("bits_per_byte").value(),
+              1e-6);
+  EXPECT_NEAR(json.at("word_ppl").get<double>(), valid.back().number("word_ppl").value(), 1e-4);
+
+  const std::string printed =
+      eval({.data = {folder_.write("test.txt", text)}, .per_line = per_line}, false);
+  EXPECT_NE(printed.find("tokens 10"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("ends of lines counted"), std::string::npos) << printed;
+  const auto lines = split(read_file(per_line), '\n');
+  ASSERT_EQ(lines.size(), 4U) << "one for each line, a blank one too, and nothing behind the last";
+  EXPECT_TRUE(lines[0].ends_with("\t6\t5")) << lines[0];
+  EXPECT_TRUE(lines[1].ends_with("\t1\t0")) << lines[1];
+  EXPECT_TRUE(lines[2].ends_with("\t3\t2")) << lines[2];
+  for (int i = 0; i < 3; ++i) EXPECT_LT(std::stod(lines[static_cast<size_t>(i)]), 0);
+}
+
+TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {
+  train(2);
+  sections().data.valid.clear();
+  failure(ExitCode::kUsage, [&] {
+    family_.eval({.experiment = experiment_,
+                  .run_directory = (folder_ / "run").string(),
+                  .checkpoint = "last",
+                  .own = LanguageModelEvalFiles{}},
+                 {});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, LanguageModelKinds, ::testing::Values("transformer", "lstm"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+}  // namespace
+}  // namespace stretto::tasks

@@ -1,0 +1,232 @@
+#include "families/language_model/language_model_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "experiment/other_model.h"
+#include "experiment/preflight.h"
+#include "experiment/rules.h"
+#include "families/language_model/language_model_display.h"
+#include "families/language_model/language_model_plan.h"
+#include "families/text/text_rules.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+#include "text/tokenizer.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+class LanguageModelRulesTest : public ::testing::Test {
+ protected:
+  LanguageModelRulesTest() {
+    experiment_.task = LanguageModelOptions{};
+    experiment_.train.max_steps = 5000;
+    own().data.train = {folder_.write("train.txt", text(200))};
+    own().data.max_text_tokens = 64;
+    own().tokenizer.type = "char";
+  }
+  static std::string text(int lines) {
+    std::string text;
+    for (int i = 0; i < lines; ++i) text += "a line of " + std::to_string(i) + "\n";
+    return text;
+  }
+  LanguageModelOptions& own() { return experiment_.task.as<LanguageModelOptions>(); }
+  models::CausalLstmModelOptions& choose_lstm() {
+    own().model = models::CausalLstmModelOptions{};
+    return own().model.as<models::CausalLstmModelOptions>();
+  }
+  models::CausalTransformerOptions& transformer() {
+    return own().model.as<models::CausalTransformerOptions>();
+  }
+  /// Keys of what is wrong.
+  Keys problems() {
+    std::vector<config::Problem> found;
+    check_rules(experiment_, {}, find_task_rules(experiment_), found);
+    Keys keys;
+    for (const auto& problem : found) keys.push_back(problem.key);
+    return keys;
+  }
+  /// What `check` finds in the files.
+  Preflight look() {
+    const auto* rules = find_task_rules(experiment_);
+    return rules->look_at_data(experiment_, {}, {.full = true});
+  }
+
+  testing::TempDir folder_;
+  Experiment experiment_;
+};
+
+TEST_F(LanguageModelRulesTest, DefaultsAreSound) {
+  EXPECT_EQ(problems(), Keys{});
+  choose_lstm();
+  EXPECT_EQ(problems(), Keys{});
+}
+
+TEST_F(LanguageModelRulesTest, SequencesAndWindowsFitThePositions) {
+  transformer().max_positions = 32;
+  EXPECT_EQ(problems(), Keys{"data.max_text_tokens"});
+  own().data.max_text_tokens = 32;
+  EXPECT_EQ(problems(), Keys{});
+  own().eval.window = 33;
+  EXPECT_EQ(problems(), Keys{"eval.window"});
+  transformer().positions = "rotary";
+  EXPECT_EQ(problems(), Keys{});
+  own().eval.stride = 34;
+  EXPECT_EQ(problems(), Keys{"eval.stride"});
+  own().eval.stride = 33;
+  EXPECT_EQ(problems(), Keys{});
+  own().data.max_tokens = 31;
+  EXPECT_EQ(problems(), Keys{"data.max_tokens"});
+}
+
+TEST_F(LanguageModelRulesTest, AMarkerIsALine) {
+  own().data.documents = "marker";
+  own().data.marker = "";
+  EXPECT_EQ(problems(), Keys{"data.marker"});
+  own().data.marker = "a\nb";
+  EXPECT_EQ(problems(), Keys{"data.marker"});
+  own().data.marker = "a";
+  EXPECT_EQ(problems(), Keys{});
+  own().data.format = "jsonl";
+  own().data.key = "";
+  EXPECT_EQ(problems(), Keys{"data.key"});
+}
+
+TEST_F(LanguageModelRulesTest, LanesAreCutIntoMicroBatches) {
+  choose_lstm();
+  own().data.lanes = 4;
+  experiment_.train.update_freq = 4;
+  EXPECT_EQ(problems(), Keys{});
+  experiment_.train.update_freq = 5;
+  EXPECT_EQ(problems(), Keys{"train.update_freq"});
+}
+
+TEST_F(LanguageModelRulesTest, AMicroBatchHasTheTokensOfItsLanes) {
+  own().data.max_tokens = 4096;
+  EXPECT_EQ(micro_batch_tokens(experiment_), 4096);
+  choose_lstm();
+  own().data.lanes = 20;
+  own().data.bptt = 35;
+  EXPECT_EQ(micro_batch_tokens(experiment_), 700);
+  experiment_.train.update_freq = 3;
+  EXPECT_EQ(micro_batch_tokens(experiment_), 7 * 35);
+  EXPECT_EQ(find_task_rules(experiment_)->micro_batch(experiment_).value, 7 * 35);
+  EXPECT_NEAR(language_model_plan().work(experiment_).units, 7 * 35, 1e-9);
+}
+
+TEST_F(LanguageModelRulesTest, AStateIsThatOfARecurrentModelAlone) {
+  EXPECT_FALSE(find_task_rules(experiment_)->has_carry(experiment_));
+  choose_lstm();
+  EXPECT_TRUE(find_task_rules(experiment_)->has_carry(experiment_));
+}
+
+TEST_F(LanguageModelRulesTest, AWindowIsThatOfTrainingUnlessItIsGiven) {
+  EXPECT_EQ(eval_window(own()).length, 64);
+  EXPECT_EQ(eval_window(own()).stride, 64);
+  own().eval.window = 128;
+  own().eval.stride = 32;
+  EXPECT_EQ(eval_window(own()).length, 128);
+  EXPECT_EQ(eval_window(own()).stride, 32);
+}
+
+// What training would stop at.
+
+TEST_F(LanguageModelRulesTest, SoundTextIsCountedInMicroBatches) {
+  own().data.max_tokens = 128;
+  const auto found = look();
+  EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
+  const auto tokens = static_cast<int64_t>(text(200).size()) + 1;
+  EXPECT_EQ(found.most_batches, ((tokens + 63) / 64 + 1) / 2);
+}
+
+TEST_F(LanguageModelRulesTest, LanesThatTheTextDoesNotFillAreFoundBeforeTraining) {
+  choose_lstm();
+  own().data.lanes = 20;
+  own().data.bptt = 500;
+  auto found = look();
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_EQ(found.stops[0].key, "data.train");
+  EXPECT_NE(found.stops[0].what.find("data.bptt = 500"), std::string::npos) << found.stops[0].what;
+  own().data.bptt = 50;
+  EXPECT_TRUE(look().stops.empty());
+  own().data.valid = {folder_.write("valid.txt", "a\n")};
+  own().eval.lanes = 3;
+  found = look();
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_EQ(found.stops[0].key, "data.valid");
+  EXPECT_NE(found.stops[0].what.find("eval.lanes = 3"), std::string::npos) << found.stops[0].what;
+}
+
+TEST_F(LanguageModelRulesTest, AnEndlessLineIsRefusedWhereLinesAreRead) {
+  own().data.train = {folder_.write("one.txt", std::string(1'100'000, 'a'))};
+  EXPECT_TRUE(look().stops.empty()) << "a document may have any length";
+  own().data.format = "lines";
+  const auto found = look();
+  ASSERT_FALSE(found.stops.empty());
+  EXPECT_EQ(found.stops[0].key, "data.train");
+  EXPECT_NE(found.stops[0].what.find("one.txt:1"), std::string::npos) << found.stops[0].what;
+}
+
+TEST_F(LanguageModelRulesTest, JsonLinesAreLookedAt) {
+  own().data.train = {folder_.write("a.jsonl", "{\"text\": \"a line\"}\n{\"body\": \"b\"}\n")};
+  own().data.format = "jsonl";
+  const auto found = look();
+  ASSERT_FALSE(found.stops.empty());
+  EXPECT_NE(found.stops[0].what.find("a.jsonl:2"), std::string::npos) << found.stops[0].what;
+}
+
+TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
+  own().data.train = {folder_.write("blank.txt", "\n\n\n")};
+  own().data.format = "lines";
+  ASSERT_FALSE(look().stops.empty());
+}
+
+// Another run's model.
+
+TEST_F(LanguageModelRulesTest, TheModelOfAnotherRunIsTakenOver) {
+  transformer().preset = "nano";
+  transformer().num_kv_heads = 2;
+  const OtherModel other{.options = experiment_};
+  Experiment mine;
+  mine.task = LanguageModelOptions{};
+  const auto* rules = find_task_rules(mine);
+  const auto value = [&](const std::string& key) -> std::string {
+    for (const auto& taken : rules->values_of_other_model(other, mine, {})) {
+      if (taken.key == key) return taken.value;
+    }
+    return "none";
+  };
+  EXPECT_EQ(value("model.name"), "\"transformer\"");
+  EXPECT_EQ(value("model.preset"), "\"nano\"");
+  EXPECT_EQ(value("model.num_kv_heads"), "2");
+  EXPECT_EQ(value("model.init"), "none");
+  EXPECT_EQ(value("tokenizer.vocab_multiple"), "8");
+  EXPECT_EQ(value("tokenizer.type"), "none");
+}
+
+TEST_F(LanguageModelRulesTest, WhatShapesDoNotShowIsADifference) {
+  Experiment mine = experiment_;
+  const auto* rules = find_task_rules(mine);
+  EXPECT_TRUE(rules->hidden_differences(experiment_, mine, {}).empty());
+  mine.task.as<LanguageModelOptions>().model.as<models::CausalTransformerOptions>().activation =
+      "relu";
+  const auto found = rules->hidden_differences(experiment_, mine, {});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].key, "model.activation");
+  Experiment other;
+  other.task.select("masked_lm");
+  EXPECT_TRUE(rules->hidden_differences(other, mine, {}).empty());
+}
+
+TEST(LanguageModelScores, HaveOneByWhichBestGoes) {
+  const auto ranking = ranking_scores(tasks::language_model_scores());
+  ASSERT_FALSE(ranking.empty());
+  EXPECT_EQ(ranking.front().name(), "nll");
+}
+
+}  // namespace
+}  // namespace stretto::experiment
