@@ -4,6 +4,8 @@
 #include <unicode/edits.h>
 #include <unicode/normalizer2.h>
 #include <unicode/stringpiece.h>
+#include <unicode/uniset.h>
+#include <unicode/unistr.h>
 
 #include <cstdint>
 #include <string>
@@ -39,12 +41,15 @@ void append_as_it_is(std::string_view text, uint32_t first, NormalizedText& out)
   }
 }
 
+/// By the characters of Unicode 9, as the reference has it: later ones stay where they are. Null
+/// where ICU has no data.
 const icu::Normalizer2* composition() {
-  static const icu::Normalizer2* const kForm = [] {
-    UErrorCode status = U_ZERO_ERROR;
-    return icu::Normalizer2::getNFCInstance(status);
-  }();
-  return kForm;
+  static UErrorCode status = U_ZERO_ERROR;
+  static const icu::Normalizer2* const kForm = icu::Normalizer2::getNFCInstance(status);
+  if (U_FAILURE(status)) return nullptr;
+  static const icu::UnicodeSet kKnown(icu::UnicodeString("[:age=9.0:]"), status);
+  static const icu::FilteredNormalizer2 kKnownForm(*kForm, kKnown);
+  return U_FAILURE(status) ? nullptr : &kKnownForm;
 }
 
 }  // namespace

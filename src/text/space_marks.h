@@ -15,8 +15,8 @@ namespace stretto::text {
 void mark_spaces(std::string_view text, TokenizerSpec::SpacePrefix prefix, bool is_first,
                  bool with_origin, NormalizedText& out);
 
-/// Text in Unicode's form C (canonical composition), by ICU's tables. A character that was composed
-/// counts as the first of those that it replaces.
+/// Text in Unicode's form C (canonical composition), of the characters of Unicode 9. A character
+/// that was composed counts as the first of those that it replaces.
 void compose(std::string_view text, bool with_origin, NormalizedText& out);
 
 }  // namespace stretto::text
