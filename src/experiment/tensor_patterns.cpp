@@ -172,6 +172,7 @@ std::vector<std::string> keys_that_name_tensors(const Experiment& options) {
   add("optim.groups", !optim.groups.empty());
   add("optim.no_decay", !optim.no_decay.empty());
   add("optim.lazy_tables", !optim.lazy_tables.empty());
+  add("optim.muon_adam_tensors", !optim.muon_adam_tensors.empty());
   add("optim.weight_noise_tensors", !optim.weight_noise_tensors.empty());
   add("model.init", !init_rules(options).empty());
   add("model.lora.rank", lora_in_use(options) != nullptr);
@@ -222,6 +223,9 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   }
   for (const auto& pattern : o.lazy_tables) {
     note("optim.lazy_tables", optim::matches_nothing(pattern, tensors), problems);
+  }
+  for (const auto& pattern : o.muon_adam_tensors) {
+    note("optim.muon_adam_tensors", optim::matches_nothing(pattern, tensors), problems);
   }
   for (const auto& pattern : o.weight_noise_tensors) {
     note("optim.weight_noise_tensors", optim::matches_nothing(pattern, tensors), problems);

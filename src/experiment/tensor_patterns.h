@@ -10,9 +10,9 @@
 #include "optim/group_options.h"
 
 /// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
-/// `optim.lazy_tables`, `optim.weight_noise_tensors`, `model.init`, `model.lora`,
-/// `model.adapter`, `train.freeze`, `train.unfreeze` and `train.init_only`; `optim.layer_decay`
-/// reads their names, too.
+/// `optim.lazy_tables`, `optim.muon_adam_tensors`, `optim.weight_noise_tensors`, `model.init`,
+/// `model.lora`, `model.adapter`, `train.freeze`, `train.unfreeze` and `train.init_only`;
+/// `optim.layer_decay` reads their names, too.
 namespace stretto::experiment {
 
 /// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it

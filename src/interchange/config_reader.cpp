@@ -101,6 +101,14 @@ std::string ConfigReader::text(const char* key, const std::string& fallback) con
   return found->get<std::string>();
 }
 
+ConfigReader ConfigReader::object(const char* key) const {
+  const auto* found = find(key);
+  if (found == nullptr || !found->is_object()) {
+    refuse(key, "is no JSON object", "the " + file_name() + " is damaged");
+  }
+  return {*found, where_ + ": `" + key + "`"};
+}
+
 std::string model_class_of(const ConfigReader& config) {
   if (!config.has("architectures")) return "";
   const auto& list = config.json()["architectures"];

@@ -31,6 +31,8 @@ class ConfigReader {
   bool flag(const char* key, bool fallback) const;
   std::string text(const char* key, const std::string& fallback) const;
   const nlohmann::json& json() const { return config_; }
+  /// The JSON object of a key; messages about its keys name both. Required.
+  ConfigReader object(const char* key) const;
 
   [[noreturn]] void refuse(const std::string& key, const std::string& what,
                            const std::string& advice = "") const;

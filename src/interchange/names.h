@@ -36,6 +36,8 @@ struct NamePair {
   std::string ours;
   bool skips_rows = false;
   bool transposed = false;
+  /// Rows of each of theirs in ours, where they are not equal parts. Not together with transposed.
+  std::vector<int64_t> part_rows = {};
 
   bool operator==(const NamePair&) const = default;
 };

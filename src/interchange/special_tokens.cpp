@@ -54,7 +54,7 @@ SpecialTokens::SpecialTokens(const text::TokenizerSpec& spec, const std::filesys
   const auto tokenizer = text::make_spec_tokenizer(spec, path.string(), 0);
   for (const auto& [piece, id] : spec.vocab) vocabulary_.insert(piece);
   for (const auto& token : spec.added) vocabulary_.insert(token.content);
-  const bool is_bytes = spec.model == text::TokenizerSpec::Model::kByteBpe;
+  const bool is_bytes = spec.model != text::TokenizerSpec::Model::kWordPiece;
   auto [before, behind] = tokens_around(*tokenizer);
   const auto ids = tokenizer->specials();
   const auto add = [&](const char* key, Tokens own) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -112,9 +113,33 @@ TensorView without_rows(const TensorView& tensor, int64_t count, std::string_vie
   return rest;
 }
 
+/// Parts that are equal, or have rows of their own, stand one below the other. Returns the rows of
+/// all.
+int64_t joined_rows(const std::vector<const TensorView*>& parts,
+                    const std::vector<int64_t>& part_rows, int64_t rows, std::string_view where) {
+  const TensorView& first = *parts.front();
+  if (parts.size() == 1) return rows;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    std::vector<int64_t> wanted = first.shape;
+    if (!wanted.empty() && !part_rows.empty()) wanted[0] = part_rows[i];
+    if (!wanted.empty() && parts[i]->shape == wanted) continue;
+    misshapen(where, "`" + printable(parts[i]->name) + "` is " + shape_text(parts[i]->shape) +
+                         (part_rows.empty() ? ", `" + printable(first.name) + "` "
+                                            : ", and in such a model ") +
+                         shape_text(wanted));
+  }
+  if (!part_rows.empty()) return std::accumulate(part_rows.begin(), part_rows.end(), int64_t{0});
+  int64_t all = 0;
+  if (__builtin_mul_overflow(rows, static_cast<int64_t>(parts.size()), &all)) {
+    misshapen(where, "`" + printable(first.name) + "` is " + shape_text(first.shape));
+  }
+  return all;
+}
+
 /// One below the other, each transposed where the pair says so.
 TensorView stacked(const std::vector<const TensorView*>& parts, bool transposed,
-                   std::deque<std::string>& bytes, std::string_view where) {
+                   const std::vector<int64_t>& part_rows, std::deque<std::string>& bytes,
+                   std::string_view where) {
   TensorView whole = *parts.front();
   whole.dtype = DType::kF32;
   if (transposed) {
@@ -122,18 +147,12 @@ TensorView stacked(const std::vector<const TensorView*>& parts, bool transposed,
     std::swap(whole.shape[0], whole.shape[1]);
   }
   if (parts.size() == 1 && !transposed && parts.front()->dtype == DType::kF32) return whole;
+  const int64_t first_rows = whole.shape.empty() ? 0 : whole.shape[0];
+  const int64_t rows = joined_rows(parts, part_rows, first_rows, where);
+  if (!whole.shape.empty()) whole.shape[0] = rows;
   size_t elements = 0;
   for (const TensorView* part : parts) {
-    if (parts.size() > 1 && (part->shape.empty() || part->shape != parts.front()->shape)) {
-      misshapen(where, "`" + printable(part->name) + "` is " + shape_text(part->shape) + ", `" +
-                           printable(parts.front()->name) + "` " +
-                           shape_text(parts.front()->shape));
-    }
     elements += part->bytes.size() / static_cast<size_t>(store::size_of(part->dtype));
-  }
-  const auto times = static_cast<int64_t>(parts.size());
-  if (times > 1 && __builtin_mul_overflow(whole.shape[0], times, &whole.shape[0])) {
-    misshapen(where, "`" + printable(whole.name) + "` is " + shape_text(parts.front()->shape));
   }
   std::string& data = bytes.emplace_back();
   data.reserve(elements * sizeof(float));
@@ -146,6 +165,18 @@ const TensorView* find_named(const std::vector<TensorView>& tensors, const std::
   const auto found = std::find_if(tensors.begin(), tensors.end(),
                                   [&](const TensorView& tensor) { return tensor.name == name; });
   return found == tensors.end() ? nullptr : &*found;
+}
+
+/// The rows of each of theirs in ours; nothing where it is one.
+std::vector<int64_t> separated_rows(const TensorView& ours, const NamePair& pair,
+                                    std::string_view where) {
+  const auto count = static_cast<int64_t>(pair.theirs.size());
+  if (count == 1) return {};
+  std::vector<int64_t> rows = pair.part_rows;
+  const int64_t all = ours.shape.empty() ? -1 : ours.shape[0];
+  if (rows.empty()) rows.assign(pair.theirs.size(), all / count);
+  if (all >= 0 && std::accumulate(rows.begin(), rows.end(), int64_t{0}) == all) return rows;
+  misshapen(where, "`" + pair.ours + "` is " + shape_text(ours.shape));
 }
 
 /// A part of ours as one of theirs, without a name.
@@ -171,7 +202,7 @@ store::StreamedTensor as_theirs(const TensorView& part, const NamePair& pair, in
 TensorView to_f32(const TensorView& tensor, std::deque<std::string>& bytes,
                   std::string_view where) {
   require_floats(tensor, where);
-  return stacked({&tensor}, /*transposed=*/false, bytes, where);
+  return stacked({&tensor}, /*transposed=*/false, {}, bytes, where);
 }
 
 JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& names,
@@ -199,7 +230,7 @@ JoinedTensors joined(const TensorsByName& theirs, const std::vector<NamePair>& n
       result.not_found.insert(result.not_found.end(), absent.begin(), absent.end());
       continue;
     }
-    TensorView whole = stacked(parts, pair.transposed, result.list.bytes, where);
+    TensorView whole = stacked(parts, pair.transposed, pair.part_rows, result.list.bytes, where);
     if (pair.skips_rows) whole = without_rows(whole, skipped_rows, where);
     whole.name = pair.ours;
     result.list.tensors.push_back(std::move(whole));
@@ -216,17 +247,17 @@ std::vector<store::StreamedTensor> separated(const std::vector<TensorView>& ours
     if (found == nullptr) misshapen(where, "there is no `" + pair.ours + "`");
     require_floats(*found, where);
     if (pair.transposed) require_matrix(*found, where);
-    const auto count = static_cast<int64_t>(pair.theirs.size());
-    TensorView part = *found;
-    if (count > 1) {
-      if (part.shape.empty() || part.shape[0] % count != 0) {
-        misshapen(where, "`" + pair.ours + "` is " + shape_text(part.shape));
-      }
-      part.shape[0] /= count;
-    }
-    const size_t step = found->bytes.size() / static_cast<size_t>(count);
+    const auto rows = separated_rows(*found, pair, where);
+    const size_t all = found->bytes.size();
+    size_t begin = 0;
     for (size_t i = 0; i < pair.theirs.size(); ++i) {
-      part.bytes = found->bytes.substr(i * step, step);
+      TensorView part = *found;
+      if (!rows.empty()) part.shape[0] = rows[i];
+      const size_t size = rows.empty() ? all
+                                       : static_cast<size_t>(rows[i] * row_elements(*found)) *
+                                             static_cast<size_t>(store::size_of(found->dtype));
+      part.bytes = found->bytes.substr(begin, size);
+      begin += size;
       list.push_back(as_theirs(part, pair, i == 0 && pair.skips_rows ? skipped_rows : 0));
       list.back().tensor.name = pair.theirs[i];
     }

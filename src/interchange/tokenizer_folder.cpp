@@ -291,7 +291,8 @@ std::map<std::string, std::string> tokenizer_files(const TokenizerSpec& given, i
   if (spec.model == TokenizerSpec::Model::kWordPiece) {
     std::string& vocab = files["vocab.txt"];
     for (const auto& [piece, id] : spec.vocab) vocab += piece + "\n";
-  } else {
+  } else if (spec.model == TokenizerSpec::Model::kByteBpe && !spec.nfc &&
+             spec.pattern == TokenizerSpec::Pattern::kGpt2) {
     // No two pieces are equal; looking for each among the others would take quadratic time.
     nlohmann::ordered_json::object_t vocab;
     for (const auto& [piece, id] : spec.vocab) vocab.emplace_back(piece, id);

@@ -22,8 +22,10 @@ LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOp
                     ? init.xavier_uniform("weight", out, in, options.parts, options.gain)
                     : init.xavier_uniform("weight", options.part_rows, in, options.gain));
   if (options.bias) bias = register_parameter("bias", init.constant("bias", out, 0.0));
+  const MergedMap map = map_of(in, out, options);
+  part_rows = map.rows;
   if (auto options_here = init.lora()) {
-    lora = std::make_unique<Lora>(*this, init, std::move(options_here), map_of(in, out, options));
+    lora = std::make_unique<Lora>(*this, init, std::move(options_here), map);
   }
 }
 

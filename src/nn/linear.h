@@ -43,8 +43,9 @@ class LinearImpl : public torch::nn::Module, public Counted {
   double operations() const override;
 
   at::Tensor weight;
-  at::Tensor bias;             ///< undefined without bias
-  std::unique_ptr<Lora> lora;  ///< null where the map learns its own weight
+  at::Tensor bias;                 ///< undefined without bias
+  std::vector<int64_t> part_rows;  ///< of W, of each map that it merges: one entry or more
+  std::unique_ptr<Lora> lora;      ///< null where the map learns its own weight
 };
 TORCH_MODULE(Linear);
 

@@ -22,6 +22,7 @@ class Adam : public Optimizer {
   std::vector<StateTensor> state() override;
 
  protected:
+  torch::Tensor& exp_avg() { return exp_avg_; }
   /// What an update does to tensors of these settings.
   kernels::AdamScalars numbers(const UpdateStep& update, const GroupSettings& group) const;
   void step_runs(Arena& arena, std::span<const kernels::Run<kernels::AdamScalars>> runs);

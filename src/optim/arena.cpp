@@ -1,7 +1,9 @@
 #include "optim/arena.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -90,6 +92,17 @@ bool Arena::train_after(int64_t updates) {
     parameters_[slot].set_requires_grad(now);
   }
   return changed;
+}
+
+void Arena::set_part_rows(const torch::Tensor& parameter, std::vector<int64_t> rows) {
+  for (size_t slot = 0; slot < slots_.size(); ++slot) {
+    if (!parameters_[slot].is_same(parameter)) continue;
+    const int64_t sum = std::accumulate(rows.begin(), rows.end(), int64_t{0});
+    TORCH_CHECK(parameter.dim() >= 2 && sum == parameter.size(0), "[arena] ", slots_[slot].name,
+                " is ", parameter.sizes(), ", and its parts have ", sum, " rows");
+    slots_[slot].part_rows = std::move(rows);
+    return;
+  }
 }
 
 torch::Tensor Arena::view(const torch::Tensor& buffer, const Slot& slot) {

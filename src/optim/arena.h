@@ -29,6 +29,8 @@ class Arena {
     int64_t numel = 0;
     std::vector<int64_t> shape;
     int64_t begins = 0;  ///< updates of the run that pass before it trains (train.unfreeze)
+    /// Rows of each of the maps that a matrix merges; empty = it is one map.
+    std::vector<int64_t> part_rows = {};
   };
 
   /// A parameter that trains only from some update on.
@@ -76,6 +78,10 @@ class Arena {
   /// @return whether other parameters train now than after the last call, or, at first, than all
   bool train_after(int64_t updates);
   bool has_late() const { return any_late_; }
+
+  /// Says that a parameter merges several maps, one below the other, of so many rows each. One
+  /// without a slot is left out. TORCH_CHECK: the rows add up to those of the parameter.
+  void set_part_rows(const torch::Tensor& parameter, std::vector<int64_t> rows);
 
   /// The part of `buffer` (params(), grads() or an optimizer's state of the same size) that belongs
   /// to a slot, in the parameter's shape.

@@ -38,6 +38,13 @@ struct OptimOptions {
   double initial_accumulator = 0.1;
   std::string ftrl_start = "weights";
   std::vector<std::string> lazy_tables;
+  double muon_momentum = 0.95;
+  bool muon_nesterov = true;
+  std::string muon_scale = "rms";
+  double muon_adam_lr = 0;
+  std::vector<std::string> muon_adam_tensors;
+  bool muon_split = true;
+  std::string muon_precision = "auto";
   std::vector<std::string> no_decay;
   std::vector<std::string> groups;
   double layer_decay = 1;
@@ -59,9 +66,10 @@ struct OptimOptions {
         field(&O::name, "name",
               "adam adds weight decay to the gradient; adamw, radam, lamb and adafactor take "
               "it off the weight. lars, larc and novograd are sgd with a rate for each tensor. "
-              "lazy_adam is adam that leaves rows of embeddings without a gradient as they are",
+              "lazy_adam is adam that leaves rows of embeddings without a gradient as they are. "
+              "muon makes the step of a hidden matrix orthogonal; the rest it leaves to adamw",
               one_of({"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
-                      "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam"}))
+                      "adagrad", "rmsprop", "adafactor", "ftrl", "lazy_adam", "muon"}))
             .also_called({"type", "optimizer", "optimizer_type", "optimizer_name", "optim",
                           "train.optim", "algorithm"})
             .value_also_called("adamw", {"adamw_torch", "adamw_hf", "adamw_torch_fused", "adam_w"})
@@ -89,21 +97,22 @@ struct OptimOptions {
             .value_also_called("none", {"off", "false"}),
         field(&O::beta1, "beta1",
               "decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, usually "
-              "0.95)",
+              "0.95; muon, of what adamw steps)",
               fraction())
-            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd"})
+            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd", "muon"})
             .also_called({"adam_beta1"})
             .also_called({"adam_betas", "betas"}, "beta1 and beta2 are keys of their own")
             .also_called({"optimizer_params"}, "beta1, beta2 and epsilon are keys of their own"),
         field(&O::beta2, "beta2",
-              "decay of the second moment (adam, adamw, lazy_adam, radam, lamb, novograd, rmsprop)",
+              "decay of the second moment (adam, adamw, lazy_adam, radam, lamb, novograd, rmsprop; "
+              "muon, of what adamw steps)",
               fraction())
-            .read_with("name",
-                       {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd", "rmsprop"})
+            .read_with("name", {"adam", "adamw", "lazy_adam", "radam", "lamb", "novograd",
+                                "rmsprop", "muon"})
             .also_called({"adam_beta2", "alpha_rmsprop"}),
         field(&O::epsilon, "epsilon", "keeps the divisor above zero", greater(0))
             .read_with("name", {"adam", "adamw", "radam", "lamb", "novograd", "adagrad", "rmsprop",
-                                "lazy_adam"})
+                                "lazy_adam", "muon"})
             .also_called({"adam_eps", "adam_epsilon", "eps"}),
         field(&O::weight_decay, "weight_decay", "see no_decay for where it does not act",
               at_least(0))
@@ -187,6 +196,33 @@ struct OptimOptions {
               "gradient; empty = \"*embedding.weight\". One that is the output projection too "
               "has a gradient in every row")
             .read_with("name", {"lazy_adam"}),
+        field(&O::muon_momentum, "muon_momentum",
+              "of muon: decay of the moving average of a matrix's gradients", fraction())
+            .read_with("name", {"muon"}),
+        field(&O::muon_nesterov, "muon_nesterov",
+              "of muon: the average looks ahead, by the gradient of this update")
+            .read_with("name", {"muon"}),
+        field(&O::muon_scale, "muon_scale",
+              "of muon: factor of the step of a matrix [rows, columns] beside lr. rms: 0.2 "
+              "sqrt(max(rows, columns)), a step as large as adamw's; spectral: sqrt(max(1, rows / "
+              "columns)), usual with lr = 0.02",
+              one_of({"rms", "spectral"}))
+            .read_with("name", {"muon"}),
+        field(&O::muon_adam_lr, "muon_adam_lr",
+              "of muon: lr of what adamw steps, with the same schedule; 0 = lr", at_least(0))
+            .read_with("name", {"muon"}),
+        field(&O::muon_adam_tensors, "muon_adam_tensors",
+              "of muon: name patterns of the matrices that adamw steps, as it does all vectors; "
+              "empty = embeddings, positions and distances, output projections and heads")
+            .read_with("name", {"muon"}),
+        field(&O::muon_split, "muon_split",
+              "of muon: a matrix that merges several maps (query, key and value; gates) is made "
+              "orthogonal map by map")
+            .read_with("name", {"muon"}),
+        field(&O::muon_precision, "muon_precision",
+              "of muon: products of the iteration; auto: bf16 on a GPU, fp32 on a CPU",
+              one_of({"auto", "fp32", "bf16"}))
+            .read_with("name", {"muon"}),
         field(
             &O::no_decay, "no_decay",
             "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "

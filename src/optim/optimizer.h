@@ -29,6 +29,11 @@ inline Slice part_in(const Arena::Slot& slot, Slice slice) {
 /// Adds numbers over the processes that step slices of one arena; empty = there is one process.
 using SumOverRanks = std::function<void(std::span<double>)>;
 
+/// Completes a flat tensor of which each process has a part: rank r has [begins[r], begins[r + 1]),
+/// and every rank gets all of it. Collective; empty = there is one process.
+using GatherOverRanks =
+    std::function<void(const torch::Tensor& values, std::span<const int64_t> begins)>;
+
 /// The inputs of one update.
 struct UpdateStep {
   double lr = 0;
@@ -36,6 +41,10 @@ struct UpdateStep {
       1;               ///< gradients are multiplied by this first: 1 / tokens, unscaling, clipping
   int64_t number = 1;  ///< 1 for the first update; bias correction needs it
   SumOverRanks sum_over_ranks = {};  ///< for layer-wise norms when only a slice is stepped
+  /// Where the slices of all ranks begin, and the arena's end: for rules that need whole matrices
+  /// when only a slice is stepped. Empty = there is one process.
+  std::span<const int64_t> slice_begins = {};
+  GatherOverRanks gather_over_ranks = {};
 };
 
 /// A tensor of an optimizer's state.

@@ -11,6 +11,7 @@
 #include "optim/lamb.h"
 #include "optim/lars.h"
 #include "optim/lazy_adam.h"
+#include "optim/muon.h"
 #include "optim/novograd.h"
 #include "optim/optimizer.h"
 #include "optim/radam.h"
@@ -47,7 +48,7 @@ std::unique_ptr<Optimizer> make_adafactor(const OptimOptions& options, const Are
       std::make_unique<Adafactor>(options, arena, Slice{0, arena.size()}));
 }
 
-constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 13> kOptimizers{{
+constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 14> kOptimizers{{
     {"adam", &make<Adam>},
     {"adamw", &make<Adam>},
     {"radam", &make<Radam>},
@@ -61,6 +62,7 @@ constexpr std::array<std::pair<std::string_view, MakeOptimizer>, 13> kOptimizers
     {"adafactor", &make_adafactor},
     {"ftrl", &make<Ftrl>},
     {"lazy_adam", &make<LazyAdam>},
+    {"muon", &make<Muon>},
 }};
 
 }  // namespace

@@ -64,17 +64,23 @@ std::optional<std::string> bytes_of_piece(std::string_view piece) {
   return spelt;
 }
 
+std::optional<char> byte_of_fallback(std::string_view piece) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return std::nullopt;
+  const size_t high = kDigits.find(piece[3]), low = kDigits.find(piece[4]);
+  if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+  return static_cast<char>(16 * high + low);
+}
+
 ByteBpeModel::ByteBpeModel(const PieceIds& vocab, const std::vector<Merge>& merges,
                            const ByteBpeOptions& options)
-    : unk_id_(options.unk_id), fuse_unk_(options.fuse_unk), ignore_merges_(options.ignore_merges) {
+    : unk_id_(options.unk_id),
+      of_characters_(options.of_characters),
+      byte_fallback_(options.byte_fallback),
+      fuse_unk_(options.fuse_unk),
+      ignore_merges_(options.ignore_merges) {
   byte_ids_.fill(-1);
-  for (const auto& [piece, id] : vocab) {
-    const auto bytes = bytes_of_piece(piece);
-    if (!bytes) continue;
-    if (bytes->size() == 1)
-      byte_ids_[static_cast<unsigned char>((*bytes)[0])] = static_cast<int32_t>(id);
-    if (ignore_merges_) whole_words_[*bytes] = static_cast<int32_t>(id);
-  }
+  of_characters_ ? take_character_pieces(vocab) : take_byte_pieces(vocab);
   table_.resize(std::bit_ceil(2 * merges.size() + 2));
   uint32_t rank = 0;
   for (const Merge& merge : merges) {
@@ -84,6 +90,30 @@ ByteBpeModel::ByteBpeModel(const PieceIds& vocab, const std::vector<Merge>& merg
       slot = (slot + 1) % table_.size();
     }
     table_[slot] = {pair, rank++, merge.merged};
+  }
+}
+
+void ByteBpeModel::take_byte_pieces(const PieceIds& vocab) {
+  for (const auto& [piece, id] : vocab) {
+    const auto bytes = bytes_of_piece(piece);
+    if (!bytes) continue;
+    if (bytes->size() == 1)
+      byte_ids_[static_cast<unsigned char>((*bytes)[0])] = static_cast<int32_t>(id);
+    if (ignore_merges_) whole_words_[*bytes] = static_cast<int32_t>(id);
+  }
+}
+
+void ByteBpeModel::take_character_pieces(const PieceIds& vocab) {
+  for (const auto& [piece, id] : vocab) {
+    if (piece.empty()) continue;
+    const auto number = static_cast<int32_t>(id);
+    if (const auto byte = byte_of_fallback(piece)) {
+      byte_ids_[static_cast<unsigned char>(*byte)] = number;
+    }
+    size_t end = 0;
+    next_code_point(piece, end);
+    if (end >= piece.size()) character_ids_[piece] = number;
+    if (ignore_merges_) whole_words_[piece] = number;
   }
 }
 
@@ -112,6 +142,47 @@ void ByteBpeModel::begin_as_bytes(std::string_view bytes, std::vector<WordPiece>
       ++symbols.back().size;
     } else {
       ++num_lost;
+    }
+  }
+}
+
+bool ByteBpeModel::spell_by_bytes(std::string_view character,
+                                  std::vector<WordPiece>& symbols) const {
+  const size_t before = symbols.size();
+  for (const char byte : character) {
+    const int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+    if (id < 0) {
+      symbols.resize(before);
+      return false;
+    }
+    symbols.push_back({id, 1});
+  }
+  return true;
+}
+
+void ByteBpeModel::begin_as_characters(std::string_view text,
+                                       std::vector<WordPiece>& symbols) const {
+  bool is_open = false;  // as in begin_as_bytes()
+  uint32_t num_lost = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    next_code_point(text, at);
+    const std::string_view character = text.substr(begin, at - begin);
+    const auto size = static_cast<uint32_t>(character.size());
+    const auto found = character_ids_.find(character);
+    if (found != character_ids_.end()) {
+      symbols.push_back({found->second, size + std::exchange(num_lost, 0)});
+      is_open = false;
+    } else if (byte_fallback_ && spell_by_bytes(character, symbols)) {
+      symbols[symbols.size() - size].size += std::exchange(num_lost, 0);
+      is_open = false;
+    } else if (unk_id_ && !(is_open && fuse_unk_)) {
+      symbols.push_back({static_cast<int32_t>(*unk_id_), size + std::exchange(num_lost, 0)});
+      is_open = true;
+    } else if (!symbols.empty()) {
+      symbols.back().size += size;
+    } else {
+      num_lost += size;
     }
   }
 }
@@ -170,7 +241,7 @@ void ByteBpeModel::cut(std::string_view bytes, std::vector<WordPiece>& pieces) c
     }
   }
   std::vector<WordPiece> start;
-  begin_as_bytes(bytes, start);
+  of_characters_ ? begin_as_characters(bytes, start) : begin_as_bytes(bytes, start);
   Word word{.model = *this, .symbols = {}, .queue = {}};
   const auto count = static_cast<int32_t>(start.size());
   for (int32_t i = 0; i < count; ++i) {

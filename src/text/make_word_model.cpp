@@ -50,8 +50,11 @@ std::unique_ptr<const WordModel> make_word_model(const TokenizerSpec& spec,
                                      .continuing_prefix = spec.continuing_prefix,
                                      .max_word_chars = spec.max_word_chars});
   }
-  ByteBpeOptions options{
-      .unk_id = {}, .fuse_unk = spec.fuse_unk, .ignore_merges = spec.ignore_merges};
+  ByteBpeOptions options{.of_characters = spec.model == TokenizerSpec::Model::kCharacterBpe,
+                         .byte_fallback = spec.byte_fallback,
+                         .unk_id = {},
+                         .fuse_unk = spec.fuse_unk,
+                         .ignore_merges = spec.ignore_merges};
   if (unk >= 0) options.unk_id = unk;
   return std::make_unique<ByteBpeModel>(spec.vocab, resolved_merges(spec, where), options);
 }

@@ -16,8 +16,10 @@ class PieceDecoder {
   std::string text() const;
 
  private:
+  void add_marked(std::string_view piece);
+
   const TokenizerSpec& spec_;
-  std::string text_;
+  std::string text_, bytes_;  ///< of kMarks: bytes that stand side by side
   bool is_first_ = true;
 };
 

@@ -18,6 +18,8 @@ constexpr std::array<std::string_view, 5> kBertSpecials{"[PAD]", "[UNK]", "[CLS]
 constexpr std::array<std::string_view, 5> kRobertaSpecials{"<s>", "<pad>", "</s>", "<unk>",
                                                            "<mask>"};
 
+constexpr std::array<std::string_view, 1> kGpt2Specials{"<|endoftext|>"};
+
 /// A word of a template, without its segment.
 struct TemplateWord {
   std::string token;
@@ -78,6 +80,7 @@ const PretrainedKind kRobertaKind{.model = TokenizerSpec::Model::kByteBpe,
                                   .single = "<s> $A </s>",
                                   .pair = "<s> $A </s> </s> $B </s>",
                                   .trims_offsets = true};
+const PretrainedKind kGpt2Kind{.model = TokenizerSpec::Model::kByteBpe, .specials = kGpt2Specials};
 
 void make_pretrained(TokenizerSpec& spec, const PretrainedKind& kind) {
   spec.model = kind.model;

@@ -26,8 +26,8 @@ struct PretrainedKind {
   bool trims_offsets = false;
 };
 
-/// BERT's (Devlin et al. 2019), and RoBERTa's (Liu et al. 2019).
-extern const PretrainedKind kBertKind, kRobertaKind;
+/// BERT's (Devlin et al. 2019), RoBERTa's (Liu et al. 2019) and GPT-2's (Radford et al. 2019).
+extern const PretrainedKind kBertKind, kRobertaKind, kGpt2Kind;
 
 /// Makes a spec with a vocabulary one of this kind: decoder, special tokens, and what stands around
 /// texts, as far as the vocabulary has the tokens.

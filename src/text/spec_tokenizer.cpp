@@ -12,6 +12,8 @@
 #include "text/code_points.h"
 #include "text/offsets.h"
 #include "text/piece_decoder.h"
+#include "text/space_marks.h"
+#include "text/subwords.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 #include "text/word_cache.h"
@@ -76,6 +78,9 @@ class SpecTokenizer final : public Tokenizer {
   class Line;
   void encode_into(std::string_view line, std::vector<int64_t>& ids,
                    std::vector<CodePointSpan>* spans) const;
+  bool normalise(std::string_view text, bool is_first, bool with_origin, NormalizedText& out) const;
+  void split_words(std::string_view text, std::vector<ByteRange>& words) const;
+  bool is_found_normalised(const AddedToken& token) const;
   void collect_pieces(const PieceIds& vocab, const std::vector<AddedToken>& added);
   void find_specials();
   void find_continuing(const std::vector<AddedToken>& added);
@@ -156,8 +161,8 @@ class SpecTokenizer::Line {
 
   void encode_raw(ByteRange range) {
     View view{.text = range.of(line_), .origin = nullptr, .base = range.begin};
-    if (tokenizer_.normalizer_) {
-      tokenizer_.normalizer_->normalize(view.text, spans_ != nullptr, work_.normalized);
+    if (!view.text.empty() &&
+        tokenizer_.normalise(view.text, range.begin == 0, spans_ != nullptr, work_.normalized)) {
       view.text = work_.normalized.text;
       view.origin = &work_.normalized.origin;
     }
@@ -181,13 +186,7 @@ class SpecTokenizer::Line {
       num_added = 1;
     }
     work_.words.clear();
-    if (tokenizer_.spec_.model == TokenizerSpec::Model::kWordPiece) {
-      split_at_punctuation(text, work_.words);
-    } else if (tokenizer_.spec_.use_regex) {
-      split_by_class(text, work_.words);
-    } else {
-      work_.words.push_back({0, text.size()});
-    }
+    tokenizer_.split_words(text, work_.words);
     for (const ByteRange& word : work_.words) {
       const auto pieces = work_.cache.cut(word.of(text));
       if (spans_ != nullptr) add_spans(view, range.begin, word, num_added, pieces);
@@ -219,6 +218,43 @@ class SpecTokenizer::Line {
   size_t num_before_;  ///< ids of other lines
   CodePointCounter counter_;
 };
+
+/// What the spec makes of a text between added tokens, before it is cut; false where it stays as it
+/// is. @param is_first  whether it is the beginning of the line
+bool SpecTokenizer::normalise(std::string_view text, bool is_first, bool with_origin,
+                              NormalizedText& out) const {
+  if (normalizer_) {
+    normalizer_->normalize(text, with_origin, out);
+  } else if (spec_.nfc) {
+    compose(text, with_origin, out);
+  } else if (spec_.model == TokenizerSpec::Model::kCharacterBpe) {
+    mark_spaces(text, spec_.space_prefix, is_first, with_origin, out);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void SpecTokenizer::split_words(std::string_view text, std::vector<ByteRange>& words) const {
+  using Pattern = TokenizerSpec::Pattern;
+  constexpr int kLlama3Digits = 3;
+  if (spec_.model == TokenizerSpec::Model::kWordPiece) {
+    split_at_punctuation(text, words);
+  } else if (spec_.model == TokenizerSpec::Model::kCharacterBpe || !spec_.use_regex) {
+    words.push_back({0, text.size()});
+  } else if (spec_.pattern == Pattern::kGpt2) {
+    split_by_class(text, words);
+  } else {
+    split_by_lines(text, spec_.pattern == Pattern::kLlama3 ? kLlama3Digits : 1, words);
+  }
+}
+
+/// Marks of spaces that a pre-tokenizer makes come after all added tokens.
+bool SpecTokenizer::is_found_normalised(const AddedToken& token) const {
+  const bool is_marked_late = spec_.model == TokenizerSpec::Model::kCharacterBpe &&
+                              spec_.space_prefix != TokenizerSpec::SpacePrefix::kDoubled;
+  return token.normalized && !is_marked_late;
+}
 
 SpecTokenizer::SpecTokenizer(const TokenizerSpec& spec, std::string_view where,
                              uint64_t fingerprint)
@@ -263,8 +299,8 @@ int64_t SpecTokenizer::first_of(std::initializer_list<const char*> pieces) const
 void SpecTokenizer::find_specials() {
   specials_ = {.pad = first_of({"[PAD]", "<pad>"}),
                .unk = spec_.unk_token ? first_of({spec_.unk_token->c_str()}) : first_of({"<unk>"}),
-               .bos = first_of({"[CLS]", "<s>", "<|endoftext|>"}),
-               .eos = first_of({"[SEP]", "</s>", "<|endoftext|>"}),
+               .bos = first_of({"[CLS]", "<s>", "<|endoftext|>", "<|begin_of_text|>"}),
+               .eos = first_of({"[SEP]", "</s>", "<|endoftext|>", "<|end_of_text|>"}),
                .mask = first_of({"[MASK]", "<mask>"})};
   bool is_behind = false;
   for (const auto& slot : spec_.sequences.single) {
@@ -282,7 +318,12 @@ void SpecTokenizer::find_specials() {
 
 void SpecTokenizer::find_continuing(const std::vector<AddedToken>& added) {
   const bool is_bytes = spec_.model == TokenizerSpec::Model::kByteBpe;
+  const bool is_marked = spec_.model == TokenizerSpec::Model::kCharacterBpe;
   for (const std::string& piece : pieces_) {
+    if (is_marked) {
+      continues_word_.push_back(!piece.starts_with(kWordStart));
+      continue;
+    }
     const auto bytes = is_bytes ? bytes_of_piece(piece) : std::nullopt;
     const bool begins_with_space =
         bytes && !bytes->empty() && std::string_view(" \t\n\r").find((*bytes)[0]) < 4;
@@ -305,9 +346,9 @@ AddedTokens SpecTokenizer::added_tokens(bool normalized, std::string_view where)
   std::vector<std::string> patterns;
   std::unordered_set<std::string> seen;
   for (const AddedToken& token : spec_.added) {
-    if (token.normalized != normalized) continue;
+    if (is_found_normalised(token) != normalized) continue;
     NormalizedText pattern{.text = token.content, .origin = {}};
-    if (normalized && normalizer_) normalizer_->normalize(token.content, false, pattern);
+    if (normalized) normalise(token.content, true, false, pattern);
     const bool again = !seen.insert(pattern.text).second;
     if (pattern.text.empty() || again) {
       throw Error(ExitCode::kBadData,

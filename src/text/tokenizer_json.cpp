@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "text/json_fields.h"
 #include "text/spec_parts.h"
+#include "text/subwords.h"
 #include "text/tokenizer_spec.h"
 
 namespace stretto::text {
@@ -48,16 +49,26 @@ void require_empty(JsonFields& fields, const char* key) {
     value->refuse("this is not supported for bytes", "set it to null");
 }
 
-void read_bpe(JsonFields& fields, TokenizerSpec& spec, Allowance& allowance) {
-  spec.model = TokenizerSpec::Model::kByteBpe;
+bool is_metaspace(const nlohmann::json& part) {
+  const auto type = part.is_object() ? part.find("type") : part.end();
+  return type != part.end() && *type == "Metaspace";
+}
+
+/// @param pre_tokenizer  of the file: bytes have one of their own
+void read_bpe(JsonFields& fields, const JsonValue& pre_tokenizer, TokenizerSpec& spec,
+              Allowance& allowance) {
+  const bool of_characters = pre_tokenizer.is_null() || is_metaspace(pre_tokenizer.json());
+  spec.model = of_characters ? TokenizerSpec::Model::kCharacterBpe : TokenizerSpec::Model::kByteBpe;
   if (const auto unk = fields.find("unk_token"); unk && !unk->text().empty())
     spec.unk_token = unk->text();
   if (const auto dropout = fields.find("dropout"); dropout && dropout->real() != 0) {
     dropout->refuse("BPE-dropout is not supported", "set it to null");
   }
   if (const auto fallback = fields.find("byte_fallback"); fallback && fallback->flag()) {
-    fallback->refuse("this is SentencePiece's alphabet of bytes",
-                     "give the SentencePiece model as tokenizer.model");
+    if (!of_characters) {
+      fallback->refuse("bytes have pieces already, by the pre-tokenizer", "set it to false");
+    }
+    spec.byte_fallback = true;
   }
   require_empty(fields, "continuing_subword_prefix");
   require_empty(fields, "end_of_word_suffix");
@@ -73,16 +84,17 @@ void read_wordpiece(JsonFields& fields, TokenizerSpec& spec) {
   spec.max_word_chars = fields.get("max_input_chars_per_word").number(INT32_MAX);
 }
 
-void read_model(const JsonValue& value, TokenizerSpec& spec, Allowance& allowance) {
+void read_model(const JsonValue& value, const JsonValue& pre_tokenizer, TokenizerSpec& spec,
+                Allowance& allowance) {
   JsonFields fields(value);
   spec.vocab = read_piece_ids(fields.get("vocab"), allowance);
   // Files of early versions have no type.
   const auto type = fields.find("type");
   const bool is_bpe = type ? type->text() == "BPE" : value.json().contains("merges");
   if (type && !is_bpe && type->text() != "WordPiece") {
-    refuse_type(fields, "WordPiece and byte-level BPE; give a SentencePiece model for Unigram");
+    refuse_type(fields, "WordPiece and BPE; give a SentencePiece model for Unigram");
   }
-  is_bpe ? read_bpe(fields, spec, allowance) : read_wordpiece(fields, spec);
+  is_bpe ? read_bpe(fields, pre_tokenizer, spec, allowance) : read_wordpiece(fields, spec);
   fields.done();
   if (!spec.unk_token) return;
   const bool known = std::any_of(spec.vocab.begin(), spec.vocab.end(),
@@ -94,8 +106,53 @@ void read_model(const JsonValue& value, TokenizerSpec& spec, Allowance& allowanc
   }
 }
 
+/// A part that replaces one text by another one.
+void require_replacement(const JsonValue& value, std::string_view from, std::string_view to) {
+  JsonFields fields(value);
+  if (type_of(fields) != "Replace") refuse_type(fields, "Replace here");
+  JsonFields pattern(fields.get("pattern"));
+  const JsonValue what = pattern.get("String"), by = fields.get("content");
+  if (what.text() != from) what.refuse("expected `" + std::string(from) + "`", kSaveAgain);
+  if (by.text() != to) by.refuse("expected `" + std::string(to) + "`", kSaveAgain);
+  pattern.done();
+  fields.done();
+}
+
+/// Llama's: a mark in front of each text, and marks for spaces.
+void read_marking(const JsonValue& parts, TokenizerSpec& spec) {
+  const std::string mark(kWordStart);
+  if (parts.size() != 2) parts.refuse("expected Prepend and Replace", kSaveAgain);
+  JsonFields fields(parts.at(0));
+  if (type_of(fields) != "Prepend") refuse_type(fields, "Prepend here");
+  const JsonValue prepended = fields.get("prepend");
+  if (prepended.text() != mark) prepended.refuse("expected `" + mark + "`", kSaveAgain);
+  fields.done();
+  require_replacement(parts.at(1), " ", mark);
+  spec.space_prefix = TokenizerSpec::SpacePrefix::kDoubled;
+}
+
+/// What stands before BPE: composition before bytes, marks before characters.
+void read_bpe_normalizer(JsonFields& fields, TokenizerSpec& spec) {
+  const std::string type = type_of(fields);
+  const bool of_characters = spec.model == TokenizerSpec::Model::kCharacterBpe;
+  if (!of_characters && type == "NFC") {
+    spec.nfc = true;
+  } else if (of_characters && type == "Sequence") {
+    read_marking(fields.get("normalizers"), spec);
+  } else {
+    refuse_type(fields, of_characters ? "Prepend and Replace for BPE of characters, or null"
+                                      : "NFC for byte-level BPE, or null");
+  }
+  fields.done();
+}
+
 void read_normalizer(const JsonValue& value, TokenizerSpec& spec) {
   JsonFields fields(value);
+  const bool of_bytes = spec.model == TokenizerSpec::Model::kByteBpe;
+  if (spec.model == TokenizerSpec::Model::kCharacterBpe ||
+      (of_bytes && type_of(fields) != "BertNormalizer")) {
+    return read_bpe_normalizer(fields, spec);
+  }
   if (type_of(fields) != "BertNormalizer") refuse_type(fields, "BertNormalizer, or null");
   BertNormalizerOptions options{.clean_text = fields.get("clean_text").flag(),
                                 .handle_chinese_chars = fields.get("handle_chinese_chars").flag(),
@@ -106,17 +163,83 @@ void read_normalizer(const JsonValue& value, TokenizerSpec& spec) {
   spec.normalizer = options;
 }
 
+/// Marks of spaces that are made after the normalizer: Llama's later form.
+void read_metaspace(const JsonValue& value, TokenizerSpec& spec) {
+  using Prefix = TokenizerSpec::SpacePrefix;
+  if (value.is_null()) {
+    if (spec.space_prefix == Prefix::kDoubled) return;  // the normalizer makes the marks
+    value.refuse("BPE without a pre-tokenizer needs Prepend and Replace as its normalizer",
+                 kSaveAgain);
+  }
+  JsonFields fields(value);
+  type_of(fields);
+  const JsonValue mark = fields.get("replacement"), scheme = fields.get("prepend_scheme");
+  if (mark.text() != kWordStart) mark.refuse("expected U+2581", kSaveAgain);
+  if (fields.flag("split", true)) {
+    fields.get("split").refuse("words that are cut apart are not supported", "set it to false");
+  }
+  if (spec.space_prefix == Prefix::kDoubled) {
+    value.refuse("spaces are marked twice", "keep the normalizer or the pre-tokenizer");
+  }
+  if (scheme.text() == "first") {
+    spec.space_prefix = Prefix::kFirst;
+  } else if (scheme.text() == "always") {
+    spec.space_prefix = Prefix::kAlways;
+  } else if (scheme.text() != "never") {
+    scheme.refuse("expected first, always or never", kSaveAgain);
+  }
+  fields.done();
+}
+
+void read_split(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  if (type_of(fields) != "Split") refuse_type(fields, "Split here");
+  JsonFields pattern(fields.get("pattern"));
+  const JsonValue regex = pattern.get("Regex");
+  pattern.done();
+  const JsonValue behavior = fields.get("behavior");
+  if (behavior.text() != "Isolated") behavior.refuse("expected Isolated", kSaveAgain);
+  if (fields.flag("invert", false)) fields.get("invert").refuse("expected false", kSaveAgain);
+  fields.done();
+  for (const auto known : {TokenizerSpec::Pattern::kLlama3, TokenizerSpec::Pattern::kQwen2}) {
+    if (regex.text() != regex_of(known)) continue;
+    spec.pattern = known;
+    return;
+  }
+  regex.refuse("this pattern is not known", "those of GPT-2, Llama 3 and Qwen2 are");
+}
+
+void read_byte_level(const JsonValue& value, TokenizerSpec& spec) {
+  JsonFields fields(value);
+  if (type_of(fields) != "ByteLevel") refuse_type(fields, "ByteLevel for BPE of bytes");
+  spec.add_prefix_space = fields.get("add_prefix_space").flag();
+  fields.flag("trim_offsets", true);  // of the post-processor alone
+  spec.use_regex = fields.flag("use_regex", true);
+  fields.done();
+}
+
+/// Another pattern than GPT-2's, and then bytes.
+void read_split_bytes(JsonFields& fields, TokenizerSpec& spec) {
+  const JsonValue parts = fields.get("pretokenizers");
+  if (parts.size() != 2) parts.refuse("expected Split and ByteLevel", kSaveAgain);
+  read_split(parts.at(0), spec);
+  read_byte_level(parts.at(1), spec);
+  if (spec.use_regex) {
+    parts.at(1).refuse("text is split by two patterns", "set use_regex to false");
+  }
+  spec.use_regex = true;  // the pattern of Split
+  if (spec.add_prefix_space) {
+    parts.at(1).refuse("add_prefix_space comes after a split", "set it to false");
+  }
+  fields.done();
+}
+
 void read_pre_tokenizer(const JsonValue& value, TokenizerSpec& spec) {
   JsonFields fields(value);
   const bool is_bpe = spec.model == TokenizerSpec::Model::kByteBpe;
-  if (type_of(fields) != (is_bpe ? "ByteLevel" : "BertPreTokenizer")) {
-    refuse_type(fields, is_bpe ? "ByteLevel for BPE" : "BertPreTokenizer for WordPiece");
-  }
-  if (is_bpe) {
-    spec.add_prefix_space = fields.get("add_prefix_space").flag();
-    fields.flag("trim_offsets", true);  // of the post-processor alone
-    spec.use_regex = fields.flag("use_regex", true);
-  }
+  if (is_bpe && type_of(fields) == "Sequence") return read_split_bytes(fields, spec);
+  if (is_bpe) return read_byte_level(value, spec);
+  if (type_of(fields) != "BertPreTokenizer") refuse_type(fields, "BertPreTokenizer for WordPiece");
   fields.done();
 }
 
@@ -310,6 +433,32 @@ void read_post_processor(const JsonValue& value, TokenizerSpec& spec, const Toke
   fields.done();
 }
 
+/// Marks to spaces, bytes to text, and perhaps without the first space.
+void read_mark_decoders(const JsonValue& parts, TokenizerSpec& spec) {
+  constexpr size_t kFewest = 3, kMost = 4;
+  if (parts.size() < kFewest || parts.size() > kMost) {
+    parts.refuse("expected Replace, ByteFallback, Fuse and perhaps Strip", kSaveAgain);
+  }
+  require_replacement(parts.at(0), kWordStart, " ");
+  const auto require_type = [&](size_t at, const std::string& type) {
+    JsonFields fields(parts.at(at));
+    if (type_of(fields) != type) refuse_type(fields, type + " here");
+    fields.done();
+  };
+  require_type(1, "ByteFallback");
+  require_type(2, "Fuse");
+  spec.decoder = TokenizerSpec::Decoder::kMarks;
+  spec.decoder_strips = parts.size() == kMost;
+  if (!spec.decoder_strips) return;
+  JsonFields fields(parts.at(3));
+  if (type_of(fields) != "Strip") refuse_type(fields, "Strip here");
+  const bool takes_one_space = fields.get("content").text() == " " &&
+                               fields.get("start").number(INT32_MAX) == 1 &&
+                               fields.get("stop").number(INT32_MAX) == 0;
+  if (!takes_one_space) parts.at(3).refuse("expected one space of the start", kSaveAgain);
+  fields.done();
+}
+
 void read_decoder(const JsonValue& value, TokenizerSpec& spec) {
   JsonFields fields(value);
   const std::string type = type_of(fields);
@@ -321,8 +470,10 @@ void read_decoder(const JsonValue& value, TokenizerSpec& spec) {
     spec.decoder = TokenizerSpec::Decoder::kBytes;
     for (const char* key : {"add_prefix_space", "trim_offsets", "use_regex"})
       fields.flag(key, true);
+  } else if (type == "Sequence") {
+    read_mark_decoders(fields.get("decoders"), spec);
   } else {
-    refuse_type(fields, "WordPiece and ByteLevel, or null");
+    refuse_type(fields, "WordPiece, ByteLevel and the Sequence of Llama, or null");
   }
   fields.done();
 }
@@ -346,15 +497,25 @@ TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view wher
   // How long a text may be is the configuration's, and nothing is padded.
   for (const char* key : {"truncation", "padding"}) fields.find(key);
   TokenizerSpec spec;
-  read_model(fields.get("model"), spec, allowance);
+  const JsonValue pre_tokenizer = fields.get("pre_tokenizer");
+  read_model(fields.get("model"), pre_tokenizer, spec, allowance);
   if (const auto value = fields.find("normalizer")) read_normalizer(*value, spec);
-  read_pre_tokenizer(fields.get("pre_tokenizer"), spec);
+  if (spec.model == TokenizerSpec::Model::kCharacterBpe) {
+    read_metaspace(pre_tokenizer, spec);
+  } else {
+    read_pre_tokenizer(pre_tokenizer, spec);
+  }
   TokenTable table(spec);
   if (const auto value = fields.find("added_tokens")) {
     read_added_tokens(*value, spec, table, allowance);
   }
   if (const auto value = fields.find("post_processor")) read_post_processor(*value, spec, table);
   if (const auto value = fields.find("decoder")) read_decoder(*value, spec);
+  if (spec.model == TokenizerSpec::Model::kCharacterBpe &&
+      spec.decoder != TokenizerSpec::Decoder::kMarks) {
+    fields.object().refuse("BPE of characters needs the decoders Replace, ByteFallback and Fuse",
+                           kSaveAgain);
+  }
   fields.done();
   allowance.give_back(num_json);
   return spec;

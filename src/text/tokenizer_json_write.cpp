@@ -1,6 +1,9 @@
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "text/subwords.h"
 #include "text/tokenizer_spec.h"
 
 namespace stretto::text {
@@ -55,7 +58,19 @@ Json post_processor_json(const TokenizerSpec& spec) {
   return {{"type", "Sequence"}, {"processors", std::move(parts)}};
 }
 
+Json replacement_json(std::string_view from, std::string_view to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
 Json normalizer_json(const TokenizerSpec& spec) {
+  if (spec.nfc) return {{"type", "NFC"}};
+  if (spec.model == TokenizerSpec::Model::kCharacterBpe &&
+      spec.space_prefix == TokenizerSpec::SpacePrefix::kDoubled) {
+    Json parts = Json::array();
+    parts.push_back({{"type", "Prepend"}, {"prepend", kWordStart}});
+    parts.push_back(replacement_json(" ", kWordStart));
+    return {{"type", "Sequence"}, {"normalizers", std::move(parts)}};
+  }
   if (!spec.normalizer) return nullptr;
   const BertNormalizerOptions& options = *spec.normalizer;
   Json json{{"type", "BertNormalizer"},
@@ -67,8 +82,49 @@ Json normalizer_json(const TokenizerSpec& spec) {
   return json;
 }
 
+Json metaspace_json(const TokenizerSpec& spec) {
+  using Prefix = TokenizerSpec::SpacePrefix;
+  if (spec.space_prefix == Prefix::kDoubled) return nullptr;
+  const char* scheme = spec.space_prefix == Prefix::kFirst    ? "first"
+                       : spec.space_prefix == Prefix::kAlways ? "always"
+                                                              : "never";
+  return {{"type", "Metaspace"},
+          {"replacement", kWordStart},
+          {"prepend_scheme", scheme},
+          {"split", false}};
+}
+
+Json pre_tokenizer_json(const TokenizerSpec& spec) {
+  using Model = TokenizerSpec::Model;
+  if (spec.model == Model::kWordPiece) return {{"type", "BertPreTokenizer"}};
+  if (spec.model == Model::kCharacterBpe) return metaspace_json(spec);
+  if (spec.pattern == TokenizerSpec::Pattern::kGpt2) {
+    return byte_level_json(spec.add_prefix_space, true, spec.use_regex);
+  }
+  Json parts = Json::array();
+  parts.push_back({{"type", "Split"},
+                   {"pattern", {{"Regex", regex_of(spec.pattern)}}},
+                   {"behavior", "Isolated"},
+                   {"invert", false}});
+  parts.push_back(byte_level_json(false, true, false));
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(parts)}};
+}
+
+Json marks_decoder_json(const TokenizerSpec& spec) {
+  Json parts = Json::array();
+  parts.push_back(replacement_json(kWordStart, " "));
+  parts.push_back({{"type", "ByteFallback"}});
+  parts.push_back({{"type", "Fuse"}});
+  if (spec.decoder_strips) {
+    parts.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  }
+  return {{"type", "Sequence"}, {"decoders", std::move(parts)}};
+}
+
 Json decoder_json(const TokenizerSpec& spec) {
   switch (spec.decoder) {
+    case TokenizerSpec::Decoder::kMarks:
+      return marks_decoder_json(spec);
     case TokenizerSpec::Decoder::kWordPiece:
       return {{"type", "WordPiece"},
               {"prefix", spec.decoder_prefix},
@@ -99,7 +155,7 @@ Json model_json(const TokenizerSpec& spec) {
             {"continuing_subword_prefix", nullptr},
             {"end_of_word_suffix", nullptr},
             {"fuse_unk", spec.fuse_unk},
-            {"byte_fallback", false},
+            {"byte_fallback", spec.byte_fallback},
             {"ignore_merges", spec.ignore_merges},
             {"vocab", std::move(vocab)},
             {"merges", std::move(merges)}};
@@ -108,6 +164,20 @@ Json model_json(const TokenizerSpec& spec) {
 }
 
 }  // namespace
+
+std::string regex_of(TokenizerSpec::Pattern pattern) {
+  constexpr const char *kBefore = R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|)",
+                       *kBehind = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  switch (pattern) {
+    case TokenizerSpec::Pattern::kLlama3:
+      return std::string(kBefore) + R"(\p{N}{1,3})" + kBehind;
+    case TokenizerSpec::Pattern::kQwen2:
+      return std::string(kBefore) + R"(\p{N})" + kBehind;
+    case TokenizerSpec::Pattern::kGpt2:
+      break;
+  }
+  return "";
+}
 
 std::string write_tokenizer_json(const TokenizerSpec& spec) {
   Json added = Json::array();
@@ -120,18 +190,15 @@ std::string write_tokenizer_json(const TokenizerSpec& spec) {
                      {"normalized", token.normalized},
                      {"special", token.special}});
   }
-  const bool is_bpe = spec.model == TokenizerSpec::Model::kByteBpe;
-  const Json json{
-      {"version", "1.0"},
-      {"truncation", nullptr},
-      {"padding", nullptr},
-      {"added_tokens", std::move(added)},
-      {"normalizer", normalizer_json(spec)},
-      {"pre_tokenizer", is_bpe ? byte_level_json(spec.add_prefix_space, true, spec.use_regex)
-                               : Json{{"type", "BertPreTokenizer"}}},
-      {"post_processor", post_processor_json(spec)},
-      {"decoder", decoder_json(spec)},
-      {"model", model_json(spec)}};
+  const Json json{{"version", "1.0"},
+                  {"truncation", nullptr},
+                  {"padding", nullptr},
+                  {"added_tokens", std::move(added)},
+                  {"normalizer", normalizer_json(spec)},
+                  {"pre_tokenizer", pre_tokenizer_json(spec)},
+                  {"post_processor", post_processor_json(spec)},
+                  {"decoder", decoder_json(spec)},
+                  {"model", model_json(spec)}};
   return json.dump(1) + "\n";
 }
 

@@ -17,12 +17,19 @@
 
 namespace stretto::text {
 
-/// All that defines a tokenizer of BERT's kind (WordPiece) or GPT-2's (byte-level BPE), as a
-/// `tokenizer.json` of Hugging Face's `tokenizers` has it.
+/// All that defines a tokenizer of BERT's kind (WordPiece), GPT-2's (byte-level BPE) or Llama's
+/// (SentencePiece's BPE of characters), as a `tokenizer.json` of Hugging Face's `tokenizers` has
+/// it.
 struct TokenizerSpec {
-  enum class Model : uint8_t { kWordPiece, kByteBpe };
-  /// `##` and BERT's spaces before punctuation; bytes; or pieces with spaces between them.
-  enum class Decoder : uint8_t { kSpaces, kWordPiece, kBytes };
+  enum class Model : uint8_t { kWordPiece, kByteBpe, kCharacterBpe };
+  /// `##` and BERT's spaces before punctuation; bytes; marks of spaces, U+2581, and `<0x0A>` for
+  /// bytes; or pieces with spaces between them.
+  enum class Decoder : uint8_t { kSpaces, kWordPiece, kBytes, kMarks };
+  /// By which pattern text is split (text/word_splits.h).
+  enum class Pattern : uint8_t { kGpt2, kLlama3, kQwen2 };
+  /// Of kCharacterBpe: what gets a mark of a space in front: nothing; the beginning of a text, or
+  /// each text between special tokens, unless it begins with a space; or each such text.
+  enum class SpacePrefix : uint8_t { kNever, kFirst, kAlways, kDoubled };
 
   Model model = Model::kWordPiece;
   PieceIds vocab = {};  ///< by ascending id
@@ -33,10 +40,16 @@ struct TokenizerSpec {
 
   std::vector<std::pair<std::string, std::string>> merges = {};  ///< of BPE, earliest first
   bool fuse_unk = false, ignore_merges = false;                  ///< of BPE
+  /// Of kCharacterBpe: a character without a piece is spelt by bytes, `<0xE2>`, where all of them
+  /// are pieces.
+  bool byte_fallback = false;
+  SpacePrefix space_prefix = SpacePrefix::kNever;
 
   std::optional<BertNormalizerOptions> normalizer = {};
-  bool add_prefix_space = false;  ///< of BPE: text that does not begin with a space gets one
-  bool use_regex = true;          ///< of BPE: text is split by GPT-2's pattern
+  bool nfc = false;               ///< of kByteBpe: text is composed first (Unicode's form C)
+  bool add_prefix_space = false;  ///< of kByteBpe: text that does not begin with a space gets one
+  bool use_regex = true;          ///< of kByteBpe: text is split by the pattern
+  Pattern pattern = Pattern::kGpt2;  ///< of kByteBpe
 
   /// For BPE: offsets leave out the spaces of a piece. The value says whether the one space before
   /// the first word counts as added, and stays.
@@ -48,6 +61,7 @@ struct TokenizerSpec {
   Decoder decoder = Decoder::kSpaces;
   std::string decoder_prefix = "##";
   bool decoder_cleanup = true;
+  bool decoder_strips = true;  ///< of kMarks: the one space in front of a text is left out
 };
 
 /// Reads `tokenizer.json`. Throws Error(kBadData) with the field's name for whatever is broken, or
@@ -57,6 +71,9 @@ struct TokenizerSpec {
 TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where);
 TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view where,
                                    Allowance& allowance);
+
+/// The regular expression of a pattern, as a `tokenizer.json` has it. GPT-2's stands in none.
+std::string regex_of(TokenizerSpec::Pattern pattern);
 
 /// The same as text; parse_tokenizer_json() and the package give it back.
 std::string write_tokenizer_json(const TokenizerSpec& spec);

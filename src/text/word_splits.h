@@ -22,4 +22,10 @@ void split_at_punctuation(std::string_view text, std::vector<ByteRange>& words);
 /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`.
 void split_by_class(std::string_view text, std::vector<ByteRange>& words);
 
+/// Appends the words of the pattern of Llama 3 and of Qwen2, which together are the text:
+/// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|
+/// \s*[\r\n]+|\s+(?!\S)|\s+`.
+/// @param most_digits  of a word of numbers: 3 in Llama 3, 1 in Qwen2
+void split_by_lines(std::string_view text, int most_digits, std::vector<ByteRange>& words);
+
 }  // namespace stretto::text

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,6 +20,7 @@
 #include "distributed/numbers.h"
 #include "kernels/compute.h"
 #include "kernels/kernels.h"
+#include "nn/merged_matrices.h"
 #include "optim/gradient_noise.h"
 #include "parallel/tensor_buffer.h"
 
@@ -31,6 +35,16 @@ constexpr int64_t kMostSplits = 8;  // of an update, for each of its micro-batch
 // its samples are tied.
 bool may_cut(const UpdaterSetup& setup, TiedBy tied) {
   return !setup.dist.deterministic && tied == TiedBy::kNothing;
+}
+
+// The optimizer of a slice, for an arena that knows which matrices merge several maps.
+std::unique_ptr<optim::Optimizer> optimizer_of(const torch::nn::Module& model, optim::Arena& arena,
+                                               const optim::OptimOptions& options,
+                                               optim::Slice owned) {
+  for (auto& [matrix, rows] : nn::merged_matrices(model)) {
+    arena.set_part_rows(matrix, std::move(rows));
+  }
+  return optim::make_optimizer(options, arena, owned);
 }
 
 }  // namespace
@@ -58,7 +72,7 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
           task_.model(), group_,
           {.synchronised = setup_.dist.batch_norm == "all", .ordered = setup_.dist.deterministic}),
       carry_(task_.carry(), group_),
-      optimizer_(optim::make_optimizer(setup_.optim, arena_, reducer_.owned())),
+      optimizer_(optimizer_of(task_.model(), arena_, setup_.optim, reducer_.owned())),
       state_(group_, {.sliced = setup_.dist.strategy == "sharded" && share_.size > 1,
                       .slice_begins = reducer_.slice_begins(),
                       .owned = reducer_.owned(),
@@ -324,15 +338,21 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   statistics_.move();
   carry_.commit();
   // Slices are stepped by all ranks, empty ones too: layer-wise optimizers sum over ranks.
-  optim::SumOverRanks sum_over_ranks;
+  optim::UpdateStep update{.lr = lr,
+                           .grad_scale = clip / (divisor(result.totals) * result.loss_scale),
+                           .number = number};
   if (setup_.dist.strategy == "sharded" && share_.size > 1) {
-    sum_over_ranks = [this](std::span<double> values) { distributed::sum_numbers(group_, values); };
+    update.sum_over_ranks = [this](std::span<double> values) {
+      distributed::sum_numbers(group_, values);
+    };
+    update.slice_begins = reducer_.slice_begins();
+    update.gather_over_ranks = [this](const torch::Tensor& values,
+                                      std::span<const int64_t> begins) {
+      group_.all_gather(parallel::buffer_of(values), begins);
+    };
   }
   if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
-    optimizer_->step(arena_, {.lr = lr,
-                              .grad_scale = clip / (divisor(result.totals) * result.loss_scale),
-                              .number = number,
-                              .sum_over_ranks = sum_over_ranks});
+    optimizer_->step(arena_, update);
   }
   if (average_) average_->update(arena_, number);
   reducer_.publish();

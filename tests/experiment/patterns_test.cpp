@@ -62,6 +62,8 @@ TEST(Patterns, MatchTensorsOfTheModel) {
   EXPECT_EQ(lazy("*embedding*"), "");
   EXPECT_EQ(lazy("*embeding*"),
             "`optim.lazy_tables` (default): `*embeding*` matches no parameter\n");
+  EXPECT_EQ(told([](auto& e) { e.optim.muon_adam_tensors = {"*embeding*"}; }),
+            "`optim.muon_adam_tensors` (default): `*embeding*` matches no parameter\n");
   const auto noisy = [&](const char* pattern) {
     return told([&](auto& e) { e.optim.weight_noise_tensors = {pattern}; });
   };

@@ -164,14 +164,15 @@ TEST(NamePatterns, AreWhatAllOfTheirKeysHave) {
   translation_of(e).model.lora.rank = 2;
   translation_of(e).model.init = {"* zeros"};
   e.optim.weight_noise_tensors = {"*"};
+  e.optim.muon_adam_tensors = {"*"};
   e.optim.lazy_tables = {"*"};
   e.optim.no_decay = {"*"};
   e.optim.groups = {"* lr_scale=2"};
   EXPECT_EQ(
       keys_that_name_tensors(e),
-      (Lines{"optim.groups", "optim.no_decay", "optim.lazy_tables", "optim.weight_noise_tensors",
-             "model.init", "model.lora.rank", "model.adapter.dim", "optim.layer_decay",
-             "train.freeze", "train.unfreeze", "train.init_only"}));
+      (Lines{"optim.groups", "optim.no_decay", "optim.lazy_tables", "optim.muon_adam_tensors",
+             "optim.weight_noise_tensors", "model.init", "model.lora.rank", "model.adapter.dim",
+             "optim.layer_decay", "train.freeze", "train.unfreeze", "train.init_only"}));
 }
 
 TEST(NamePatterns, AreLeftWithoutFirstWeightsInEveryFamily) {

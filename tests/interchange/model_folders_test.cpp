@@ -34,6 +34,7 @@ TEST(ModelFolders, AClassIsReadByTheFamilyOfItsHead) {
   EXPECT_EQ(reader_for(ModelFolder::distilbert("DistilBertForSequenceClassification").config),
             "text_classification");
   EXPECT_EQ(reader_for(marian_folder().config), "translation");
+  EXPECT_EQ(reader_for({{"model_type", "gpt2"}}), "language_model");
 }
 
 TEST(ModelFolders, OneFamilyReadsEncodersAlone) {
@@ -45,12 +46,13 @@ TEST(ModelFolders, OneFamilyReadsEncodersAlone) {
 }
 
 TEST(ModelFolders, AnUnknownTypeIsRefusedWithTheKnownOnes) {
-  for (const auto& [type, what] : {std::pair("gpt2", "is `gpt2`"), std::pair("", "is missing")}) {
+  for (const auto& [type, what] : {std::pair("gptj", "is `gptj`"), std::pair("", "is missing")}) {
     auto config = ModelFolder::bert("BertModel").config;
     config["model_type"] = type;
     const auto error = failure(ExitCode::kBadData, [&] { reader_for(config); });
     EXPECT_NE(error.message().find(what), std::string::npos) << error.message();
-    for (const char* known : {"bert", "roberta", "distilbert", "marian", "pegasus"}) {
+    for (const char* known :
+         {"bert", "roberta", "distilbert", "marian", "pegasus", "gpt2", "llama"}) {
       EXPECT_NE(error.advice().find(known), std::string::npos) << error.advice();
     }
   }
@@ -59,8 +61,8 @@ TEST(ModelFolders, AnUnknownTypeIsRefusedWithTheKnownOnes) {
 TEST(ModelFolders, EveryTypeIsKnownOnce) {
   auto types = known_model_types();
   std::ranges::sort(types);
-  EXPECT_EQ(types,
-            (std::vector<std::string>{"bert", "distilbert", "marian", "pegasus", "roberta"}));
+  EXPECT_EQ(types, (std::vector<std::string>{"bert", "distilbert", "gpt2", "llama", "marian",
+                                             "mistral", "pegasus", "qwen2", "qwen3", "roberta"}));
 }
 
 TEST(ModelFolders, AClassOfAnotherKindOfModelIsRefusedWithTheTask) {

@@ -72,6 +72,29 @@ std::string counted_bytes(int64_t elements, float first = 0) {
   return bytes_of(values);
 }
 
+// Heads of queries that share keys and values.
+TEST(Tensors, PartsMayHaveRowsOfTheirOwn) {
+  const std::string q = bytes_of({1, 2, 3, 4}), k = bytes_of({5, 6});
+  const std::vector<TensorView> views{{"q", DType::kF32, {2, 2}, q}, {"k", DType::kF32, {1, 2}, k}};
+  const TensorsByName theirs{{"q", &views[0]}, {"k", &views[1]}};
+  std::vector<NamePair> names{{.theirs = {"q", "k"}, .ours = "qk", .part_rows = {2, 1}}};
+  const auto result = joined(theirs, names, 0, "folder");
+  EXPECT_EQ(result.list.tensors[0].shape, (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(result.list.tensors[0].bytes, bytes_of({1, 2, 3, 4, 5, 6}));
+  const auto back = separated(result.list.tensors, names, 0, "checkpoint");
+  ASSERT_EQ(back.size(), 2U);
+  EXPECT_EQ(back[0].tensor.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(bytes_written(back[0]), q);
+  EXPECT_EQ(back[1].tensor.shape, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(bytes_written(back[1]), k);
+  names[0].part_rows = {1, 2};
+  const auto error = failure(ExitCode::kBadData, [&] { joined(theirs, names, 0, "folder"); });
+  EXPECT_NE(error.message().find("`q` is [2, 2], and in such a model [1, 2]"), std::string::npos)
+      << error.message();
+  names[0].part_rows = {2, 2};
+  failure(ExitCode::kBadData, [&] { separated(result.list.tensors, names, 0, "checkpoint"); });
+}
+
 TEST(Tensors, AMatrixIsTransposedOnItsWayInAndOut) {
   const std::string bytes = bytes_of({1, 2, 3, 4, 5, 6});
   const TensorView theirs{"w", DType::kF32, {2, 3}, bytes};

@@ -42,6 +42,20 @@ TEST(Arena, ParametersKeepTheirValuesAndBecomeViews) {
   EXPECT_EQ(model.first->weight.abs().sum().item<float>(), 0.0F);
 }
 
+TEST(Arena, AMatrixKnowsTheMapsThatItMerges) {
+  TwoLayers model;
+  model.second->weight.set_requires_grad(false);
+  Arena arena(model);
+  arena.set_part_rows(model.first->weight, {2, 3});
+  arena.set_part_rows(model.second->weight, {3, 3});  // frozen: it has no slot
+  for (const auto& slot : arena.slots()) {
+    const std::vector<int64_t> parts{2, 3};
+    EXPECT_EQ(slot.part_rows, slot.name == "first.weight" ? parts : std::vector<int64_t>{});
+  }
+  EXPECT_THROW(arena.set_part_rows(model.first->weight, {2, 2}), c10::Error);
+  EXPECT_THROW(arena.set_part_rows(model.first->bias, {2, 3}), c10::Error);
+}
+
 TEST(Arena, OfAModelThatOnlyDecodesHasNoGradients) {
   TwoLayers model;
   const Arena arena(model, Arena::Gradients::kNone);

@@ -40,7 +40,7 @@ torch::Tensor state_of(const Arena& arena, const StateTensor& state, const std::
 
 TEST(LateTensors, AreSteppedAsIfTrainingBeganWithThem) {
   for (const char* name : {"adam", "adamw", "radam", "lamb", "sgd", "lars", "larc", "novograd",
-                           "adagrad", "rmsprop", "ftrl", "lazy_adam"}) {
+                           "adagrad", "rmsprop", "ftrl", "lazy_adam", "muon"}) {
     for (const char* form : {"rate_outside", "rate_inside"}) {
       SCOPED_TRACE(std::string(name) + " " + form);
       const OptimOptions options{.name = name, .weight_decay = 0.1, .momentum_form = form};

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "config/schema.h"
 #include "kernels/cuda/cuda.h"
+#include "kernels/gemm/gemm.h"
 #include "optim/adafactor.h"
 #include "tests/optim/toy.h"
 
@@ -18,12 +19,13 @@ namespace {
 
 using testing::Toy;
 
-const std::vector<std::string> kNames{"adam",      "adamw", "radam",    "lamb",    "sgd",
-                                      "lars",      "larc",  "novograd", "adagrad", "rmsprop",
-                                      "adafactor", "ftrl",  "lazy_adam"};
+const std::vector<std::string> kNames{"adam",      "adamw", "radam",     "lamb",    "sgd",
+                                      "lars",      "larc",  "novograd",  "adagrad", "rmsprop",
+                                      "adafactor", "ftrl",  "lazy_adam", "muon"};
 
 OptimOptions options_of(const std::string& name) {
-  return {.name = name, .weight_decay = 0.1, .momentum_form = "rate_inside"};
+  return {
+      .name = name, .weight_decay = 0.1, .momentum_form = "rate_inside", .muon_precision = "fp32"};
 }
 
 // --- torch.optim -------------------------------------------------------------------------------
@@ -83,9 +85,11 @@ TEST(TorchOptim, StoredValuesOfTenStepsAreReached) {
 struct Sliced {
   Toy toy;
   Arena arena{toy};
+  std::vector<int64_t> begins;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
 
-  Sliced(const OptimOptions& options, const std::vector<int64_t>& begins) {
+  Sliced(const OptimOptions& options, const std::vector<int64_t>& slice_begins)
+      : begins(slice_begins) {
     for (size_t i = 0; i + 1 < begins.size(); ++i) {
       optimizers.push_back(make_optimizer(options, arena, {begins[i], begins[i + 1]}));
     }
@@ -94,6 +98,7 @@ struct Sliced {
   void step(int number) {
     toy.fill_gradients(number);
     std::vector<double> totals;
+    std::vector<torch::Tensor> wholes;  // what each call of a process gathers
     const auto before = arena.params().clone();
     std::vector<std::vector<torch::Tensor>> states;
     for (const bool collecting : {true, false}) {
@@ -105,18 +110,32 @@ struct Sliced {
         } else {
           for (size_t t = 0; t < state.size(); ++t) state[t].values.copy_(states[i][t]);
         }
+        size_t calls = 0;
+        const auto gather = [&](const torch::Tensor& values, std::span<const int64_t> cut) {
+          if (calls == wholes.size()) wholes.push_back(torch::zeros_like(values));
+          const torch::Tensor whole = wholes[calls++];
+          if (collecting) {
+            whole.narrow(0, cut[i], cut[i + 1] - cut[i])
+                .copy_(values.narrow(0, cut[i], cut[i + 1] - cut[i]));
+          } else {
+            values.copy_(whole);
+          }
+        };
         optimizers[i]->step(arena, {.lr = testing::rate_at(number),
                                     .grad_scale = testing::kGradScale,
                                     .number = number,
-                                    .sum_over_ranks = [&](std::span<double> values) {
-                                      totals.resize(values.size());
-                                      for (size_t v = 0; v < values.size(); ++v) {
-                                        if (collecting)
-                                          totals[v] += values[v];
-                                        else
-                                          values[v] = totals[v];
-                                      }
-                                    }});
+                                    .sum_over_ranks =
+                                        [&](std::span<double> values) {
+                                          totals.resize(values.size());
+                                          for (size_t v = 0; v < values.size(); ++v) {
+                                            if (collecting)
+                                              totals[v] += values[v];
+                                            else
+                                              values[v] = totals[v];
+                                          }
+                                        },
+                                    .slice_begins = begins,
+                                    .gather_over_ranks = gather});
       }
       if (collecting) arena.params().copy_(before);
     }
@@ -162,8 +181,12 @@ TEST(Optimizer, ElementsOutsideTheSliceStay) {
     Arena arena(toy);
     const auto before = arena.params().clone();
     toy.fill_gradients(1);
+    const std::vector<int64_t> begins{0, 16, 1000, arena.size()};
     make_optimizer(options_of(name), arena, {16, 1000})
-        ->step(arena, {.lr = 0.1, .sum_over_ranks = [](std::span<double>) {}});
+        ->step(arena, {.lr = 0.1,
+                       .sum_over_ranks = [](std::span<double>) {},
+                       .slice_begins = begins,
+                       .gather_over_ranks = [](const torch::Tensor&, std::span<const int64_t>) {}});
     EXPECT_TRUE(torch::equal(arena.params().slice(0, 0, 16), before.slice(0, 0, 16))) << name;
     EXPECT_TRUE(torch::equal(arena.params().slice(0, 1000), before.slice(0, 1000))) << name;
     EXPECT_FALSE(torch::equal(arena.params().slice(0, 16, 1000), before.slice(0, 16, 1000)))
@@ -278,6 +301,7 @@ TEST(Optimizer, ARestoredStateGoesOnWithTheSameBits) {
 
 TEST(Optimizer, ThreadsDoNotChangeBits) {
   const int before = torch::get_num_threads();
+  kernels::gemm::take_always(true);  // as dist.deterministic does
   for (const auto& name : kNames) {
     std::vector<torch::Tensor> results;
     for (const int threads : {1, 3}) {
@@ -293,6 +317,7 @@ TEST(Optimizer, ThreadsDoNotChangeBits) {
     }
     EXPECT_TRUE(torch::equal(results[0], results[1])) << name;
   }
+  kernels::gemm::take_always(false);
   torch::set_num_threads(before);
 }
 

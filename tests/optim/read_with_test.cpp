@@ -74,6 +74,7 @@ void expect_as_declared(const Options& base, const Changes<Options>& changes,
 Numbers stepped(const OptimOptions& options) {
   testing::Toy toy;
   Arena arena(toy);
+  arena.set_part_rows(toy.tensors[1], {30, 40});
   const auto optimizer = make_optimizer(options, arena);
   for (int step = 1; step <= 8; ++step) {
     toy.fill_gradients(step);
@@ -108,6 +109,13 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"initial_accumulator", [](O& o) { o.initial_accumulator = 0.5; }},
       {"ftrl_start", [](O& o) { o.ftrl_start = "zero"; }},
       {"lazy_tables", [](O& o) { o.lazy_tables = {"large"}; }},
+      {"muon_momentum", [](O& o) { o.muon_momentum = 0.5; }},
+      {"muon_nesterov", [](O& o) { o.muon_nesterov = false; }},
+      {"muon_scale", [](O& o) { o.muon_scale = "spectral"; }},
+      {"muon_adam_lr", [](O& o) { o.muon_adam_lr = 1e-3; }},
+      {"muon_adam_tensors", [](O& o) { o.muon_adam_tensors = {"large"}; }},
+      {"muon_split", [](O& o) { o.muon_split = false; }},
+      {"muon_precision", [](O& o) { o.muon_precision = "bf16"; }},
       {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };

@@ -158,6 +158,18 @@ TEST_F(OptimizerStrategiesTest, LayerWiseRulesHaveTheBitsOfOneProcessWhoeverHasW
   }
 }
 
+// Both matrices lie in two slices or three.
+TEST_F(OptimizerStrategiesTest, MatricesThatSlicesCutHaveTheOrthogonalStepsOfOneProcess) {
+  const auto one = train(1, "muon", {.deterministic = true}, 2);
+  for (const auto& strategy : kStrategies) {
+    for (int ranks = 2; ranks <= 4; ++ranks) {
+      const auto got = train(ranks, "muon", {.strategy = strategy, .deterministic = true}, 2);
+      EXPECT_TRUE(torch::equal(got.params, one.params)) << strategy << ", " << ranks << " ranks";
+      if (strategy != "sharded") break;
+    }
+  }
+}
+
 TEST_F(OptimizerStrategiesTest, WholeTensorRulesGiveGradientsAndWeightsOfOneProcess) {
   for (const std::string name : {"lamb", "lars", "larc", "novograd", "adafactor"}) {
     const auto one = train(1, name, {}, 10);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "config/open_part.h"
+#include "families/language_model/folders/language_model_folders.h"
 #include "families/language_model/generation_command.h"
 #include "families/language_model/language_model_display.h"
 #include "families/language_model/language_model_options.h"
@@ -38,7 +39,8 @@ FamilySpec language_model_spec() {
       .rules = &language_model_rules,
       .display = [](const Experiment& /*experiment*/) { return tasks::language_model_display(); },
       .eval = language_model_eval(),
-      .plan = language_model_plan()};
+      .plan = language_model_plan(),
+      .folders = &interchange::language_model_folders};
 }
 
 }  // namespace stretto::experiment

@@ -43,6 +43,9 @@ class LanguageModelFamily final : public TextFamily {
   int infer(const InferRequest& request, const CommandContext& context) const override {
     return infer_language_model(request, context);
   }
+  std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
+    return export_language_model(run, request);
+  }
 
   std::string memory_advice(MemoryUse use) const override {
     if (use == MemoryUse::kInfer) return "lower decode.max_tokens";

@@ -1,0 +1,161 @@
+#include "optim/muon.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/optimizer/steps.h"
+#include "optim/muon_tensors.h"
+#include "optim/orthogonal.h"
+
+namespace stretto::optim {
+namespace {
+
+OptimOptions with_decoupled_decay(OptimOptions options) {
+  options.name = "adamw";
+  return options;
+}
+
+kernels::Compute compute_of(const OptimOptions& options, const Arena& arena) {
+  const bool is_half = options.muon_precision == "bf16" ||
+                       (options.muon_precision == "auto" && !arena.params().is_cpu());
+  return is_half ? kernels::Compute::kBf16 : kernels::Compute::kFp32;
+}
+
+double scale_of(const OptimOptions& options, int64_t rows, int64_t columns) {
+  const auto r = static_cast<double>(rows), c = static_cast<double>(columns);
+  return options.muon_scale == "rms" ? 0.2 * std::sqrt(std::max(r, c))
+                                     : std::sqrt(std::max(1.0, r / c));
+}
+
+/// Where the slices begin among the elements of a tensor.
+std::vector<int64_t> begins_in(const Arena::Slot& slot, std::span<const int64_t> slice_begins) {
+  std::vector<int64_t> begins;
+  for (const int64_t begin : slice_begins) {
+    begins.push_back(std::clamp<int64_t>(begin - slot.offset, 0, slot.numel));
+  }
+  return begins;
+}
+
+}  // namespace
+
+Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice)
+    : Adam(with_decoupled_decay(options), arena, slice), compute_(compute_of(options, arena)) {
+  const auto names = names_of(arena);  // slots come first
+  for (const auto& pattern : options.muon_adam_tensors) {
+    if (const auto problem = matches_nothing(pattern, names)) {
+      throw Error(ExitCode::kUsage, "optim.muon_adam_tensors: " + problem->what, problem->hint);
+    }
+  }
+  for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
+    is_matrix_.push_back(arena.slots()[slot].numel > 0 &&
+                         has_orthogonal_steps(options, names[slot]));
+  }
+}
+
+bool Muon::is_cut(const Arena::Slot& slot, const UpdateStep& update) const {
+  TORCH_CHECK(layout_.is_whole() || (!update.slice_begins.empty() && update.gather_over_ranks),
+              "[muon] matrices need slice_begins and gather_over_ranks when a slice is stepped");
+  return std::any_of(update.slice_begins.begin(), update.slice_begins.end(), [&](int64_t begin) {
+    return begin > slot.offset && begin < slot.offset + slot.numel;
+  });
+}
+
+void Muon::step(Arena& arena, const UpdateStep& update) {
+  const torch::NoGradGuard no_grad;
+  step_others(arena, update);
+  std::vector<size_t> whole;
+  std::vector<std::pair<size_t, torch::Tensor>> cut;
+  for (size_t slot = 0; slot < is_matrix_.size(); ++slot) {
+    const Arena::Slot& place = arena.slots()[slot];
+    if (!is_matrix_[slot] || !steps(update, layout_.settings()[slot])) continue;
+    if (is_cut(place, update)) {
+      // The processes meet over these before any of them computes for long.
+      const torch::Tensor gathered = gathered_direction(arena, update, slot);
+      if (part_in(place, layout_.slice()).size() > 0) cut.emplace_back(slot, gathered);
+    } else if (part_in(place, layout_.slice()).size() > 0) {
+      whole.push_back(slot);
+    }
+  }
+  for (const auto& [slot, gathered] : cut) apply(arena, update, slot, gathered);
+  for (const size_t slot : whole) {
+    const Slice part = part_in(arena.slots()[slot], layout_.slice());
+    apply(arena, update, slot, direction_of(arena, update, part));
+  }
+}
+
+// What AdamW steps.
+void Muon::step_others(Arena& arena, const UpdateStep& update) {
+  UpdateStep others = update;
+  if (options_.muon_adam_lr > 0) others.lr *= options_.muon_adam_lr / options_.lr;
+  std::vector<kernels::Run<kernels::AdamScalars>> runs;
+  for (const Part& part : layout_.tensors()) {
+    const GroupSettings& group = layout_.settings(part);
+    if (is_matrix_[part.slot] || !steps(update, group)) continue;
+    runs.push_back({part.begin, part.end, numbers(others, group)});
+  }
+  step_runs(arena, runs);
+}
+
+// Moves the averages of elements of the arena, and gives what of them is to become orthogonal.
+torch::Tensor Muon::direction_of(const Arena& arena, const UpdateStep& update, Slice part) {
+  const auto keep = static_cast<float>(options_.muon_momentum);
+  const auto gain = static_cast<float>(1 - options_.muon_momentum);
+  const bool nesterov = options_.muon_nesterov;
+  // The loop takes `ahead` times the gradient and `look` times the average off its first buffer,
+  // which is zero here.
+  const kernels::Run<kernels::MomentumScalars> run{0,
+                                                   part.size(),
+                                                   {.grad = static_cast<float>(update.grad_scale),
+                                                    .decay = 0,
+                                                    .carry = keep,
+                                                    .gain = gain,
+                                                    .ahead = nesterov ? -gain : 0.0f,
+                                                    .look = nesterov ? -keep : -1.0f}};
+  torch::Tensor values = torch::zeros({part.size()}, arena.params().options());
+  torch::Tensor average = exp_avg().narrow(0, part.begin - layout_.slice().begin, part.size());
+  kernels::momentum_runs(values, arena.grads().narrow(0, part.begin, part.size()), average,
+                         std::span(&run, 1));
+  return values;
+}
+
+// The same for a matrix of which other processes have a part; all of them come here.
+torch::Tensor Muon::gathered_direction(const Arena& arena, const UpdateStep& update, size_t slot) {
+  const Arena::Slot& place = arena.slots()[slot];
+  const Slice mine = part_in(place, layout_.slice());
+  torch::Tensor whole = torch::empty({place.numel}, arena.params().options());
+  if (mine.size() > 0) {
+    whole.narrow(0, mine.begin - place.offset, mine.size())
+        .copy_(direction_of(arena, update, mine));
+  }
+  update.gather_over_ranks(whole, begins_in(place, update.slice_begins));
+  return whole;
+}
+
+/// @param direction  of the whole matrix, flat
+void Muon::apply(Arena& arena, const UpdateStep& update, size_t slot,
+                 const torch::Tensor& direction) {
+  const Arena::Slot& place = arena.slots()[slot];
+  const GroupSettings& group = layout_.settings()[slot];
+  const Slice mine = part_in(place, layout_.slice());
+  const double lr = update.lr * group.lr_scale;
+  const int64_t all_rows = place.shape.front(), columns = place.numel / all_rows;
+  const bool is_split = options_.muon_split && !place.part_rows.empty();
+  const auto parts = is_split ? place.part_rows : std::vector<int64_t>{all_rows};
+  int64_t end = place.offset;
+  for (const int64_t rows : parts) {
+    const int64_t begin = std::exchange(end, end + rows * columns);
+    const int64_t from = std::max(begin, mine.begin), to = std::min(end, mine.end);
+    if (from >= to) continue;
+    const torch::Tensor matrix =
+        direction.narrow(0, begin - place.offset, end - begin).view({rows, columns});
+    torch::Tensor change =
+        orthogonalised(matrix, compute_).reshape({-1}).narrow(0, from - begin, to - from);
+    change.mul_(lr * scale_of(options_, rows, columns));
+    arena.params().narrow(0, from, to - from).mul_(1 - lr * group.weight_decay).sub_(change);
+  }
+}
+
+}  // namespace stretto::optim

@@ -1,0 +1,43 @@
+#include "optim/orthogonal.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/kernels.h"
+
+namespace stretto::optim {
+namespace {
+
+constexpr int kIterations = 5;
+constexpr double kLinear = 3.4445, kCubic = -4.7750, kQuintic = 2.0315;
+constexpr double kLeastNorm = 1e-30;
+
+// x / |x|, without waiting for a GPU.
+at::Tensor normalised(const at::Tensor& x) {
+  if (!x.is_cpu()) return x / x.norm().clamp_min(kLeastNorm);
+  const double norm = std::sqrt(kernels::sum_of_squares(x.view({-1})));
+  return x * (1 / std::max(norm, kLeastNorm));
+}
+
+}  // namespace
+
+// Sums have two terms without factors of their own: a sum with a factor may be rounded once or
+// twice, by where in a loop of vectors it stands.
+at::Tensor orthogonalised(const at::Tensor& matrix, kernels::Compute compute) {
+  const at::NoGradGuard no_grad;
+  const kernels::ComputeScope scope(compute);
+  const bool is_tall = matrix.size(0) > matrix.size(1);
+  at::Tensor x = normalised((is_tall ? matrix.t() : matrix).contiguous());
+  for (int i = 0; i < kIterations; ++i) {
+    at::Tensor squares = kernels::linear(x, x);
+    at::Tensor polynomial = kernels::linear(squares, squares);  // symmetric
+    polynomial.mul_(kQuintic).add_(squares.mul_(kCubic));
+    const at::Tensor higher = kernels::linear(polynomial, x.t());
+    x.mul_(kLinear).add_(higher);
+  }
+  return is_tall ? x.t() : x;
+}
+
+}  // namespace stretto::optim
