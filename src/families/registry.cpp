@@ -12,11 +12,13 @@ namespace {
 
 std::vector<FamilySpec>& listed() {
   static std::vector<FamilySpec> families{
+      // clang-format off
       translation_spec(),
       masked_lm_spec(),
       question_answering_spec(),
       text_classification_spec(),
       language_model_spec(),
+      // clang-format on
   };
   return families;
 }
