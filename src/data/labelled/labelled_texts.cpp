@@ -45,7 +45,7 @@ std::string reading_text(const LabelledInput& input) {
   }
   text += c.header ? " header" : "";
   text += c.kind == LabelKind::kNumber ? " number" : "";
-  text += c.encoding == Encoding::kLatin1 ? " latin1" : "";
+  text += c.encoding == Encoding::kLatin1 ? " latin1 2" : "";  // 1: after parsing
   text += c.bad_samples.skips ? " skip" : "";
   return text;
 }
