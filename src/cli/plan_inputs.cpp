@@ -38,6 +38,11 @@ bool given(double value) {
   return !std::isnan(value);
 }
 
+// The option for the work of a micro-batch, by the name that fits what a family counts.
+std::string option_of_units(const std::string& unit) {
+  return unit.ends_with("tokens") ? "--tokens" : "--units";
+}
+
 double value_or(PlanInputs& plan, double wanted, double otherwise, const std::string& what) {
   if (given(wanted)) return wanted;
   plan.assumed.push_back(what);
@@ -67,7 +72,8 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
                   run + " was trained by " + std::to_string(*event.processes) +
                       " processes; the model starts from the compute of one alone",
                   "train a few updates with one process, with the threads that each will have, or "
-                  "give --compute-ms and --tokens");
+                  "give --compute-ms and " +
+                      option_of_units(keys.unit));
     }
     if (!std::exchange(first, false)) {
       units.push_back(*count);
@@ -143,7 +149,9 @@ bool rows_may_be_apart(const PlanOptions& options, const Experiment& e, const pl
 // The work of a micro-batch that nobody measured.
 double assumed_units(const Experiment& e, PlanInputs& plan) {
   const auto work = plan_of(e).work(e);
-  if (!work.assumed.empty()) plan.assumed.push_back(work.assumed + " (--tokens)");
+  if (!work.assumed.empty()) {
+    plan.assumed.push_back(work.assumed + " (" + option_of_units(plan.unit) + ")");
+  }
   return work.units;
 }
 

@@ -25,11 +25,13 @@ std::optional<CachedInputs> open_cached_inputs(const std::string& cache_dir,
   const auto root = open_root(cache_dir);
   try {
     CachedInputs inputs{.root = root, .files = InputFiles(paths), .contents = {}};
+    inputs.files.hash([&](const std::string& path) {
+      return stored_hash_of(path, {.memory_dir = root / "hashes", .threads = 1});
+    });
     for (const auto& path : paths) {
       const InputPath parsed = parse_input_path(path);
-      inputs.contents.push_back(
-          hex64(stored_hash_of(path, {.memory_dir = root / "hashes", .threads = 1})) +
-          sized(parsed.member) + parsed.file.extension().string());
+      inputs.contents.push_back(hex64(inputs.files.hash_of(path)) + sized(parsed.member) +
+                                parsed.file.extension().string());
     }
     return inputs;
   } catch (const Error&) {

@@ -10,13 +10,20 @@ namespace stretto::data {
 InputFiles::InputFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     const std::filesystem::path file = parse_input_path(path).file;
-    if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.push_back(file);
+    if (std::find(files_.begin(), files_.end(), file) != files_.end()) continue;
+    paths_.push_back(path);
+    files_.push_back(file);
   }
   for (const std::filesystem::path& file : files_) stamps_.push_back(file_stamp(file));
 }
 
 void InputFiles::hash(const std::filesystem::path& memory_dir, int64_t threads) {
   hashes_ = content_hashes(files_, memory_dir, threads);
+}
+
+void InputFiles::hash(const std::function<uint64_t(const std::string& path)>& stored_hash) {
+  hashes_.clear();
+  for (const auto& path : paths_) hashes_.push_back(stored_hash(path));
 }
 
 uint64_t InputFiles::hash_of(const std::string& path) const {

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/start_memory.h"
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/data_files.h"
@@ -283,9 +284,10 @@ int run_replay(const ReplayRequest& request) {
   }
   const auto assets = folder.read_assets();
   require_tokenizer_of(saved, request.file, assets, folder.directory() / "tokenizer");
-  // Remembered nowhere: a replay writes nothing.
-  runs::require_data_of_step(folder, experiment::data_files_of(experiment), {.threads = 1},
-                             saved.record.step);
+  // What training remembers of its files, and what is hashed here, is not hashed again.
+  const data::StartMemory start_memory;
+  runs::require_data_of_step(folder, experiment::data_files_of(experiment),
+                             experiment::digest_setting_of(experiment), saved.record.step);
   const at::Device device = prepare_process(experiment);
   const auto made =
       tasks::family_of(experiment).make_task(experiment, assets, {.group = {}, .device = device});

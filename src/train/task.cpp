@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace stretto::train {
 
@@ -25,6 +26,11 @@ std::vector<at::Tensor> StepContext::carry_of(const data::Batch& batch) const {
 const Score* find_score(const std::vector<Score>& scores, const std::string& name) {
   const auto found = std::ranges::find(scores, name, &Score::name);
   return found == scores.end() ? nullptr : &*found;
+}
+
+Preparation preparation_of(const Task& task, at::Device device) {
+  return {.prepare = [&task](data::Batch batch) { return task.prepare(std::move(batch)); },
+          .device = device};
 }
 
 at::Tensor objective(const std::vector<at::Tensor>& losses, const std::vector<double>& divisors) {

@@ -143,6 +143,10 @@ class Task {
   virtual std::map<std::string, std::string> assets() const = 0;
 };
 
+/// How the batches of a task are made ready for its model. The task must outlive it.
+/// @param device  of the model
+Preparation preparation_of(const Task& task, at::Device device);
+
 /// What each of several losses is divided by if these are the batches of the update, prepared or
 /// not; empty of one, which is divided after the sum.
 template <class Batches>

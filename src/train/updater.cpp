@@ -79,10 +79,8 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
                       .chunk = setup_.state_chunk}),
       scaler_(optim::loss_scaler_for(setup_.precision, setup_.train.loss_scale,
                                      setup_.train.update_freq)),
-      update_batches_(
-          task_.train_batches(), share_, setup_.loading,
-          {.prepare = [this](data::Batch batch) { return task_.prepare(std::move(batch)); },
-           .device = arena_.params().device()}),
+      update_batches_(task_.train_batches(), share_, setup_.loading,
+                      preparation_of(task_, arena_.params().device())),
       sums_(task_) {
   if (setup_.train.averages_weights()) {
     average_ = std::make_unique<optim::WeightAverage>(

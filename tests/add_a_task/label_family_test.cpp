@@ -396,7 +396,7 @@ TEST_F(LabelFamilyTest, APlanCountsLinesAndNeedsNoTokenizer) {
 
   const std::string page = planned({recipe_.string(), "data.max_bytes=20"});
   EXPECT_NE(page.find("     lines/s  speed-up"), std::string::npos) << page;
-  EXPECT_NE(page.find("assumed: data.max_bytes ends no micro-batch earlier (--tokens)\n"),
+  EXPECT_NE(page.find("assumed: data.max_bytes ends no micro-batch earlier (--units)\n"),
             std::string::npos)
       << page;
 

@@ -8,6 +8,7 @@ import functools
 import json
 
 from harness import CONFIG, Lab, check, main
+from opens import Opens
 
 KEYS = ("train.max_steps=4", "train.save_every=2", "eval.every=2", "train.update_freq=1")
 LONGER = ("train.max_steps=6", *KEYS[1:])
@@ -245,7 +246,9 @@ def are_noticed_by_replay(stretto):
         keys = (*KEYS, OVERFLOW, "train.forensics.policy=stop", "train.forensics.stop_after=1")
         expect(lab.train("run", *keys), 70)
         [report] = (lab.root / "run/forensics").glob("step_*.json")
-        expect(lab.run([stretto, "replay", str(report)]), 0)
+        with Opens(lab.root / "train.tsv") as opens:
+            expect(lab.run([stretto, "replay", str(report)]), 0)
+        check(opens.count == 1, f"a replay opens its data {opens.count} times")
         edit(lab, EDITS["text_classification"])
         expect(lab.run([stretto, "replay", str(report)]), 65, "first differs in line 9", "put the files back")
 

@@ -4,15 +4,11 @@
     tests/runs/data_once_test.py build/release/stretto [TEST...]
 """
 import contextlib
-import ctypes
 import gzip
 import json
-import os
-import select
-import struct
-import threading
 
 from harness import Lab, check, compare, main
+from opens import Opens
 
 CONFIG = """
 [run]
@@ -53,7 +49,6 @@ QUESTIONS = CONFIG.replace("text_classification", "question_answering").replace(
     "max_text_tokens = 24", "max_text_tokens = 40\nmax_question_tokens = 12\nstride = 8").replace("vocab_size = 80", 'type = "wordpiece"\nvocab_size = 80')
 NAMES = ("Anna", "Bela", "Jose", "Nora", "Peter")
 TOWNS = ("Oslo", "Turku", "Riga", "Lyon")
-IN_OPEN, IN_CLOSE = 0x20, 0x18
 
 
 def rows(count):
@@ -88,41 +83,6 @@ def lab_with_texts(stretto, config=CONFIG):
         (lab.root / "train.tsv").write_text(rows(60))
         (lab.root / "valid.tsv").write_text(rows(8))
         yield lab
-
-
-class Opens:
-    """Counts how often a file is opened while this is entered; closing in between keeps the kernel from joining two."""
-
-    def __init__(self, path):
-        self.libc = ctypes.CDLL(None, use_errno=True)
-        self.path, self.count = path, 0
-
-    def __enter__(self):
-        self.events = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        check(self.events >= 0, "no inotify")
-        watch = self.libc.inotify_add_watch(self.events, os.fsencode(self.path), IN_OPEN | IN_CLOSE)
-        check(watch >= 0, f"cannot watch {self.path}")
-        self.stop = threading.Event()
-        self.reader = threading.Thread(target=self.read)
-        self.reader.start()
-        return self
-
-    def read(self):
-        while True:
-            last = self.stop.is_set()
-            if select.select([self.events], [], [], 0.02)[0]:
-                content, at = os.read(self.events, 1 << 16), 0
-                while at < len(content):
-                    _, mask, _, length = struct.unpack_from("iIII", content, at)
-                    self.count += bool(mask & IN_OPEN)
-                    at += 16 + length
-            elif last:
-                return
-
-    def __exit__(self, *_):
-        self.stop.set()
-        self.reader.join()
-        os.close(self.events)
 
 
 def train(lab, run, *keys, **how):

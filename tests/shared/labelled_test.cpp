@@ -22,7 +22,10 @@ class RealLabelled : public ::testing::Test {
   }
 
   std::vector<LabelledRow> read(const std::string& name, const LabelledColumns& columns) const {
-    return read_labelled(std::vector<std::string>{(folder_ / name).string()}, columns);
+    LabelledReader reader((folder_ / name).string(), columns);
+    std::vector<LabelledRow> rows;
+    for (LabelledRow row; reader.next(row);) rows.push_back(row);
+    return rows;
   }
 
   std::filesystem::path folder_;

@@ -183,9 +183,9 @@ void add_work(CLI::App& app, PlanOptions& o) {
   add_number(app, "--compute-ms", o.compute_ms, "forward and backward of one micro-batch");
   add_number(app, "--optimizer-ms", o.optimizer_ms, "one step of the optimizer");
   add_number(app, "--gflops", o.gflops, "operations a second of a process; default 50");
-  add_number(app, "--tokens", o.units,
-             "tokens of a micro-batch, of translation those of the target; or whatever else the "
-             "task's speed counts");
+  add_number(app, "--tokens,--units", o.units,
+             "work of a micro-batch in the unit of the task's speed: tokens, of translation those "
+             "of the target, or another such as images");
   app.add_option("--micro-batches", o.micro_batches, "of an update; default train.update_freq")
       ->check(whole_number(1, 1'000'000'000))
       ->type_name("N");

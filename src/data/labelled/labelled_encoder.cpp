@@ -140,15 +140,4 @@ LabelledCounts LabelledEncoder::finish() {
   return std::move(state_->counts);
 }
 
-void append_sample(const EncodedSample& sample, bool has_values, Batch& batch) {
-  batch.sample_ids.push_back(batch.num_sequences());
-  tokens(batch).append(sample.ids);
-  segments(batch).append(sample.segments);
-  if (has_values) {
-    batch.column<float>(kLabelColumn).append(std::span<const float>(&sample.value, 1));
-  } else {
-    batch.column<int64_t>(kLabelColumn).append(sample.labels);
-  }
-}
-
 }  // namespace stretto::data

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "data/labelled/labelled_set.h"
+#include "text/tokenizer.h"
 
 namespace stretto::data {
 
@@ -39,8 +40,5 @@ class LabelledEncoder {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Appends one sample to a batch of all columns, as the next of its ids.
-void append_sample(const EncodedSample& sample, bool has_values, Batch& batch);
 
 }  // namespace stretto::data

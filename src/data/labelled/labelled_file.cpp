@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -27,19 +28,31 @@ LabelledFormat format_by_ending(const std::string& name) {
               "give the format; the endings .tsv, .txt, .csv, .jsonl and .ndjson tell it");
 }
 
-std::string utf8_of_latin1(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      out += c;
-    } else {
-      out += static_cast<char>(0xC0 | (byte >> 6));
-      out += static_cast<char>(0x80 | (byte & 0x3F));
+/// The bytes of Latin-1 in UTF-8.
+class Latin1 final : public ByteStream {
+ public:
+  explicit Latin1(std::unique_ptr<ByteStream> bytes) : bytes_(std::move(bytes)) {}
+
+  size_t read(char* buffer, size_t capacity) override {
+    const size_t half = capacity / 2;  // a byte becomes two at most
+    const char* from = buffer + (capacity - half);
+    const size_t size = bytes_->read(buffer + (capacity - half), half);
+    char* to = buffer;
+    for (size_t i = 0; i < size; ++i) {
+      const auto byte = static_cast<unsigned char>(from[i]);
+      if (byte >= 0x80) *to++ = static_cast<char>(0xC0 | (byte >> 6));
+      *to++ = static_cast<char>(byte < 0x80 ? byte : 0x80 | (byte & 0x3F));
     }
+    return static_cast<size_t>(to - buffer);
   }
-  return out;
+
+ private:
+  std::unique_ptr<ByteStream> bytes_;
+};
+
+std::unique_ptr<ByteStream> in_utf8(std::unique_ptr<ByteStream> bytes, Encoding encoding) {
+  if (encoding == Encoding::kUtf8) return bytes;
+  return std::make_unique<Latin1>(std::move(bytes));
 }
 
 std::optional<double> finite_number(const std::string& text) {
@@ -79,7 +92,7 @@ LabelledReader::LabelledReader(std::unique_ptr<ByteStream> bytes, const std::str
   const auto format = format_of(name, columns);
   if (format == LabelledFormat::kLabelFirst) columns_.text2.clear();
   has_labels_ = format == LabelledFormat::kLabelFirst || !columns.label.empty();
-  rows_ = open_rows(LineReader(std::move(bytes), name), columns, format);
+  rows_ = open_rows(LineReader(in_utf8(std::move(bytes), columns.encoding), name), columns, format);
 }
 
 LabelledReader::~LabelledReader() = default;
@@ -93,8 +106,7 @@ std::string LabelledReader::place(const LabelledRow& row) const {
 std::optional<LabelledRow> LabelledReader::header_as_row() const {
   const auto label = rows_->label_of_header();
   if (!label) return std::nullopt;
-  const bool is_latin1 = columns_.encoding == Encoding::kLatin1;
-  LabelledRow row{.labels = {is_latin1 ? utf8_of_latin1(*label) : *label}, .line = 1};
+  LabelledRow row{.labels = {*label}, .line = 1};
   split_labels(row);
   if (row.labels.empty()) return std::nullopt;
   if (columns_.kind == LabelKind::kNames) return row;
@@ -119,13 +131,10 @@ void LabelledReader::throw_no_rows() const {
                                           : "look for a wrong file");
 }
 
-void LabelledReader::decode(const LabelledRow& row, std::string& text) const {
-  if (columns_.encoding == Encoding::kLatin1) {
-    text = utf8_of_latin1(text);
-  } else if (!is_valid_utf8(text)) {
-    refuse(row, "not UTF-8",
-           "convert the file with `iconv -f latin1 -t UTF-8`, or read it as latin-1 if it is");
-  }
+void LabelledReader::require_utf8(const LabelledRow& row, const std::string& text) const {
+  if (is_valid_utf8(text)) return;
+  refuse(row, "not UTF-8",
+         "convert the file with `iconv -f latin1 -t UTF-8`, or read it as latin-1 if it is");
 }
 
 bool LabelledReader::next(LabelledRow& row) {
@@ -150,8 +159,8 @@ bool LabelledReader::next(LabelledRow& row) {
 bool LabelledReader::next_sample(LabelledRow& row) {
   do {
     if (!rows_->next(row)) return false;
-    for (std::string* text : {&row.text, &row.text2}) decode(row, *text);
-    for (std::string& label : row.labels) decode(row, label);
+    for (const std::string* text : {&row.text, &row.text2}) require_utf8(row, *text);
+    for (const std::string& label : row.labels) require_utf8(row, label);
     split_labels(row);
   } while (is_skipped(row));
   if (trim(row.text).empty() || (!columns_.text2.empty() && trim(row.text2).empty())) {
@@ -214,17 +223,6 @@ void LabelledReader::require_one_line(const LabelledRow& row) const {
     refuse(row, "label `" + printable(label, 60) + "` has a tab or a line end",
            "labels are written one a line: replace it, by a space for instance");
   }
-}
-
-std::vector<LabelledRow> read_labelled(std::span<const std::string> paths,
-                                       const LabelledColumns& columns) {
-  std::vector<LabelledRow> rows;
-  BadSamples bad(columns.bad_samples);
-  for (const auto& path : paths) {
-    LabelledReader reader(path, columns, &bad);
-    for (LabelledRow row; reader.next(row);) rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace stretto::data

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -101,7 +100,7 @@ class LabelledReader {
   [[noreturn]] void throw_no_rows() const;
   [[noreturn]] void refuse(const LabelledRow& row, const std::string& what,
                            const std::string& advice) const;
-  void decode(const LabelledRow& row, std::string& text) const;
+  void require_utf8(const LabelledRow& row, const std::string& text) const;
   void split_labels(LabelledRow& row) const;
   bool is_skipped(const LabelledRow& row);
   void check_labels(LabelledRow& row) const;
@@ -115,9 +114,5 @@ class LabelledReader {
   bool has_labels_ = false;
   int64_t num_rows_ = 0, num_skipped_ = 0, num_bad_ = 0;
 };
-
-/// All rows of several files, one after the other. Throws as LabelledReader does.
-std::vector<LabelledRow> read_labelled(std::span<const std::string> paths,
-                                       const LabelledColumns& columns);
 
 }  // namespace stretto::data

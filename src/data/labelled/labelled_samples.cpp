@@ -1,6 +1,8 @@
 #include "data/labelled/labelled_samples.h"
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -49,11 +51,13 @@ std::vector<int64_t> numbers_of(const LabelledTexts& texts, const Labels* labels
   return numbers;
 }
 
-bool has_segments(const text::Tokenizer& tokenizer, bool pairs) {
+int64_t num_segments(const text::Tokenizer& tokenizer, bool pairs) {
   const auto sequences = text::template_of(tokenizer);
-  const auto& slots = pairs ? sequences.pair : sequences.single;
-  return std::any_of(slots.begin(), slots.end(),
-                     [](const auto& slot) { return slot.segment != 0; });
+  int64_t count = 1;
+  for (const auto& slot : pairs ? sequences.pair : sequences.single) {
+    count = std::max(count, slot.segment + 1);
+  }
+  return count;
 }
 
 /// @return what encodes the texts into the parts of a store
@@ -61,7 +65,7 @@ StoreBuild encoding(const LabelledTexts& texts, const LabelledOptions& options,
                     const text::Tokenizer& tokenizer, const Labels* labels) {
   return [&texts, &options, &tokenizer, labels](SampleStoreWriter& writer) {
     const uint64_t id_bytes = bytes_of_ids(tokenizer.size());
-    const bool with_segments = has_segments(tokenizer, texts.has_pairs());
+    const bool with_segments = num_segments(tokenizer, texts.has_pairs()) > 1;
     uint64_t end = 0;
     std::string bytes;
     LabelledEncoder encoder(options, tokenizer, labels, [&](const EncodedSample& sample) {
@@ -89,63 +93,55 @@ StoreBuild encoding(const LabelledTexts& texts, const LabelledOptions& options,
   };
 }
 
-void append_ids(const SampleStore& store, uint64_t id_bytes, uint64_t begin, uint64_t end,
-                std::vector<int64_t>& out) {
-  if (id_bytes == 2) {
-    const auto ids = store.array<uint16_t>(kIds).subspan(begin, end - begin);
-    out.insert(out.end(), ids.begin(), ids.end());
-  } else {
-    const auto ids = store.array<uint32_t>(kIds).subspan(begin, end - begin);
-    out.insert(out.end(), ids.begin(), ids.end());
-  }
-}
-
 /// Whether the parts belong together, and to so many samples.
-bool is_sound(const SampleStore& store, int64_t samples) {
+bool is_sound(const SampleStore& store, int64_t samples, uint64_t id_bytes) {
   const auto ends = store.array<uint64_t>(kIdEnds);
   if (store.words().size() != kNumWords || std::ssize(ends) != samples) return false;
   const uint64_t ids = ends.empty() ? 0 : ends.back();
   const auto segments = store.array<uint32_t>(kIdSegments).size();
   return std::is_sorted(ends.begin(), ends.end()) && (segments == 0 || segments == ids) &&
-         store.part(kIds).size() == ids * store.words()[kIdBytes];
+         store.words()[kIdBytes] == id_bytes && store.part(kIds).size() == ids * id_bytes;
 }
 
-/// Nothing where the texts are not in the cache, or the system refuses.
-std::optional<SampleStore> tokens_in_cache(const LabelledTexts& texts,
-                                           const LabelledOptions& options,
-                                           const text::Tokenizer& tokenizer, const Labels* labels) {
+/// Encodes the texts of `parts` into the cache, or finds them there; where the texts are not in it,
+/// or the system refuses, into memory.
+void open_tokens(const LabelledOptions& options, const text::Tokenizer& tokenizer,
+                 const Labels* labels, LabelledSamples::Parts& parts) {
+  const LabelledTexts& texts = *parts.texts;
+  const auto build = encoding(texts, options, tokenizer, labels);
   std::optional<SampleStore> store;
-  if (texts.key() == 0) return store;
-  refusal_of([&] {
-    store = open_samples({.root = open_cache(options.cache_dir),
-                          .kind = "labelled_tokens",
-                          .key = tokens_key(texts, options, tokenizer, labels),
-                          .num_parts = kNumTokensParts,
-                          .threads = usable_cores()},
-                         encoding(texts, options, tokenizer, labels));
-  });
-  if (store && !is_sound(*store, texts.size())) store.reset();
-  return store;
+  if (texts.key() != 0) {
+    refusal_of([&] {
+      const StorePlace place{.root = open_cache(options.cache_dir),
+                             .kind = "labelled_tokens",
+                             .key = tokens_key(texts, options, tokenizer, labels),
+                             .num_parts = kNumTokensParts,
+                             .threads = usable_cores(),
+                             .is_sound = [&](const SampleStore& found) {
+                               return is_sound(found, texts.size(), parts.ids.id_bytes);
+                             }};
+      parts.name = place.folder().string();
+      store = open_samples(place, build);
+    });
+  }
+  parts.tokens = store ? std::move(*store) : samples_in_memory(kNumTokensParts, build);
 }
 
 }  // namespace
 
-LabelledSamples::LabelledSamples(std::shared_ptr<const LabelledTexts> texts, SampleStore tokens,
-                                 const Labels* labels, LabelledCounts found)
-    : texts_(std::move(texts)),
-      tokens_(std::move(tokens)),
+LabelledSamples::LabelledSamples(Parts parts, const Labels* labels, LabelledCounts found)
+    : parts_(std::move(parts)),
       has_values_(labels == nullptr),
-      numbers_(numbers_of(*texts_, labels)),
+      numbers_(numbers_of(*parts_.texts, labels)),
       counts_(std::move(found)) {
-  const auto& words = tokens_.words();
+  const auto& words = parts_.tokens.words();
   counts_.hash = words.at(kHash);
   counts_.unknown = static_cast<int64_t>(words.at(kUnknown));
   counts_.cut_samples = static_cast<int64_t>(words.at(kCutSamples));
   counts_.cut_tokens = static_cast<int64_t>(words.at(kCutTokens));
-  id_bytes_ = words.at(kIdBytes);
   std::vector<std::vector<uint32_t>> lengths(1);
   uint64_t begin = 0;
-  for (const uint64_t end : tokens_.array<uint64_t>(kIdEnds)) {
+  for (const uint64_t end : parts_.tokens.array<uint64_t>(kIdEnds)) {
     lengths.front().push_back(static_cast<uint32_t>(end - begin));
     begin = end;
   }
@@ -158,34 +154,32 @@ Batch LabelledSamples::empty_batch() const {
 }
 
 void LabelledSamples::append(int64_t /*epoch*/, int64_t sample, Batch& batch) const {
-  const auto ends = tokens_.array<uint64_t>(kIdEnds);
+  const auto ends = parts_.tokens.array<uint64_t>(kIdEnds);
   const auto number = static_cast<size_t>(sample);
-  const uint64_t begin = number == 0 ? 0 : ends[number - 1], end = ends[number];
-  batch.sample_ids.push_back(sample);
+  const IdRange range{.begin = number == 0 ? 0 : ends[number - 1], .end = ends[number]};
   auto& ids = tokens(batch);
-  append_ids(tokens_, id_bytes_, begin, end, ids.values);
-  ids.close_sequence();
   auto& of_texts = segments(batch);
-  const auto stored = tokens_.array<uint32_t>(kIdSegments);
-  if (stored.empty()) {
-    of_texts.values.resize(of_texts.values.size() + (end - begin));
-  } else {
-    const auto some = stored.subspan(begin, end - begin);
-    of_texts.values.insert(of_texts.values.end(), some.begin(), some.end());
+  const std::string_view stored = parts_.tokens.part(kIdSegments);
+  if (!load_ids(parts_.tokens.part(kIds), range, parts_.ids, ids.values) ||
+      (!stored.empty() && !load_ids(stored, range, parts_.segments, of_texts.values))) {
+    throw_damaged_in_use(parts_.name);
   }
+  of_texts.values.resize(ids.values.size());
+  ids.close_sequence();
   of_texts.close_sequence();
+  batch.sample_ids.push_back(sample);
   append_labels(sample, batch);
 }
 
 void LabelledSamples::append_labels(int64_t sample, Batch& batch) const {
   if (has_values_) {
     auto& values = batch.column<float>(kLabelColumn);
-    values.values.push_back(static_cast<float>(texts_->value(sample)));
+    values.values.push_back(static_cast<float>(texts().value(sample)));
     values.close_sequence();
     return;
   }
   auto& labels = batch.column<int64_t>(kLabelColumn);
-  for (const uint32_t label : texts_->labels(sample)) labels.values.push_back(numbers_[label]);
+  for (const uint32_t label : texts().labels(sample)) labels.values.push_back(numbers_[label]);
   labels.close_sequence();
 }
 
@@ -196,20 +190,6 @@ Batch LabelledSamples::labels() const {
     append_labels(i, batch);
   }
   return batch;
-}
-
-LabelledSet LabelledSamples::whole(KeepTexts keep) const {
-  LabelledSet set;
-  static_cast<LabelledCounts&>(set) = counts_;
-  set.samples = empty_batch();
-  for (int64_t i = 0; i < size(); ++i) {
-    append(0, i, set.samples);
-    if (keep == KeepTexts::kNo) continue;
-    auto& row = set.rows.emplace_back();
-    row.text = texts_->text(i);
-    if (texts_->has_pairs()) row.text2 = texts_->text2(i);
-  }
-  return set;
 }
 
 std::shared_ptr<const LabelledSamples> open_labelled_samples(std::span<const std::string> paths,
@@ -226,11 +206,15 @@ std::shared_ptr<const LabelledSamples> open_labelled_samples(std::span<const std
   }
   LabelledCounts found;
   add_facts(input, texts->facts(), labels, found);
-  auto store = tokens_in_cache(*texts, options, tokenizer, labels);
-  if (!store) {
-    store = samples_in_memory(kNumTokensParts, encoding(*texts, options, tokenizer, labels));
-  }
-  return std::make_shared<LabelledSamples>(texts, std::move(*store), labels, std::move(found));
+  LabelledSamples::Parts parts{
+      .texts = texts,
+      .tokens = {},
+      .name = {},
+      .ids = {.id_bytes = bytes_of_ids(tokenizer.size()), .vocab_size = tokenizer.size()},
+      .segments = {.id_bytes = sizeof(uint32_t),
+                   .vocab_size = num_segments(tokenizer, texts->has_pairs())}};
+  open_tokens(options, tokenizer, labels, parts);
+  return std::make_shared<LabelledSamples>(std::move(parts), labels, std::move(found));
 }
 
 LabelledCache labelled_cache_of(const LabelledOptions& options) {
@@ -238,8 +222,10 @@ LabelledCache labelled_cache_of(const LabelledOptions& options) {
 }
 
 std::shared_ptr<const LabelledTexts> open_training_texts(const LabelledOptions& options) {
-  return open_labelled_texts({.paths = options.train, .columns = columns_of(options)},
-                             labelled_cache_of(options));
+  const LabelledInput input{.paths = options.train, .columns = columns_of(options)};
+  auto texts = open_labelled_texts(input, labelled_cache_of(options));
+  require_samples(input, texts->facts());
+  return texts;
 }
 
 }  // namespace stretto::data

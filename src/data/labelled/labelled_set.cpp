@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "data/labelled/labelled_encoder.h"
 
 namespace stretto::data {
 namespace {
@@ -54,21 +53,6 @@ class LabelledTextLines : public text::LineSource {
   size_t next_path_ = 0;
   bool has_second_ = false;
 };
-
-/// The numbers of a row's labels; none of a value.
-std::vector<int64_t> numbers_of(const LabelledRow& row, const Labels* labels) {
-  std::vector<int64_t> numbers;
-  for (const auto& name : row.labels) {
-    if (labels != nullptr) numbers.push_back(*labels->find(name));
-  }
-  return numbers;
-}
-
-[[noreturn]] void throw_none_left(std::span<const std::string> paths, const LeftOut& bad) {
-  throw Error(ExitCode::kBadData,
-              join(paths, ", ") + ": no sample is left without " + printable(bad.text(), 300),
-              "look for a wrong file or a wrong column");
-}
 
 }  // namespace
 
@@ -139,9 +123,22 @@ Batch empty_labelled_batch(bool has_values) {
   return batch;
 }
 
+void require_samples(const LabelledInput& input, const LabelledFacts& facts) {
+  if (facts.rows > 0) return;
+  std::vector<std::string> without;
+  if (facts.left_out.count > 0) without.push_back(printable(facts.left_out.text(), 300));
+  if (facts.skipped > 0) {
+    without.push_back(counted(facts.skipped, "row") + " labelled `" +
+                      printable(input.columns.skipped_label, 60) + "` (data.skipped_label)");
+  }
+  throw Error(ExitCode::kBadData,
+              join(input.paths, ", ") + ": no sample is left without " + join(without, " and "),
+              "look for a wrong file or a wrong column");
+}
+
 void add_facts(const LabelledInput& input, const LabelledFacts& facts, const Labels* labels,
                LabelledCounts& counts) {
-  if (facts.rows == 0 && facts.left_out.count > 0) throw_none_left(input.paths, facts.left_out);
+  require_samples(input, facts);
   counts.bad = facts.left_out;
   counts.skipped = facts.skipped;
   const auto is_label = [&](const std::string& name) { return labels->find(name).has_value(); };
@@ -150,26 +147,6 @@ void add_facts(const LabelledInput& input, const LabelledFacts& facts, const Lab
       counts.samples_as_header.push_back(place_of(input, header));
     }
   }
-}
-
-LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
-                              const text::Tokenizer& tokenizer, const Labels* labels,
-                              KeepTexts keep) {
-  const LabelledInput input{
-      .paths = {paths.begin(), paths.end()}, .columns = columns_of(options), .labels = labels};
-  LabelledSet set;
-  set.samples = empty_labelled_batch(labels == nullptr);
-  LabelledEncoder encoder(options, tokenizer, labels, [&](const EncodedSample& sample) {
-    append_sample(sample, labels == nullptr, set.samples);
-  });
-  LabelledFacts facts;
-  scan_labelled(input, {}, facts, [&](size_t, const LabelledRow& row, std::span<const uint32_t>) {
-    encoder.add(row.text, row.text2, numbers_of(row, labels), row.value);
-    if (keep == KeepTexts::kYes) set.rows.push_back(row);
-  });
-  static_cast<LabelledCounts&>(set) = encoder.finish();
-  add_facts(input, facts, labels, set);
-  return set;
 }
 
 std::string labels_to_json(const Labels* labels) {

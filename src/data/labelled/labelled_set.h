@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "data/labelled/labels.h"
 #include "data/text_columns.h"
 #include "text/encoded_text.h"
+#include "text/tokenizer.h"
 
 namespace stretto::data {
 
@@ -55,33 +55,16 @@ struct LabelledCounts {
   std::vector<std::string> samples_as_header;  ///< "a.tsv:1", by is_sample()
 };
 
-/// Labelled texts in memory, encoded.
-struct LabelledSet : LabelledCounts {
-  Batch samples;  ///< whose ids are their places; all columns
-  /// The texts themselves, if they were asked for.
-  std::vector<LabelledRow> rows;
-
-  int64_t size() const { return samples.num_sequences(); }
-};
-
 /// Without samples, and with all columns. @param has_values  numbers in the place of labels
 Batch empty_labelled_batch(bool has_values);
 
-enum class KeepTexts : uint8_t { kNo, kYes };
+/// Throws Error(kBadData) for files whose rows were all left out.
+void require_samples(const LabelledInput& input, const LabelledFacts& facts);
 
-/// Takes what was found in files into what is told of the set. Throws Error(kBadData) where no
-/// sample is left of them.
+/// Takes what was found in files into what is told of them. Throws as require_samples().
 /// @param labels  null for numbers
 void add_facts(const LabelledInput& input, const LabelledFacts& facts, const Labels* labels,
                LabelledCounts& counts);
-
-/// Reads files into memory, for a command that reads them once; training has
-/// data/labelled/labelled_samples.h.
-/// @param labels  null for numbers
-/// A row with a label that is not one of `labels` is a bad sample. Throws as LabelledReader does.
-LabelledSet read_labelled_set(std::span<const std::string> paths, const LabelledOptions& options,
-                              const text::Tokenizer& tokenizer, const Labels* labels,
-                              KeepTexts keep);
 
 /// `labels.json`: the names in the order of their numbers, as a JSON list; of no labels "[]".
 std::string labels_to_json(const Labels* labels);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/cache_files.h"
 #include "data/cache_folder.h"
 #include "data/cached_inputs.h"
 
@@ -45,7 +46,7 @@ std::string reading_text(const LabelledInput& input) {
   }
   text += c.header ? " header" : "";
   text += c.kind == LabelKind::kNumber ? " number" : "";
-  text += c.encoding == Encoding::kLatin1 ? " latin1" : "";
+  text += c.encoding == Encoding::kLatin1 ? " latin1 2" : "";  // 1: after parsing
   text += c.bad_samples.skips ? " skip" : "";
   return text;
 }
@@ -127,6 +128,19 @@ bool are_ends(std::span<const uint64_t> ends, size_t count, size_t size) {
          (ends.empty() ? 0 : ends.back()) == size;
 }
 
+bool are_below(std::span<const uint32_t> numbers, size_t bound) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [&](uint32_t number) { return number < bound; });
+}
+
+/// Piece `number` of those that end there, of `size` things in all.
+IdRange piece_of(std::span<const uint64_t> ends, size_t number, size_t size,
+                 const std::string& store) {
+  const IdRange piece{.begin = number == 0 ? 0 : ends[number - 1], .end = ends[number]};
+  if (piece.begin > piece.end || piece.end > size) throw_damaged_in_use(store);
+  return piece;
+}
+
 /// Whether the parts belong together, and to these facts: reading relies on it.
 bool is_sound(const SampleStore& store, const LabelledFacts& facts, const LabelledInput& input) {
   const auto rows = static_cast<size_t>(facts.rows);
@@ -141,8 +155,7 @@ bool is_sound(const SampleStore& store, const LabelledFacts& facts, const Labell
   if (input.columns.kind == LabelKind::kNumber) return store.array<double>(kValues).size() == rows;
   const auto labels = store.array<uint32_t>(kLabels);
   return are_ends(store.array<uint64_t>(kLabelEnds), rows, labels.size()) &&
-         std::all_of(labels.begin(), labels.end(),
-                     [&](uint32_t label) { return label < facts.labels.size(); });
+         are_below(labels, facts.labels.size());
 }
 
 bool knows_all(const Labels& labels, std::span<const std::string> names) {
@@ -212,12 +225,14 @@ class LabelledTextsBuild {
                      .key = key,
                      .num_parts = kNumTextsParts,
                      .threads = cache_.threads};
+    name_ = place.folder().string();
     if (input_.labels != nullptr) {
       bool damaged = false;
       auto store = find_samples(place, damaged);
       auto texts = store ? made_of(std::move(*store), key) : nullptr;
       if (texts && knows_all(*input_.labels, texts->facts().labels)) return texts;
       place.key = key_with_labels(key, *input_.labels);
+      name_ = place.folder().string();
     }
     auto store = open_samples(place, [&](SampleStoreWriter& writer) {
       facts_ = {};
@@ -269,6 +284,7 @@ class LabelledTextsBuild {
     texts->facts_.labels = lines_in(store.part(kNames));
     if (!is_sound(store, texts->facts_, input_)) return nullptr;
     texts->paths_ = input_.paths;
+    texts->name_ = name_;
     texts->key_ = key;
     texts->refusal_ = refusal_;
     texts->has_pairs_ = !input_.columns.text2.empty();
@@ -280,28 +296,34 @@ class LabelledTextsBuild {
   const LabelledCache& cache_;
   ReadBudget budget_;  ///< its time is for rows: what hashing takes is added
   LabelledFacts& facts_;
+  std::string name_;  ///< of the store that is looked for
   std::string refusal_;
 };
 
+std::string_view LabelledTexts::text_at(size_t number) const {
+  const std::string_view texts = store_.part(kTexts);
+  const auto [begin, end] =
+      piece_of(store_.array<uint64_t>(kTextEnds), number, texts.size(), name_);
+  return texts.substr(begin, end - begin);
+}
+
 std::string_view LabelledTexts::text(int64_t sample) const {
-  const auto ends = store_.array<uint64_t>(kTextEnds);
-  const auto number = static_cast<size_t>(sample) * (has_pairs_ ? 2 : 1);
-  const uint64_t begin = number == 0 ? 0 : ends[number - 1];
-  return store_.part(kTexts).substr(begin, ends[number] - begin);
+  return text_at(static_cast<size_t>(sample) * (has_pairs_ ? 2 : 1));
 }
 
 std::string_view LabelledTexts::text2(int64_t sample) const {
-  const auto ends = store_.array<uint64_t>(kTextEnds);
-  const auto number = static_cast<size_t>(sample) * 2 + 1;
-  return store_.part(kTexts).substr(ends[number - 1], ends[number] - ends[number - 1]);
+  return text_at(static_cast<size_t>(sample) * 2 + 1);
 }
 
 std::span<const uint32_t> LabelledTexts::labels(int64_t sample) const {
   const auto ends = store_.array<uint64_t>(kLabelEnds);
   const auto number = static_cast<size_t>(sample);
   if (number >= ends.size()) return {};
-  const uint64_t begin = number == 0 ? 0 : ends[number - 1];
-  return store_.array<uint32_t>(kLabels).subspan(begin, ends[number] - begin);
+  const auto all = store_.array<uint32_t>(kLabels);
+  const auto [begin, end] = piece_of(ends, number, all.size(), name_);
+  const auto own = all.subspan(begin, end - begin);
+  if (!are_below(own, facts_.labels.size())) throw_damaged_in_use(name_);
+  return own;
 }
 
 double LabelledTexts::value(int64_t sample) const {

@@ -20,7 +20,8 @@ struct LabelledCache {
   int64_t threads = 1;  ///< that verify and tokenise
 };
 
-/// The samples of some files: texts, labels, places. Safe to use from several threads.
+/// The samples of some files: texts, labels, places. Safe to use from several threads. What is read
+/// of them throws Error(kIo) where it is not what was verified: the file was written to.
 class LabelledTexts {
  public:
   int64_t size() const { return facts_.rows; }
@@ -42,7 +43,9 @@ class LabelledTexts {
 
  private:
   friend class LabelledTextsBuild;
+  std::string_view text_at(size_t number) const;
   SampleStore store_;
+  std::string name_;  ///< of the store, for messages
   LabelledFacts facts_;
   std::vector<std::string> paths_;
   std::string refusal_;

@@ -71,6 +71,7 @@ class LabelledPreflight {
       throw;
     }
     take();
+    if (facts.unread.empty()) data::require_samples(input, facts);
     return facts;
   }
 

@@ -123,8 +123,7 @@ class Examiner {
       : task_(task),
         arena_(arena),
         report_(report),
-        preparation_{[&task](data::Batch batch) { return task.prepare(std::move(batch)); },
-                     arena.params().device()},
+        preparation_(preparation_of(task, arena.params().device())),
         kept_(task.model()),
         dense_(task.model()),
         hooks_(task.model(), dog_) {

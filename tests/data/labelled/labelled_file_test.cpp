@@ -91,6 +91,17 @@ TEST(LabelledFile, LabelsOfAHeaderAreReadAsThoseOfRows) {
   EXPECT_FALSE(header("sentence\tscore", {.kind = LabelKind::kNumber}));
 }
 
+TEST(LabelledFile, AnotherEncodingIsDecodedBeforeItIsParsed) {
+  const LabelledColumns latin1{.text = "libell\xC3\xA9", .encoding = Encoding::kLatin1};
+  for (const auto& rows :
+       {rows_of("a.jsonl", "{\"libell\xE9\": \"caf\xE9\", \"label\": \"\\u00fc\"}\n", latin1),
+        rows_of("a.csv", "libell\xE9,label\ncaf\xE9,\xFC\n", latin1)}) {
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].text, "café");
+    EXPECT_EQ(rows[0].labels, Labelled{"ü"});
+  }
+}
+
 TEST(LabelledFile, AColumnThatIsReadHasItsNameAlone) {
   const std::string twice = "text,other,other,text,label\na,b,c,d,x\n";
   const auto error = refusal(ExitCode::kUsage, "a.csv", twice);
@@ -329,11 +340,11 @@ TEST(LabelledFile, KnowsItsFormatByTheEndingOfItsName) {
   EXPECT_EQ(refusal(ExitCode::kUsage, "a.dat", "text\tlabel\nx\ty\n").code(), ExitCode::kUsage);
   EXPECT_EQ(rows_of("a.dat", "text,label\nx,y\n", {.format = LabelledFormat::kCsv}).size(), 1);
   const testing::TempDir folder;
-  const std::vector<std::string> paths{folder.write("a.csv", "text,label\nx,1\n"),
-                                       folder.write("b.ndjson", "{\"text\":\"y\",\"label\":2}")};
-  const auto rows = read_labelled(paths, {});
-  ASSERT_EQ(rows.size(), 2);
-  EXPECT_EQ(rows[1].text, "y");
+  LabelledReader reader(folder.write("b.ndjson", "{\"text\":\"y\",\"label\":2}"), {});
+  LabelledRow row;
+  ASSERT_TRUE(reader.next(row));
+  EXPECT_EQ(row.text, "y");
+  EXPECT_FALSE(reader.next(row));
 }
 
 TEST(LabelledFile, NamesUpToTenBadRowsAtOnce) {

@@ -2,17 +2,25 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
+#include "data/cache_folder.h"
 #include "data/samples_in_memory.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/labelled/whole_samples.h"
 #include "tests/data/squad/span_tokenizer.h"
+#include "text/encoded_text.h"
 
 namespace stretto::data {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::whole;
 
 class LabelledSamplesTest : public ::testing::Test {
  protected:
@@ -21,8 +29,28 @@ class LabelledSamplesTest : public ::testing::Test {
   std::shared_ptr<const LabelledSamples> open(const Labels* labels) const {
     return open_labelled_samples(options_.train, options_, *tokenizer_, labels);
   }
-  LabelledSet read(const Labels* labels) const {
-    return read_labelled_set(options_.train, options_, *tokenizer_, labels, KeepTexts::kYes);
+  /// The rows of the files, encoded one by one.
+  Batch read(const Labels* labels) const {
+    const text::TextEncoder encoder(*tokenizer_, text_bound_of(options_));
+    Batch batch = empty_labelled_batch(labels == nullptr);
+    for (const auto& path : options_.train) {
+      LabelledReader reader(path, columns_of(options_));
+      for (LabelledRow row; reader.next(row);) {
+        const auto text =
+            options_.text2.empty() ? encoder.encode(row.text) : encoder.encode(row.text, row.text2);
+        batch.sample_ids.push_back(batch.num_sequences());
+        tokens(batch).append(text.ids);
+        segments(batch).append(text.segments);
+        if (labels == nullptr) {
+          batch.column<float>(kLabelColumn).append({static_cast<float>(row.value)});
+          continue;
+        }
+        std::vector<int64_t> numbers;
+        for (const auto& name : row.labels) numbers.push_back(*labels->find(name));
+        batch.column<int64_t>(kLabelColumn).append(numbers);
+      }
+    }
+    return batch;
   }
 
   /// More samples than a chunk has, of several lengths.
@@ -36,26 +64,35 @@ class LabelledSamplesTest : public ::testing::Test {
   }
 
   void expect_same(const LabelledSamples& samples, const Labels* labels) const {
-    const LabelledSet direct = read(labels), whole = samples.whole(KeepTexts::kYes);
-    EXPECT_EQ(whole.samples.sample_ids, direct.samples.sample_ids);
-    EXPECT_EQ(tokens(whole.samples).values, tokens(direct.samples).values);
-    EXPECT_EQ(tokens(whole.samples).offsets, tokens(direct.samples).offsets);
-    EXPECT_EQ(segments(whole.samples).values, segments(direct.samples).values);
-    EXPECT_EQ(whole.hash, direct.hash);
-    EXPECT_EQ(whole.unknown, direct.unknown);
-    EXPECT_EQ(whole.cut_samples, direct.cut_samples);
-    EXPECT_EQ(whole.cut_tokens, direct.cut_tokens);
-    EXPECT_EQ(samples.num_tokens(), tokens(direct.samples).num_rows());
-    ASSERT_EQ(whole.rows.size(), direct.rows.size());
-    EXPECT_EQ(whole.rows.back().text2, direct.rows.back().text2);
+    const Batch direct = read(labels), found = whole(samples), gold = samples.labels();
+    EXPECT_EQ(found.sample_ids, direct.sample_ids);
+    EXPECT_EQ(tokens(found).values, tokens(direct).values);
+    EXPECT_EQ(tokens(found).offsets, tokens(direct).offsets);
+    EXPECT_EQ(segments(found).values, segments(direct).values);
+    EXPECT_EQ(segments(found).offsets, segments(direct).offsets);
+    EXPECT_EQ(samples.num_tokens(), tokens(direct).num_rows());
+    const auto unknown = tokenizer_->specials().unk;
+    const auto& ids = tokens(direct).values;
+    EXPECT_EQ(samples.counts().unknown, std::count(ids.begin(), ids.end(), unknown));
     if (labels != nullptr) {
-      const auto& all = whole.samples.column<int64_t>(kLabelColumn);
-      EXPECT_EQ(all.values, direct.samples.column<int64_t>(kLabelColumn).values);
-      EXPECT_EQ(samples.labels().column<int64_t>(kLabelColumn).offsets, all.offsets);
+      const auto& all = direct.column<int64_t>(kLabelColumn);
+      EXPECT_EQ(found.column<int64_t>(kLabelColumn).values, all.values);
+      EXPECT_EQ(gold.column<int64_t>(kLabelColumn).values, all.values);
+      EXPECT_EQ(gold.column<int64_t>(kLabelColumn).offsets, all.offsets);
     } else {
-      EXPECT_EQ(whole.samples.column<float>(kLabelColumn).values,
-                direct.samples.column<float>(kLabelColumn).values);
+      EXPECT_EQ(found.column<float>(kLabelColumn).values,
+                direct.column<float>(kLabelColumn).values);
+      EXPECT_EQ(gold.column<float>(kLabelColumn).values, direct.column<float>(kLabelColumn).values);
     }
+  }
+
+  /// The folders of the cache that are stores of a kind.
+  std::vector<fs::path> stores_of(const std::string& kind) const {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(folder_ / "cache")) {
+      if (fs::exists(entry.path() / ("opened." + kind))) found.push_back(entry.path());
+    }
+    return found;
   }
 
   testing::TempDir folder_;
@@ -77,7 +114,7 @@ TEST_F(LabelledSamplesTest, StandInTheSameOrderOfLengths) {
   write_many();
   const auto labels = Labels::given({"yes", "no"});
   const auto samples = open(&labels);
-  const SamplesInMemory memory(read(&labels).samples);
+  const SamplesInMemory memory(read(&labels));
   EXPECT_EQ(samples->runs().lengths, memory.runs().lengths);
   EXPECT_EQ(samples->runs().begins, memory.runs().begins);
   for (uint64_t i = 0; i < 5000; ++i) ASSERT_EQ(samples->sample_at(i), memory.sample_at(i));
@@ -128,6 +165,8 @@ TEST_F(LabelledSamplesTest, AreTheSameWithoutACache) {
   const auto samples = open(&labels);
   EXPECT_FALSE(samples->from_cache());
   expect_same(*samples, &labels);
+  options_.cache_dir = (folder_ / "cache").string();
+  EXPECT_EQ(open(&labels)->counts().hash, samples->counts().hash);
 }
 
 TEST_F(LabelledSamplesTest, TellOfSkippedAndBadRowsAndHeadersFromTheCacheToo) {
@@ -163,6 +202,64 @@ TEST_F(LabelledSamplesTest, DamagedTokensAreMadeAgain) {
   EXPECT_FALSE(samples->from_cache());
   expect_same(*samples, &labels);
   EXPECT_TRUE(open(&labels)->from_cache());
+}
+
+TEST_F(LabelledSamplesTest, TokensThatDoNotBelongTogetherAreMadeAgain) {
+  write_many();
+  const auto labels = Labels::given({"yes", "no"});
+  open(&labels);
+  const auto folders = stores_of("labelled_tokens");
+  ASSERT_EQ(folders.size(), 1U);
+  const StorePlace place{.root = open_cache(options_.cache_dir),
+                         .kind = "labelled_tokens",
+                         .key = std::stoull(folders.front().filename().string(), nullptr, 16),
+                         .num_parts = 3};
+  bool damaged = false;
+  const auto store = find_samples(place, damaged);
+  ASSERT_TRUE(store.has_value());
+  fs::remove_all(place.folder());  // what was mapped stays
+  fs::create_directories(place.folder());
+  SampleStoreWriter writer(place.folder(), place.num_parts);
+  writer.append(0, store->part(0).substr(2));
+  writer.append(1, store->part(1));
+  writer.finish(place.key, store->words());
+  EXPECT_TRUE(find_samples(place, damaged).has_value()) << "sums and sizes are right";
+  EXPECT_FALSE(open(&labels)->from_cache());
+  const auto samples = open(&labels);
+  EXPECT_TRUE(samples->from_cache());
+  expect_same(*samples, &labels);
+}
+
+/// Overwrites a part of a store that is in use.
+void overwrite(const fs::path& part, const std::string& bytes) {
+  std::fstream(part, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+}
+
+TEST_F(LabelledSamplesTest, WhatIsWrittenToACacheInUseIsRefusedAndNeverLookedUp) {
+  options_.train = {folder_.write("a.tsv", "a\tb\tlabel\nwho\tanna\t1\nin\twho\t0\n")};
+  options_.text = "a";
+  options_.text2 = "b";
+  const auto labels = Labels::given({"0", "1"});
+  const std::string ones(64, '\xFF');
+  // Ids, their ends and segments; texts' ends, labels and their ends.
+  const std::vector<std::pair<std::string, std::vector<int>>> stores{{"labelled_tokens", {0, 1, 2}},
+                                                                     {"labelled_texts", {1, 2, 3}}};
+  for (const auto& [kind, parts] : stores) {
+    for (const int number : parts) {
+      const auto samples = open(&labels);
+      const auto folders = stores_of(kind);
+      ASSERT_EQ(folders.size(), 1U);
+      const fs::path part = folders.front() / (std::to_string(number) + ".bin");
+      overwrite(part, ones.substr(0, fs::file_size(part)));
+      const Error error = testing::failure(ExitCode::kIo, [&] {
+        whole(*samples);
+        samples->texts().text2(1);
+      });
+      EXPECT_NE(std::string(error.what()).find(folders.front().string()), std::string::npos)
+          << error.what();
+      fs::remove_all(folders.front());
+    }
+  }
 }
 
 }  // namespace

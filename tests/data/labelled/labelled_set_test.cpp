@@ -4,17 +4,21 @@
 
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/labelled/whole_samples.h"
 #include "tests/data/squad/span_tokenizer.h"
 
 namespace stretto::data {
 namespace {
 
 using Ids = std::vector<int64_t>;
+using testing::whole;
 
 class LabelledSetTest : public ::testing::Test {
  protected:
-  LabelledSet read(const Labels* labels, KeepTexts keep = KeepTexts::kNo) const {
-    return read_labelled_set(options_.train, options_, *tokenizer_, labels, keep);
+  LabelledSetTest() { options_.cache_dir = (folder_ / "cache").string(); }
+
+  std::shared_ptr<const LabelledSamples> read(const Labels* labels) const {
+    return open_labelled_samples(options_.train, options_, *tokenizer_, labels);
   }
 
   testing::TempDir folder_;
@@ -29,16 +33,16 @@ TEST_F(LabelledSetTest, HoldsTextsAndNumbersOfLabels) {
   const auto labels = find_labels(options_);
   ASSERT_TRUE(labels);
   EXPECT_EQ(labels->names(), (std::vector<std::string>{"no", "yes"}));
-  const auto set = read(&*labels, KeepTexts::kYes);
-  EXPECT_EQ(set.size(), 3);
-  EXPECT_EQ(set.samples.sample_ids, (Ids{0, 1, 2}));
-  EXPECT_EQ(tokens(set.samples).values, (Ids{2, 5, 6, 3, 2, 9, 3, 2, 7, 1, 3}));
-  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{1, 0, 1}));
-  EXPECT_EQ(set.unknown, 1);
-  EXPECT_EQ(set.skipped, 1);
-  EXPECT_EQ(set.cut_samples, 0);
-  ASSERT_EQ(set.rows.size(), 3U);
-  EXPECT_EQ(set.rows[1].text, "anna");
+  const auto set = read(&*labels);
+  ASSERT_EQ(set->size(), 3);
+  const Batch samples = whole(*set);
+  EXPECT_EQ(samples.sample_ids, (Ids{0, 1, 2}));
+  EXPECT_EQ(tokens(samples).values, (Ids{2, 5, 6, 3, 2, 9, 3, 2, 7, 1, 3}));
+  EXPECT_EQ(samples.column<int64_t>(kLabelColumn).values, (Ids{1, 0, 1}));
+  EXPECT_EQ(set->counts().unknown, 1);
+  EXPECT_EQ(set->counts().skipped, 1);
+  EXPECT_EQ(set->counts().cut_samples, 0);
+  EXPECT_EQ(set->texts().text(1), "anna");
 }
 
 TEST_F(LabelledSetTest, CutsPairsAndCountsThem) {
@@ -48,12 +52,12 @@ TEST_F(LabelledSetTest, CutsPairsAndCountsThem) {
   options_.max_text_tokens = 7;
   const auto labels = find_labels(options_);
   const auto set = read(&*labels);
-  EXPECT_EQ(tokens(set.samples).values, (Ids{2, 5, 6, 3, 9, 7, 3}));
-  EXPECT_EQ(segments(set.samples).values, (Ids{0, 0, 0, 0, 1, 1, 1}));
-  EXPECT_EQ(set.cut_samples, 1);
-  EXPECT_EQ(set.cut_tokens, 2);
+  EXPECT_EQ(tokens(whole(*set)).values, (Ids{2, 5, 6, 3, 9, 7, 3}));
+  EXPECT_EQ(segments(whole(*set)).values, (Ids{0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(set->counts().cut_samples, 1);
+  EXPECT_EQ(set->counts().cut_tokens, 2);
   options_.truncation = "start";
-  EXPECT_EQ(tokens(read(&*labels).samples).values, (Ids{2, 6, 7, 3, 7, 8, 3}));
+  EXPECT_EQ(tokens(whole(*read(&*labels))).values, (Ids{2, 6, 7, 3, 7, 8, 3}));
 }
 
 TEST_F(LabelledSetTest, TakesSeveralLabelsAndNone) {
@@ -63,17 +67,17 @@ TEST_F(LabelledSetTest, TakesSeveralLabelsAndNone) {
                                              "\n")};
   options_.label_separator = ",";
   const auto labels = find_labels(options_);
-  const auto set = read(&*labels);
-  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{1, 0}));
-  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).length(1), 0);
+  const Batch found = read(&*labels)->labels();
+  EXPECT_EQ(found.column<int64_t>(kLabelColumn).values, (Ids{1, 0}));
+  EXPECT_EQ(found.column<int64_t>(kLabelColumn).length(1), 0);
 }
 
 TEST_F(LabelledSetTest, TakesNumbers) {
   options_.train = {folder_.write("a.csv", "text,label\nwho,3.5\nin,-1\n")};
   options_.label_kind = "number";
   EXPECT_FALSE(find_labels(options_));
-  const auto set = read(nullptr);
-  EXPECT_EQ(set.samples.column<float>(kLabelColumn).values, (std::vector<float>{3.5f, -1}));
+  EXPECT_EQ(read(nullptr)->labels().column<float>(kLabelColumn).values,
+            (std::vector<float>{3.5f, -1}));
 }
 
 TEST_F(LabelledSetTest, AnUnknownLabelIsAnErrorWithItsLine) {
@@ -101,15 +105,15 @@ TEST_F(LabelledSetTest, LeavesOutBadRowsOfAllFiles) {
   options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyes\nin\nanna\tmaybe\n"),
                     folder_.write("b.tsv", "text\tlabel\n\tyes\noslo\tno\n")};
   const auto labels = Labels::given({"yes", "no"});
-  const auto set = read(&labels, KeepTexts::kYes);
-  EXPECT_EQ(set.size(), 2);
-  ASSERT_EQ(set.rows.size(), 2U);
-  EXPECT_EQ(set.rows[1].text, "oslo");
-  EXPECT_EQ(set.samples.column<int64_t>(kLabelColumn).values, (Ids{0, 1}));
-  EXPECT_EQ(set.bad.count, 3);
-  ASSERT_EQ(set.bad.first.size(), 3U);
-  EXPECT_EQ(set.bad.first[1].fault, ":4: unknown label `maybe`");
-  EXPECT_EQ(set.bad.first[2].fault, ":2: an empty text");
+  const auto set = read(&labels);
+  ASSERT_EQ(set->size(), 2);
+  EXPECT_EQ(set->texts().text(1), "oslo");
+  EXPECT_EQ(set->labels().column<int64_t>(kLabelColumn).values, (Ids{0, 1}));
+  const LeftOut& bad = set->counts().bad;
+  EXPECT_EQ(bad.count, 3);
+  ASSERT_EQ(bad.first.size(), 3U);
+  EXPECT_EQ(bad.first[1].fault, ":4: unknown label `maybe`");
+  EXPECT_EQ(bad.first[2].fault, ":2: an empty text");
   // The same rows are labels, and lines for a tokenizer.
   EXPECT_EQ(find_labels(options_)->names(), (std::vector<std::string>{"maybe", "no", "yes"}));
   const auto lines = open_labelled_lines(options_);
@@ -129,10 +133,26 @@ TEST_F(LabelledSetTest, LeavesOutBadRowsOfAllFiles) {
 TEST_F(LabelledSetTest, ARuleThatSkipsChangesNothingWithoutBadRows) {
   options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\tyes\nin\tno\n")};
   const auto labels = Labels::given({"yes", "no"});
-  const auto hash = read(&labels).hash;
+  const auto hash = read(&labels)->counts().hash;
   options_.bad_samples = "skip";
-  EXPECT_EQ(read(&labels).hash, hash);
-  EXPECT_EQ(read(&labels).bad.count, 0);
+  EXPECT_EQ(read(&labels)->counts().hash, hash);
+  EXPECT_EQ(read(&labels)->counts().bad.count, 0);
+}
+
+TEST_F(LabelledSetTest, FilesWhoseRowsAreAllLeftOutAreRefused) {
+  options_.train = {folder_.write("a.tsv", "text\tlabel\nwho\t-\nin\t-\n")};
+  options_.skipped_label = "-";
+  const auto labels = Labels::given({"yes", "no"});
+  for (const bool listed : {false, true}) {
+    const Error error = testing::failure(ExitCode::kBadData, [&] {
+      listed ? void(read(&labels)) : void(open_training_texts(options_));
+    });
+    EXPECT_NE(
+        std::string(error.what())
+            .find("a.tsv: no sample is left without 2 rows labelled `-` (data.skipped_label)"),
+        std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(LabelledSetTest, NotesAHeaderThatLooksLikeASample) {
@@ -143,7 +163,7 @@ TEST_F(LabelledSetTest, NotesAHeaderThatLooksLikeASample) {
     const std::string row = known == nullptr ? "\nin\t1\n" : "\nin\tno\n";
     options_.train = {folder_.write("a.tsv", first + row),
                       folder_.write("b.tsv", "text\tlabel" + row)};
-    return read(known).samples_as_header;
+    return read(known)->counts().samples_as_header;
   };
   const std::vector<std::string> found{(folder_ / "a.tsv").string() + ":1"};
   EXPECT_EQ(headers("who\tyes", &labels), found);
@@ -157,7 +177,7 @@ TEST_F(LabelledSetTest, OtherTextsAndLabelsHaveAnotherHash) {
   const auto hash_of = [&](const std::string& rows) {
     options_.train = {folder_.write("a.tsv", "text\tlabel\n" + rows)};
     const auto labels = Labels::given({"yes", "no"});
-    return read(&labels).hash;
+    return read(&labels)->counts().hash;
   };
   const uint64_t hash = hash_of("who\tyes\nin\tno\n");
   EXPECT_EQ(hash, hash_of("who\tyes\nin\tno\n"));

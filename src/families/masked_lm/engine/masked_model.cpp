@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 #include "train/evaluation.h"
 
 namespace stretto::tasks {

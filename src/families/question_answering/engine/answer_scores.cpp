@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "data/squad/code_points.h"
@@ -13,6 +15,7 @@ namespace {
 
 using data::AnswerCandidate;
 using data::AnswerChoice;
+using Json = nlohmann::ordered_json;
 
 std::vector<std::string> answers_of(const data::SquadQuestion& question) {
   std::vector<std::string> texts;
@@ -36,8 +39,15 @@ const AnswerCandidate* chosen(const AnswerChoice& choice) {
   return found == choice.candidates.end() ? nullptr : &*found;
 }
 
-std::string line_of(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+/// One line of JSON: a value for each question, by its id.
+std::string by_question(const data::SquadData& questions,
+                        const std::function<Json(size_t question)>& value) {
+  // No two ids are equal; looking for each among the others would take quadratic time.
+  Json::object_t values;
+  for (size_t i = 0; i < questions.questions.size(); ++i) {
+    values.emplace_back(questions.questions[i].id, value(i));
+  }
+  return Json(std::move(values)).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// Code points of a paragraph around its marks: all of them, if they are few.
@@ -104,34 +114,24 @@ metrics::SquadScore score_found(const experiment::Experiment& experiment,
 }
 
 std::string predictions_json(const data::SquadData& questions, const FoundAnswers& found) {
-  auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < questions.questions.size(); ++i) {
-    json[questions.questions[i].id] = found.choices[i].text;
-  }
-  return line_of(json);
+  return by_question(questions, [&](size_t i) { return Json(found.choices[i].text); });
 }
 
 std::string nbest_json(const data::QuestionWindows& windows, const FoundAnswers& found) {
-  auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < windows.num_questions(); ++i) {
-    auto list = nlohmann::ordered_json::array();
+  return by_question(windows.data(), [&](size_t i) {
+    auto list = Json::array();
     for (const auto& one : found.choices[i].candidates) {
-      nlohmann::ordered_json entry{
-          {"text", one.text}, {"probability", one.probability}, {"score", one.score}};
+      Json entry{{"text", one.text}, {"probability", one.probability}, {"score", one.score}};
       if (one.tokens.size() > 0) entry["answer_start"] = characters_of(windows, i, one).begin;
       list.push_back(std::move(entry));
     }
-    json[windows.question(i).id] = std::move(list);
-  }
-  return line_of(json);
+    return list;
+  });
 }
 
 std::string none_differences_json(const data::SquadData& questions, const FoundAnswers& found) {
-  auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < questions.questions.size(); ++i) {
-    json[questions.questions[i].id] = found.choices[i].none_score_difference;
-  }
-  return line_of(json);
+  return by_question(questions,
+                     [&](size_t i) { return Json(found.choices[i].none_score_difference); });
 }
 
 report::MarkedTextSample answer_sample(const data::QuestionWindows& windows, size_t question,

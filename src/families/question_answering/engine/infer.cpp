@@ -146,15 +146,15 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
 
   std::string json_of(const AskedLine& line) const {
     const auto asked = line.asked.value_or(data::QuestionLine{});
-    if (!line.input.problem.empty()) {
-      return json_line({{"question", asked.question},
-                        {"problem", line.input.problem},
-                        {"answer", ""},
-                        {"answers", nlohmann::ordered_json::array()}});
-    }
     nlohmann::ordered_json json;
     if (!asked.id.empty()) json["id"] = asked.id;
     json["question"] = asked.question;
+    if (!line.input.problem.empty()) {
+      json["problem"] = line.input.problem;
+      json["answer"] = "";
+      json["answers"] = nlohmann::ordered_json::array();
+      return json_line(json);
+    }
     json["answer"] = line.choice.text;
     const auto answers = answers_in_order(line.choice);
     auto list = nlohmann::ordered_json::array();
@@ -187,6 +187,7 @@ class QuestionAnswerer : public LineFamily<AskedLine> {
 }  // namespace
 
 int infer_answers(const InferRequest& request, const CommandContext& context) {
+  const data::TextInput all(request.files);  // missing files before models load
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run =
       load_question_run(request.experiment.options, folder, request.checkpoints, context.device);

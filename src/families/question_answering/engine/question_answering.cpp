@@ -70,12 +70,10 @@ QuestionAnsweringTask::QuestionAnsweringTask(const experiment::Experiment& exper
 }
 
 train::TaskWords QuestionAnsweringTask::words() const {
-  return {.sample = "window",
-          .samples = "windows",
-          .smaller_batches =
-              "lower data.max_tokens (raise train.update_freq by the same factor to keep the "
-              "batch), or data.max_text_tokens",
-          .stabilising_setting = options_.model.norm == "pre" ? "" : "model.norm = \"pre\""};
+  auto words = EncoderTask::words();
+  words.sample = "window";
+  words.samples = "windows";
+  return words;
 }
 
 std::vector<std::pair<std::string, std::string>> QuestionAnsweringTask::show(

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 
 namespace stretto::tasks {
 namespace {

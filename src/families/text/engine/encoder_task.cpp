@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "data/text_columns.h"
+#include "models/packed.h"
 #include "models/registry.h"
 #include "tasks/initial_model.h"
 #include "tasks/open_initial_run.h"
@@ -30,6 +32,20 @@ bool EncoderTask::replaces_all_parts() const {
 
 int64_t EncoderTask::num_parameters() const {
   return models::num_parameters(*model_);
+}
+
+train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model) {
+  train::Prepared made(std::move(batch));
+  const data::Batch& texts = made;
+  const bool has_segments = model.options().num_segments > 0;
+  made.add(models::pack_text(data::tokens(texts), has_segments ? &data::segments(texts) : nullptr,
+                             &texts.sample_ids, at::kCPU));
+  return made;
+}
+
+void append_text(const text::EncodedText& text, data::Batch& batch) {
+  data::tokens(batch).append(text.ids);
+  data::segments(batch).append(text.segments);
 }
 
 }  // namespace stretto::tasks

@@ -7,6 +7,8 @@
 #include "families/text/encoder_sections.h"
 #include "families/text/engine/run_model.h"
 #include "families/text/engine/text_task.h"
+#include "text/encoded_text.h"
+#include "train/prepared.h"
 
 namespace stretto::tasks {
 
@@ -36,5 +38,12 @@ class EncoderTask : public TextTask {
  private:
   std::shared_ptr<models::TextModel> model_;
 };
+
+/// A batch of texts (data/text_columns.h) with its tokens as rows(0), and their segments where the
+/// model has vectors for them; a family adds what its loss reads.
+train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model);
+
+/// Appends one encoded text as one more sample of a batch; columns of a family are its own matter.
+void append_text(const text::EncodedText& text, data::Batch& batch);
 
 }  // namespace stretto::tasks

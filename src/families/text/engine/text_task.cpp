@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "data/text_columns.h"
 #include "experiment/scaled_rate.h"
-#include "models/packed.h"
 #include "runs/initial_weights.h"
 #include "tasks/left_out.h"
 #include "tasks/taken_tokenizer.h"
@@ -93,20 +92,6 @@ std::vector<runs::MatchedTable> TextTask::matched_tables(const runs::InitialRun&
 
 models::ForwardContext training_context(const train::StepContext& context) {
   return {.training = true, .dropout_key = context.dropout_key()};
-}
-
-train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model) {
-  train::Prepared made(std::move(batch));
-  const data::Batch& texts = made;
-  const bool has_segments = model.options().num_segments > 0;
-  made.add(models::pack_text(data::tokens(texts), has_segments ? &data::segments(texts) : nullptr,
-                             &texts.sample_ids, at::kCPU));
-  return made;
-}
-
-void append_text(const text::EncodedText& text, data::Batch& batch) {
-  data::tokens(batch).append(text.ids);
-  data::segments(batch).append(text.segments);
 }
 
 }  // namespace stretto::tasks

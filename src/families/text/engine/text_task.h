@@ -8,10 +8,11 @@
 
 #include "data/bad_samples.h"
 #include "data/batch_source.h"
-#include "families/text/engine/run_model.h"
+#include "families/text/engine/run_tokenizer.h"
 #include "families/text/known_text.h"
 #include "families/text/text_sections.h"
-#include "text/encoded_text.h"
+#include "models/seq2seq_model.h"
+#include "tasks/family.h"
 #include "train/evaluation.h"
 
 namespace stretto::tasks {
@@ -84,12 +85,5 @@ class TextTask : public FamilyTask {
 
 /// Dropout and its key in training.
 models::ForwardContext training_context(const train::StepContext& context);
-
-/// A batch of texts (data/text_columns.h) with its tokens as rows(0), and their segments where the
-/// model has vectors for them; a family adds what its loss reads.
-train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model);
-
-/// Appends one encoded text as one more sample of a batch; columns of a family are its own matter.
-void append_text(const text::EncodedText& text, data::Batch& batch);
 
 }  // namespace stretto::tasks

@@ -6,7 +6,6 @@
 #include "base/named_output.h"
 #include "base/text.h"
 #include "data/labelled/labelled_samples.h"
-#include "data/samples_in_memory.h"
 #include "distributed/agreement.h"
 #include "families/text/engine/eval_files.h"
 #include "families/text/engine/run_model.h"
@@ -72,42 +71,43 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const auto labels = labels_of(run.assets, options);
   const data::Labels* names = labels ? &*labels : nullptr;
   const auto set =
-      data::open_labelled_samples(texts.paths, options.data, *run.tokenizer.tokenizer, names)
-          ->whole(data::KeepTexts::kNo);
+      data::open_labelled_samples(texts.paths, options.data, *run.tokenizer.tokenizer, names);
+  const auto& found = set->counts();
   const std::string checkpoint = run.checkpoint_names(folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + texts.name + " text");
-    if (set.cut_samples > 0) {
-      log::warn(counted(set.cut_samples, "text") + " cut to data.max_text_tokens: " +
-                counted(set.cut_tokens, "token") + " were not read");
+    if (found.cut_samples > 0) {
+      log::warn(counted(found.cut_samples, "text") + " cut to data.max_text_tokens: " +
+                counted(found.cut_tokens, "token") + " were not read");
     }
-    for (const auto& place : set.samples_as_header) warn_of_sample_as_header(place);
-    warn_of_left_out(set.bad);
-    if (set.skipped > 0) log::info(counted(set.skipped, "row") + " left out (data.skipped_label)");
+    for (const auto& place : found.samples_as_header) warn_of_sample_as_header(place);
+    warn_of_left_out(found.bad);
+    if (found.skipped > 0) {
+      log::info(counted(found.skipped, "row") + " left out (data.skipped_label)");
+    }
   }
   distributed::require_agreement(
       group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
-              {"text", hex64(set.hash) + " of " + counted(set.size(), "sample")}});
+              {"text", hex64(found.hash) + " of " + counted(set->size(), "sample")}});
   // Weights of classes shape training; balanced ones would need its text.
   const bool listed = options.loss.class_weights == "list";
   const LabelOutputs outputs(options, names,
                              listed ? class_weights(options, names, {}) : std::vector<double>{});
-  const auto batches = label_batches(std::make_shared<data::SamplesInMemory>(set.samples),
-                                     options.eval, context.device);
+  const auto batches = label_batches(set, options.eval, context.device);
   const auto predictions =
       predict_labels(run.models, outputs, batches,
                      {.device = context.device,
                       .group = group,
                       .loading = experiment::text_sections(experiment).loading});
-  for (int64_t i = 0; i < set.size(); ++i) {
+  for (int64_t i = 0; i < set->size(); ++i) {
     if (!predictions.overflowed(i)) continue;
     refuse_not_finite(texts.name + ": text " + with_thousands(i + 1), "its prediction",
                       request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
-  write_predictions(asked.predictions, outputs, names, predictions, set.size());
-  print_scores(request.json, label_scores(outputs, predictions, set), checkpoint, texts.name,
-               set.size());
+  write_predictions(asked.predictions, outputs, names, predictions, set->size());
+  print_scores(request.json, label_scores(outputs, predictions, *set), checkpoint, texts.name,
+               set->size());
   return 0;
 }
 

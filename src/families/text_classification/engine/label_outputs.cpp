@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "families/text/engine/batch_tokens.h"
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "metrics/label_counts.h"
@@ -29,9 +29,10 @@ double or_zero(double score) {
 }
 
 std::vector<train::Score> value_scores(const LabelPredictions& predictions,
-                                       const data::LabelledSet& set) {
+                                       const data::LabelledSamples& set) {
   metrics::ValuePairs pairs(set.size());
-  const auto& values = set.samples.column<float>(kLabelColumn);
+  const data::Batch gold = set.labels();
+  const auto& values = gold.column<float>(kLabelColumn);
   for (int64_t i = 0; i < set.size(); ++i) {
     pairs.add(i, values.sequence(i).front(), predictions.of(i).front());
   }
@@ -41,9 +42,10 @@ std::vector<train::Score> value_scores(const LabelPredictions& predictions,
 }
 
 std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
-                                           const data::LabelledSet& set) {
+                                           const data::LabelledSamples& set) {
   metrics::LabelCounts counts(predictions.num_outputs());
-  const auto& labels = set.samples.column<int64_t>(kLabelColumn);
+  const data::Batch gold = set.labels();
+  const auto& labels = gold.column<int64_t>(kLabelColumn);
   for (int64_t i = 0; i < set.size(); ++i) {
     counts.add(labels.sequence(i).front(),
                chosen_labels(LabelTarget::kOne, predictions.of(i)).front());
@@ -56,9 +58,10 @@ std::vector<train::Score> one_label_scores(const LabelPredictions& predictions,
 }
 
 std::vector<train::Score> several_label_scores(const LabelPredictions& predictions,
-                                               const data::LabelledSet& set) {
+                                               const data::LabelledSamples& set) {
   metrics::MultiLabelCounts counts(predictions.num_outputs());
-  const auto& labels = set.samples.column<int64_t>(kLabelColumn);
+  const data::Batch gold = set.labels();
+  const auto& labels = gold.column<int64_t>(kLabelColumn);
   for (int64_t i = 0; i < set.size(); ++i) {
     counts.add(labels.sequence(i), chosen_labels(LabelTarget::kSeveral, predictions.of(i)));
   }
@@ -223,7 +226,7 @@ std::vector<int64_t> chosen_labels(LabelTarget target, std::span<const double> p
 
 std::vector<train::Score> label_scores(const LabelOutputs& outputs,
                                        const LabelPredictions& predictions,
-                                       const data::LabelledSet& set) {
+                                       const data::LabelledSamples& set) {
   const auto own = [&] {
     if (outputs.target() == LabelTarget::kValue) return value_scores(predictions, set);
     if (outputs.target() == LabelTarget::kSeveral) return several_label_scores(predictions, set);

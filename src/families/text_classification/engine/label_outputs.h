@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/labelled/labelled_set.h"
+#include "data/labelled/labelled_samples.h"
 #include "data/length_batches.h"
 #include "distributed/process_group.h"
 #include "experiment/experiment.h"
@@ -135,6 +135,6 @@ std::vector<int64_t> chosen_labels(LabelTarget target, std::span<const double> p
 /// counts texts whose labels are all right.
 std::vector<train::Score> label_scores(const LabelOutputs& outputs,
                                        const LabelPredictions& predictions,
-                                       const data::LabelledSet& set);
+                                       const data::LabelledSamples& set);
 
 }  // namespace stretto::tasks

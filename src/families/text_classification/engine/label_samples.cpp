@@ -12,7 +12,7 @@ using data::kLabelColumn;
 
 report::MatrixSample confusion_matrix(const data::Labels& labels,
                                       const LabelPredictions& predictions,
-                                      const data::LabelledSet& set) {
+                                      const data::Batch& gold) {
   const auto size = static_cast<size_t>(labels.size());
   report::MatrixSample matrix{.title = "Confusion matrix",
                               .row_title = "label",
@@ -20,10 +20,10 @@ report::MatrixSample confusion_matrix(const data::Labels& labels,
                               .rows = labels.names(),
                               .columns = labels.names(),
                               .counts = std::vector(size, std::vector<int64_t>(size))};
-  const auto& gold = set.samples.column<int64_t>(kLabelColumn);
-  for (int64_t i = 0; i < set.size(); ++i) {
+  const auto& right = gold.column<int64_t>(kLabelColumn);
+  for (int64_t i = 0; i < gold.num_sequences(); ++i) {
     const auto chosen = chosen_labels(LabelTarget::kOne, predictions.of(i)).front();
-    ++matrix.counts[static_cast<size_t>(gold.sequence(i).front())][static_cast<size_t>(chosen)];
+    ++matrix.counts[static_cast<size_t>(right.sequence(i).front())][static_cast<size_t>(chosen)];
   }
   return matrix;
 }
@@ -41,11 +41,11 @@ std::string prediction_text(LabelTarget target, const data::Labels* labels,
 
 // What the model gives to the label that is right.
 std::string label_with_probability(LabelTarget target, const data::Labels* labels,
-                                   const LabelPredictions& predictions,
-                                   const data::LabelledSet& set, int64_t i) {
-  std::string text = label_text(set.samples, i, labels);
+                                   const LabelPredictions& predictions, const data::Batch& gold,
+                                   int64_t i) {
+  std::string text = label_text(gold, i, labels);
   if (target != LabelTarget::kOne) return text;
-  const int64_t label = set.samples.column<int64_t>(kLabelColumn).sequence(i).front();
+  const int64_t label = gold.column<int64_t>(kLabelColumn).sequence(i).front();
   return text + " (" + fixed(predictions.of(i)[static_cast<size_t>(label)], 3) + ")";
 }
 
@@ -53,11 +53,12 @@ std::string label_with_probability(LabelTarget target, const data::Labels* label
 
 std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const data::Labels* labels,
                                           const LabelPredictions& predictions,
-                                          const data::LabelledSet& set, size_t most) {
+                                          const data::LabelledSamples& set, size_t most) {
   std::vector<report::Sample> samples;
   if (most == 0) return samples;
+  const data::Batch gold = set.labels();
   if (outputs.target() == LabelTarget::kOne && labels != nullptr) {
-    samples.emplace_back(confusion_matrix(*labels, predictions, set));
+    samples.emplace_back(confusion_matrix(*labels, predictions, gold));
   }
   std::vector<int64_t> order(static_cast<size_t>(set.size()));
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -74,12 +75,12 @@ std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const dat
                     });
   for (size_t k = 0; k < count; ++k) {
     const int64_t i = order[k];
-    const auto& row = set.rows[static_cast<size_t>(i)];
+    const auto& texts = set.texts();
     report::RowsSample sample;
-    sample.rows.emplace_back("Text", row.text);
-    if (!row.text2.empty()) sample.rows.emplace_back("Second text", row.text2);
-    sample.rows.emplace_back("Label",
-                             label_with_probability(outputs.target(), labels, predictions, set, i));
+    sample.rows.emplace_back("Text", texts.text(i));
+    if (texts.has_pairs()) sample.rows.emplace_back("Second text", texts.text2(i));
+    sample.rows.emplace_back(
+        "Label", label_with_probability(outputs.target(), labels, predictions, gold, i));
     sample.rows.emplace_back("Predicted",
                              prediction_text(outputs.target(), labels, predictions.of(i)));
     sample.rows.emplace_back("Loss", fixed(predictions.loss_of(i), 3));

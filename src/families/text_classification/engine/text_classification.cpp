@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/labelled/labelled_samples.h"
 #include "data/length_batches.h"
+#include "data/text_columns.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 
@@ -79,13 +79,13 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
     return samples;
   };
   const auto train = open(data.train);
-  const auto train_labels = train->labels();
-  outputs_.emplace(options_, this->labels(), class_weights(options_, this->labels(), train_labels));
-  train_facts_ = facts_of("training text", train->counts(), train_labels, train->num_tokens());
+  outputs_.emplace(options_, this->labels(),
+                   class_weights(options_, this->labels(), train->labels()));
+  facts_.push_back(facts_of("training text", *train));
   if (!data.valid.empty()) {
-    const auto valid = open(data.valid);
-    valid_ = valid->whole(data::KeepTexts::kYes);
-    valid_batches_ = label_batches(valid, options_.eval, device());
+    valid_ = open(data.valid);
+    valid_batches_ = label_batches(valid_, options_.eval, device());
+    facts_.push_back(facts_of("validation text", *valid_));
   }
   set_train_batches(data::make_length_batches(
       train, {.max_rows = {data.max_tokens}, .max_samples = data.max_samples},
@@ -136,7 +136,7 @@ train::Validation TextClassificationTask::validate() {
       predict_labels({shared_model()}, *outputs_, valid_batches_, evaluation());
   train::Validation result;
   result.scores = label_scores(*outputs_, predictions, *valid_);
-  result.counts = {{"tokens", data::tokens(valid_->samples).num_rows()}, {"texts", valid_->size()}};
+  result.counts = {{"tokens", valid_->num_tokens()}, {"texts", valid_->size()}};
   result.samples = label_samples(*outputs_, labels(), predictions, *valid_,
                                  static_cast<size_t>(experiment().report.samples));
   return result;
@@ -152,22 +152,24 @@ void warn_of_sample_as_header(const std::string& place) {
   log::warn(data::sample_as_header_text(place) + "; " + data::kSampleAsHeaderAdvice);
 }
 
-TextFacts TextClassificationTask::facts_of(const std::string& name, const data::LabelledCounts& set,
-                                           const data::Batch& samples, int64_t num_tokens) const {
+TextFacts TextClassificationTask::facts_of(const std::string& name,
+                                           const data::LabelledSamples& set) const {
+  const auto& found = set.counts();
   TextFacts facts{.name = name,
-                  .hash = set.hash,
-                  .samples = samples.num_sequences(),
-                  .counts = {.tokens = num_tokens, .unknown = set.unknown},
-                  .cut_samples = set.cut_samples,
-                  .cut_tokens = set.cut_tokens,
-                  .left_out = set.bad};
-  if (set.skipped > 0) {
-    facts.more.emplace_back("left out", counted(set.skipped, "row") + " labelled " +
+                  .hash = found.hash,
+                  .samples = set.size(),
+                  .counts = {.tokens = set.num_tokens(), .unknown = found.unknown},
+                  .cut_samples = found.cut_samples,
+                  .cut_tokens = found.cut_tokens,
+                  .left_out = found.bad};
+  if (found.skipped > 0) {
+    facts.more.emplace_back("left out", counted(found.skipped, "row") + " labelled " +
                                             printable(options_.data.skipped_label, 60));
   }
   if (labels() == nullptr) return facts;
+  const data::Batch gold = set.labels();
   std::vector<int64_t> counts(static_cast<size_t>(labels()->size()));
-  for (const int64_t label : samples.column<int64_t>(kLabelColumn).values) {
+  for (const int64_t label : gold.column<int64_t>(kLabelColumn).values) {
     ++counts[static_cast<size_t>(label)];
   }
   constexpr size_t kMost = 20;
@@ -178,15 +180,6 @@ TextFacts TextClassificationTask::facts_of(const std::string& name, const data::
   }
   if (counts.size() > kMost) parts.push_back("…");
   facts.more.emplace_back("labels", join(parts, ", "));
-  return facts;
-}
-
-std::vector<TextFacts> TextClassificationTask::text_facts() const {
-  std::vector<TextFacts> facts{*train_facts_};
-  if (valid_) {
-    facts.push_back(facts_of("validation text", *valid_, valid_->samples,
-                             data::tokens(valid_->samples).num_rows()));
-  }
   return facts;
 }
 

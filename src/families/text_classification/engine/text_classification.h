@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/labelled/labelled_samples.h"
 #include "families/text/engine/encoder_task.h"
 #include "families/text_classification/engine/label_outputs.h"
 #include "families/text_classification/text_classification_options.h"
@@ -38,39 +39,37 @@ class TextClassificationTask : public EncoderTask {
   train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override;
   std::vector<double> weights(const data::Batch& batch) const override;
   std::vector<train::Score> measures(const train::Totals& totals) const override;
-  bool can_validate() const override { return valid_.has_value(); }
+  bool can_validate() const override { return valid_ != nullptr; }
   train::Validation validate() override;
   /// And warns of headers that look like samples.
   void require_known_data(bool warn) const override;
 
  protected:
-  std::vector<TextFacts> text_facts() const override;
+  std::vector<TextFacts> text_facts() const override { return facts_; }
 
  private:
   TextClassificationTask(const experiment::Experiment& experiment, const Assets& assets,
                          const CommandContext& context, std::optional<data::Labels> labels);
   const data::Labels* labels() const { return labels_ ? &*labels_ : nullptr; }
-  /// @param samples  whose labels are counted
-  TextFacts facts_of(const std::string& name, const data::LabelledCounts& set,
-                     const data::Batch& samples, int64_t num_tokens) const;
+  TextFacts facts_of(const std::string& name, const data::LabelledSamples& set) const;
 
   const experiment::TextClassificationOptions options_;
   const std::optional<data::Labels> labels_;
-  std::optional<TextFacts> train_facts_;
+  std::vector<TextFacts> facts_;
   std::optional<LabelOutputs> outputs_;
-  std::optional<data::LabelledSet> valid_;
-  LabelBatches valid_batches_;               ///< of valid_
-  std::set<std::string> samples_as_header_;  ///< of all files
+  std::shared_ptr<const data::LabelledSamples> valid_;  ///< null: there is none
+  LabelBatches valid_batches_;                          ///< of valid_
+  std::set<std::string> samples_as_header_;             ///< of all files
 };
 
-/// Warns of a header that looks like a sample (data::LabelledSet::samples_as_header).
+/// Warns of a header that looks like a sample (data::LabelledCounts::samples_as_header).
 void warn_of_sample_as_header(const std::string& place);
 
 /// The confusion matrix, where texts have one label each, and the texts whose loss is highest.
 /// @param most  texts, at most
 std::vector<report::Sample> label_samples(const LabelOutputs& outputs, const data::Labels* labels,
                                           const LabelPredictions& predictions,
-                                          const data::LabelledSet& set, size_t most);
+                                          const data::LabelledSamples& set, size_t most);
 
 /// The labels of a sample in words: "DESC", "a, b", "3.5".
 std::string label_text(const data::Batch& batch, int64_t index, const data::Labels* labels);

@@ -16,6 +16,7 @@
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
 #include "store/checkpoint.h"
+#include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/families/question_answering/engine/small_questions.h"
@@ -159,19 +160,37 @@ TEST_F(QuestionCommands, InferAnswersAFileAsEvalDoes) {
 }
 
 TEST_F(QuestionCommands, InferKeepsALineForEachQuestion) {
-  const auto file = folder_.write(
-      "questions.txt",
-      "Who?\tIn Oslo lives Anna.\nno tab\n{\"question\": \"Who?\", \"context\": \"Änna.\"}\n");
-  EXPECT_EQ(infer(file, false).size(), 3u);
-  EXPECT_EQ(infer(file, false, {.scores = true, .nbest = 2}).size(), 6u);
+  const auto file = folder_.write("questions.txt",
+                                  "Who?\tIn Oslo lives Anna.\n"
+                                  "no tab\n"
+                                  "{\"question\": \"Who?\", \"id\": 7}\n"
+                                  "{\"question\": \"Who?\", \"context\": \"Änna.\"}\n");
+  EXPECT_EQ(infer(file, false).size(), 4u);
+  EXPECT_EQ(infer(file, false, {.scores = true, .nbest = 2}).size(), 8u);
   const auto json = infer(file, true, {.nbest = 3});
-  ASSERT_EQ(json.size(), 3u);
+  ASSERT_EQ(json.size(), 4u);
   EXPECT_TRUE(nlohmann::json::parse(json[1]).contains("problem")) << json[1];
-  const auto last = nlohmann::json::parse(json[2]);
+  const auto third = nlohmann::json::parse(json[2]);
+  EXPECT_TRUE(third.contains("problem")) << json[2];
+  EXPECT_EQ(third.at("id"), "7") << "whose line it answers";
+  const auto last = nlohmann::json::parse(json[3]);
   EXPECT_EQ(last.at("answers").size(), 3u);
   for (const auto& one : last.at("answers")) {
     EXPECT_EQ(one.contains("begin"), !one.at("text").get<std::string>().empty()) << one;
   }
+}
+
+TEST_F(QuestionCommands, InferTellsAMissingFileBeforeItAnswersAnother) {
+  const auto file = folder_.write("questions.txt", "Who?\tIn Oslo lives Anna.\n");
+  const InferRequest request{.experiment = loaded_,
+                             .run_directory = run_,
+                             .checkpoints = "",
+                             .files = {file, (folder_.path() / "gone.json").string()},
+                             .own = QuestionInferArguments{}};
+  EXPECT_EQ(stretto::testing::standard_output_of([&] {
+              stretto::testing::failure(ExitCode::kUsage, [&] { infer_answers(request, {}); });
+            }),
+            "");
 }
 
 }  // namespace

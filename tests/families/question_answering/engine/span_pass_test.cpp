@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "families/text/engine/text_task.h"
+#include "families/text/engine/encoder_task.h"
 #include "tests/families/question_answering/engine/small_questions.h"
 
 namespace stretto::tasks {

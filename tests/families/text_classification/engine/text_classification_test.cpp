@@ -28,6 +28,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/squad/span_tokenizer.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
@@ -244,13 +245,16 @@ TEST_F(TextClassificationTest, ItsNumbersAreThoseOfItsList) {
 
 /// Two texts of label 0, three of label 1, and what a model says of them.
 struct KnownPredictions {
-  KnownPredictions() {
-    set.samples = data::text_batch(1);
-    for (const int64_t label : {0, 0, 1, 1, 1}) {
-      set.samples.sample_ids.push_back(set.size());
-      set.samples.column<int64_t>(data::kLabelColumn).append(std::vector<int64_t>{label});
-      set.rows.push_back({.text = "text " + std::to_string(set.rows.size())});
+  explicit KnownPredictions(const stretto::testing::TempDir& folder) {
+    std::string lines = "text\tlabel\n";
+    for (int i = 0; i < 5; ++i) {
+      lines += "text " + std::to_string(i) + (i < 2 ? "\tno\n" : "\tyes\n");
     }
+    data::LabelledOptions options;
+    options.train = {folder.write("known.tsv", lines)};
+    options.cache_dir = (folder / "cache").string();
+    set = data::open_labelled_samples(options.train, options, *stretto::testing::small_tokenizer(),
+                                      &labels);
     // Both probabilities, loss, weight; no sample overflowed.
     const double rows[5][4] = {{0.9, 0.1, 0.1, 1},
                                {0.2, 0.8, 1.6, 1},
@@ -261,15 +265,15 @@ struct KnownPredictions {
     for (int64_t i = 0; i < 5; ++i) std::ranges::copy(rows[i], table.row(i).begin());
     predictions = LabelPredictions(std::move(table), 2);
   }
-  data::LabelledSet set;
+  const data::Labels labels = data::Labels::given({"no", "yes"});
+  std::shared_ptr<const data::LabelledSamples> set;
   LabelPredictions predictions{train::ScoreTable(0, 0), 0};
 };
 
 TEST_F(TextClassificationTest, ScoresAreThoseWorkedByHand) {
-  const KnownPredictions known;
-  const auto labels = data::Labels::given({"no", "yes"});
-  const LabelOutputs outputs(sections(), &labels, {});
-  const auto scores = label_scores(outputs, known.predictions, known.set);
+  const KnownPredictions known(folder_);
+  const LabelOutputs outputs(sections(), &known.labels, {});
+  const auto scores = label_scores(outputs, known.predictions, *known.set);
   const auto value = [&](const char* name) { return train::find_score(scores, name)->value; };
   EXPECT_NEAR(value("accuracy"), 3.0 / 5, 1e-12);
   EXPECT_NEAR(value("f1"), 4.0 / 6, 1e-12);                        // TP 2, FP 1, FN 1
@@ -279,20 +283,19 @@ TEST_F(TextClassificationTest, ScoresAreThoseWorkedByHand) {
 }
 
 TEST_F(TextClassificationTest, SamplesAreTheMatrixAndTheMostWrongTexts) {
-  const KnownPredictions known;
-  const auto labels = data::Labels::given({"no", "yes"});
-  const LabelOutputs outputs(sections(), &labels, {});
-  const auto samples = label_samples(outputs, &labels, known.predictions, known.set, 2);
+  const KnownPredictions known(folder_);
+  const LabelOutputs outputs(sections(), &known.labels, {});
+  const auto samples = label_samples(outputs, &known.labels, known.predictions, *known.set, 2);
   ASSERT_EQ(samples.size(), 3U);
   const auto& matrix = std::get<report::MatrixSample>(samples[0]);
-  EXPECT_EQ(matrix.rows, labels.names());
+  EXPECT_EQ(matrix.rows, known.labels.names());
   EXPECT_EQ(matrix.counts, (std::vector<std::vector<int64_t>>{{1, 1}, {1, 2}}));
   const auto& worst = std::get<report::RowsSample>(samples[1]).rows;
   EXPECT_EQ(worst[0].second, "text 1");
   EXPECT_EQ(worst[1].second, "no (0.200)");
   EXPECT_EQ(worst[2].second, "yes (0.800)");
   EXPECT_EQ(std::get<report::RowsSample>(samples[2]).rows[0].second, "text 4");
-  EXPECT_TRUE(label_samples(outputs, &labels, known.predictions, known.set, 0).empty());
+  EXPECT_TRUE(label_samples(outputs, &known.labels, known.predictions, *known.set, 0).empty());
 }
 
 TEST_F(TextClassificationTest, SeveralModelsPredictTheMeanOfTheirProbabilities) {
