@@ -155,8 +155,8 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto tokenizer train: --output is missing\n"
        "  `stretto tokenizer train --help` shows how it is used\n"},
       {{"score", "--metric", "blue", "--reference", "x"},
-       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, squad1, squad2, "
-       "got `blue`; did you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
+       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, wer, cer, squad1, "
+       "squad2, got `blue`; did you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
       {{"completion", "tcsh"},
        "error: stretto completion: SHELL: must be one of bash, zsh, fish, got `tcsh`\n"
        "  `stretto completion --help` shows how it is used\n"},
