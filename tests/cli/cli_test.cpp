@@ -369,6 +369,27 @@ TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {
   EXPECT_EQ(program.run({"score", "--reference", "ref"}, "one line\n").code, 65);
 }
 
+TEST(ScoreCommand, CountsTheErrorsOfTranscripts) {
+  const Program program;
+  program.folder.write("ref", "the cat can't sit\n");
+  const auto score = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"score", "--reference", "ref"};
+    words.insert(words.end(), more.begin(), more.end());
+    return program.run(words, "The cat can not sat\n");
+  };
+  EXPECT_EQ(score({"--metric", "wer"}).out,
+            "WER|nrefs:1|case:mixed|norm:none|version:jiwer-4.0.0 = 100.00\n");
+  const auto json =
+      nlohmann::json::parse(score({"--metric", "wer", "--normalize", "standardize", "--json"}).out);
+  EXPECT_EQ(json["wer"], 20.0);
+  EXPECT_EQ(json["hits"], 4);
+  EXPECT_EQ(json["substitutions"], 1);
+  const auto refused = score({"--metric", "bleu", "--normalize", "standardize"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "bleu does not read --normalize\n  --normalize is for error rates"))
+      << refused.err;
+}
+
 TEST(ScoreCommand, JoinsSubwordsOnBothSidesOrSaysThatItScoresPieces) {
   const Program program;
   const std::string words = "the housekeeper reads old newspapers here\n";
