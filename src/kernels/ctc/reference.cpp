@@ -50,8 +50,10 @@ CtcLosses ctc_loss(const at::Tensor& scores, const CtcTargets& targets) {
   const at::Tensor padded = at::zeros({longest * sequences, classes}, log_p.options())
                                 .index_copy(0, place * sequences + sequence, log_p)
                                 .view({longest, sequences, classes});
-  const at::Tensor each = at::ctc_loss(padded, targets.labels, frames, labels, targets.blank,
-                                       at::Reduction::None, /*zero_infinity=*/true);
+  // A sequence without frames gets one whose logarithms are 0: it costs nothing without labels, and
+  // is impossible with some.
+  const at::Tensor each = at::ctc_loss(padded, targets.labels, frames.clamp_min(1), labels,
+                                       targets.blank, at::Reduction::None, /*zero_infinity=*/true);
   return {.each = each.masked_fill(possible.logical_not(), 0), .possible = possible};
 }
 
