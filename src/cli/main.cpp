@@ -46,10 +46,12 @@ constexpr std::array kCommands{
             "  stretto embed runs/my --pooling cls --max-tokens 128 run.threads=4 < lines.txt",
             &declare_embed},
     Command{
-        "score", "BLEU, chrF, chrF++ or TER of text, exact match and F1 of answers",
+        "score",
+        "BLEU, chrF, chrF++ or TER of text, WER of transcripts, exact match and F1 of answers",
         "  stretto score --metric bleu --reference test.de < output.txt\n"
         "  stretto score --metric chrf++ --reference a.de b.de --json < output.txt\n"
         "  stretto score --reference test.de --bootstrap 1000 --against other.txt < output.txt\n"
+        "  stretto score --metric wer --reference transcripts.txt < recognised.txt\n"
         "  stretto score --metric squad2 --reference dev-v2.0.json --json < predictions.json",
         &declare_score},
     Command{"tokenizer", "train a sub-word model, split text, join it again",

@@ -63,6 +63,9 @@ Batch concatenate(const std::vector<Batch>& parts) {
     if (next.stream != whole.stream) {
       throw std::invalid_argument("concatenate: batches of different streams");
     }
+    if (next.epoch != whole.epoch) {
+      throw std::invalid_argument("concatenate: batches of different epochs");
+    }
     if (next.lanes.empty() != whole.lanes.empty()) {
       throw std::invalid_argument("concatenate: batches with lanes and without");
     }
@@ -76,6 +79,7 @@ Batch concatenate(const std::vector<Batch>& parts) {
 Batch part(const Batch& batch, int64_t begin, int64_t end) {
   Batch cut_out;
   cut_out.stream = batch.stream;
+  cut_out.epoch = batch.epoch;
   cut_out.sample_ids.assign(batch.sample_ids.begin() + begin, batch.sample_ids.begin() + end);
   if (!batch.lanes.empty()) {
     cut_out.lanes.assign(batch.lanes.begin() + begin, batch.lanes.begin() + end);

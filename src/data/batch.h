@@ -68,6 +68,9 @@ struct Batch {
   std::vector<int32_t> lanes = {};
   /// Which of several mixed sources it comes from (data/mixed_batches.h); of a single one 0.
   int64_t stream = 0;
+  /// The epoch of training that it was loaded for, from 0: with the seed and its id, all that the
+  /// augmentation of a sample depends on. Evaluation has epoch 0 alone.
+  int64_t epoch = 0;
 
   int64_t num_sequences() const { return static_cast<int64_t>(sample_ids.size()); }
   /// Throws std::out_of_range or std::bad_variant_access where there are no such values.
@@ -82,8 +85,8 @@ struct Batch {
 };
 
 /// Micro-batches one after the other as one batch; what accumulation must be equal to. Throws
-/// std::invalid_argument where their columns are of different kinds, they of different streams, or
-/// only some of them have lanes.
+/// std::invalid_argument where their columns are of different kinds, they of different streams or
+/// epochs, or only some of them have lanes.
 Batch concatenate(const std::vector<Batch>& parts);
 
 /// Sequences [begin, end) of a batch.

@@ -22,6 +22,12 @@ class BatchSource {
   virtual int64_t num_batches() const = 0;
   /// @param index in [0, num_batches())
   virtual Batch load(int64_t epoch, int64_t index) const = 0;
+  /// The same as training takes it: with its Batch::epoch. A mixture has that of its source.
+  virtual Batch load_for_training(int64_t epoch, int64_t index) const {
+    Batch batch = load(epoch, index);
+    batch.epoch = epoch;
+    return batch;
+  }
   /// `load(epoch, index).sample_ids`, without the tokens where that is cheaper.
   virtual std::vector<int64_t> sample_ids(int64_t epoch, int64_t index) const {
     return load(epoch, index).sample_ids;

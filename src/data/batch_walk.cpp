@@ -17,7 +17,7 @@ BatchWalk::BatchWalk(const BatchSource& source, Position start, RankBatches shar
 
 Batch BatchWalk::load(int64_t number) const {
   const auto [position, slice] = share_.at(start_, number, num_batches_);
-  Batch whole = source_->load(position.epoch, position.index);
+  Batch whole = source_->load_for_training(position.epoch, position.index);
   return slice.is_whole() ? whole : even_part(whole, slice.part, slice.parts);
 }
 

@@ -42,10 +42,15 @@ class MixedBatches final : public BatchSource {
     const MixedPlace& place = at(index);
     const MixedSource& source = sources_[place.source];
     const auto [own_epoch, own_index] = own_place(epoch, place);
-    Batch batch = source.batches->load(own_epoch, own_index);
+    Batch batch = source.batches->load_for_training(own_epoch, own_index);
     for (int64_t& id : batch.sample_ids) id += source.first_sample_id;
     batch.stream = static_cast<int64_t>(place.source);
     return batch;
+  }
+
+  // A source that is repeated has more epochs than the mixture.
+  Batch load_for_training(int64_t epoch, int64_t index) const override {
+    return load(epoch, index);
   }
 
   std::vector<int64_t> sample_ids(int64_t epoch, int64_t index) const override {

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/allowance.h"
 #include "base/error.h"
@@ -16,6 +19,7 @@
 #include "interchange/folder_tensors.h"
 #include "interchange/import_folder.h"
 #include "interchange/new_folder.h"
+#include "models/registry.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "runs/train_state.h"
@@ -38,6 +42,20 @@ store::TensorView view_of(const std::string& name, const at::Tensor& tensor) {
           {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
 }
 
+using NamedTensor = std::pair<std::string, at::Tensor>;
+
+/// The parameters and the buffers of a network, such as the running statistics of a batch norm:
+/// what a checkpoint holds.
+std::vector<NamedTensor> tensors_of(const torch::nn::Module& network) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& item : network.named_parameters())
+    tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : network.named_buffers()) {
+    if (item.value().defined()) tensors.emplace_back(item.key(), item.value());
+  }
+  return tensors;
+}
+
 /// Throws where tensors with first weights would dwarf those of the folder: then config.json is
 /// that of another model, or made to exhaust memory.
 /// @param network  without memory
@@ -50,8 +68,8 @@ void require_few_first_weights(const std::vector<store::TensorView>& imported,
     allowance.add_read(tensor.bytes.size());
   }
   uint64_t missing = 0;
-  for (const auto& item : network.named_parameters()) {
-    if (!names.contains(item.key())) missing += item.value().nbytes();
+  for (const auto& own : tensors_of(network)) {
+    if (!names.contains(own.first)) missing += own.second.nbytes();
   }
   if (missing <= allowance.limit()) return;
   throw Error(ExitCode::kBadData,
@@ -63,27 +81,26 @@ void require_few_first_weights(const std::vector<store::TensorView>& imported,
               "weights that belong to it");
 }
 
-/// Every parameter of the network that the configuration describes: the folder's tensor, or the
-/// network's own where the folder has none.
+/// Every tensor of the network that the configuration describes: the folder's, or the network's own
+/// where the folder has none.
 std::vector<store::TensorView> complete(const interchange::ReadTensors& read,
                                         const torch::nn::Module& network,
                                         const std::string& where) {
   const auto& imported = read.ours;
   std::vector<store::TensorView> tensors;
   std::vector<std::string> mismatches;
-  for (const auto& item : network.named_parameters()) {
-    const auto found =
-        std::find_if(imported.begin(), imported.end(),
-                     [&](const store::TensorView& tensor) { return tensor.name == item.key(); });
+  for (const auto& own : tensors_of(network)) {
+    const auto& [name, values] = own;
+    const auto found = std::ranges::find(imported, name, &store::TensorView::name);
     if (found == imported.end()) {
-      if (item.value().is_meta()) {
-        throw Error(ExitCode::kInternal, where + ": nothing was imported for `" + item.key() + "`");
+      if (values.is_meta()) {
+        throw Error(ExitCode::kInternal, where + ": nothing was imported for `" + name + "`");
       }
-      tensors.push_back(view_of(item.key(), item.value()));
-    } else if (found->shape != item.value().sizes().vec()) {
-      mismatches.push_back(interchange::name_in_folder(read.names, item.key()) + " is " +
+      tensors.push_back(view_of(name, values));
+    } else if (found->shape != values.sizes().vec()) {
+      mismatches.push_back(interchange::name_in_folder(read.names, name) + " is " +
                            shape_text(found->shape) + ", the model has " +
-                           shape_text(item.value().sizes().vec()));
+                           shape_text(values.sizes().vec()));
     } else {
       tensors.push_back(*found);
     }
@@ -119,12 +136,6 @@ void tell_names(const char* what, const std::vector<std::string>& names) {
   log::info(std::string(what) + ": " + join(shown, ", "));
 }
 
-int64_t count_elements(const std::vector<store::TensorView>& tensors) {
-  int64_t count = 0;
-  for (const auto& tensor : tensors) count += tensor.num_elements();
-  return count;
-}
-
 /// What was not taken as it is.
 void tell_differences(const std::vector<std::string>& missing,
                       const std::vector<std::string>& left_out, int64_t rows_left_out) {
@@ -152,10 +163,10 @@ void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& ru
 }
 
 void tell_result(const ImportRequest& request, const std::string& model_class,
-                 const std::vector<store::TensorView>& tensors, int64_t pieces) {
+                 const torch::nn::Module& network, int64_t pieces) {
   std::cout << shown_on_stdout(request.run_directory) << ": " << model_class << ", "
-            << with_thousands(count_elements(tensors)) << " parameters, "
-            << counted(pieces, "piece") << std::endl;
+            << with_thousands(models::num_parameters(network)) << " parameters"
+            << (pieces > 0 ? ", " + counted(pieces, "piece") : "") << std::endl;
 }
 
 }  // namespace
@@ -179,7 +190,7 @@ int run_import(const ImportRequest& request) {
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
   tell_not_finite(interchange::not_finite(read));
-  tell_result(request, model.model_class, tensors, model.num_pieces);
+  tell_result(request, model.model_class, *network, model.num_pieces);
   tell_vectors(model.vectors, request.run_directory);
   return 0;
 }

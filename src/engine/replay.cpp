@@ -108,7 +108,7 @@ data::Batch load_batch(train::Task& task, data::Position at,
                        const std::vector<int64_t>& sample_ids) {
   const data::BatchSource& source = task.train_batches();
   if (at.epoch >= 0 && at.index >= 0 && at.index < source.num_batches()) {
-    const data::Batch whole = source.load(at.epoch, at.index);
+    const data::Batch whole = source.load_for_training(at.epoch, at.index);
     const auto& ids = whole.sample_ids;
     const auto found = std::search(ids.begin(), ids.end(), sample_ids.begin(), sample_ids.end());
     const int64_t begin = found - ids.begin();

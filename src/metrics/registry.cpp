@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "metrics/answer_words.h"
 #include "metrics/scorer.h"
+#include "metrics/speech_text.h"
 #include "metrics/squad.h"
 #include "metrics/tokenizers.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct MetricEntry {
   const char* name;
   std::unique_ptr<Scorer> (*make)(const ScoreOptions&);
+  bool is_error_rate = false;
 };
 
 /// Every metric there is.
@@ -22,6 +24,18 @@ constexpr std::array kMetrics = {
     MetricEntry{"chrf", [](const ScoreOptions& options) { return make_chrf(options, 0); }},
     MetricEntry{"chrf++", [](const ScoreOptions& options) { return make_chrf(options, 2); }},
     MetricEntry{"ter", make_ter},
+    MetricEntry{"wer", make_wer, /*is_error_rate=*/true},
+    MetricEntry{"cer", make_cer, /*is_error_rate=*/true},
+};
+
+struct NormalizationEntry {
+  const char* name;
+  Normalization normalize;
+};
+
+constexpr std::array kNormalizations = {
+    NormalizationEntry{"none", keep_transcript},
+    NormalizationEntry{"standardize", standardize_transcript},
 };
 
 struct SquadEntry {
@@ -87,6 +101,18 @@ std::unique_ptr<Scorer> make_scorer(const ScoreOptions& options) {
 
 std::vector<std::string> metric_names() {
   return names_of(kMetrics);
+}
+
+bool is_error_rate(const std::string& metric) {
+  return entry_named(kMetrics, metric, "metric").is_error_rate;
+}
+
+Normalization find_normalization(const std::string& name) {
+  return entry_named(kNormalizations, name, "normalization").normalize;
+}
+
+std::vector<std::string> normalization_names() {
+  return names_of(kNormalizations);
 }
 
 std::vector<std::string> tokenizer_names() {

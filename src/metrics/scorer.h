@@ -24,6 +24,8 @@ class Scorer {
   virtual Score report(std::span<const double> totals) const = 0;
   /// The metric's own part of the signature, "case:mixed|eff:no|...".
   virtual std::string signature_fields() const = 0;
+  /// The release whose numbers it gives.
+  virtual std::string version() const { return kSacrebleuVersion; }
   /// True when a larger score is better.
   virtual bool higher_is_better() const { return true; }
 };
@@ -34,6 +36,8 @@ std::unique_ptr<Scorer> make_scorer(const ScoreOptions& options);
 std::unique_ptr<Scorer> make_bleu(const ScoreOptions& options);
 std::unique_ptr<Scorer> make_chrf(const ScoreOptions& options, int word_order);
 std::unique_ptr<Scorer> make_ter(const ScoreOptions& options);
+std::unique_ptr<Scorer> make_wer(const ScoreOptions& options);
+std::unique_ptr<Scorer> make_cer(const ScoreOptions& options);
 
 /// One row of statistics for each segment, after checking the counts. Throws Error(kBadData).
 std::vector<std::vector<double>> corpus_statistics(

@@ -61,7 +61,7 @@ Score compute(const ScoreOptions& options, std::span<const std::string> hypothes
   const auto rows = corpus_statistics(*scorer, hypotheses, references);
   Score out = scorer->report(sum_statistics(rows));
   out.signature = "nrefs:" + std::to_string(references.size()) + "|" + scorer->signature_fields() +
-                  "|version:" + kSacrebleuVersion;
+                  "|version:" + scorer->version();
   out.text = out.metric + "|" + out.signature + " = " + fixed(out.score, options.decimals) +
              (out.verbose.empty() ? "" : " " + out.verbose);
   return out;

@@ -9,10 +9,9 @@
 
 namespace stretto::models {
 
-/// The targets of the rows that a head is given.
-///
-/// A head that needs more adds a member with a default, which other heads do not read: offsets of
-/// sequences (CTC, one class for each sequence), or ForwardContext and row keys for dropout.
+/// The targets of the rows that a head behind a decoder is given: one for each row. A head whose
+/// targets are sequences of their own stands behind an encoder, and takes them as it needs them
+/// (CtcHead).
 struct HeadTargets {
   at::Tensor labels;  ///< int64 [N], on the device of the rows
   /// Rows are [2N, D]: rows n and N + n are two passes over label n, with other dropout.
@@ -27,14 +26,16 @@ struct HeadTargets {
 /// of a search. Single-device code, as all of a model.
 ///
 /// To write one, derive from this class in models/heads/NAME.{h,cpp}; heads/token.h is the example.
-/// A head behind an encoder alone need not: heads of labels, spans and hidden tokens are modules
-/// with functions of their own, which TextModel hands to their family of tasks (heads/label.h).
+/// A head behind an encoder alone need not: heads of labels, spans, hidden tokens and sequences of
+/// labels are modules with functions of their own, which a model such as TextModel hands to its
+/// family of tasks (heads/label.h, heads/ctc.h).
 ///
 /// - **Prediction without targets.** Whatever a head predicts is a function of rows alone:
 ///   log_probs() here and of hidden tokens, SpanHead::scores(), LabelHead::logits() with
-///   label_predictions(). So nobody who only predicts has to make a label up.
+///   label_predictions(), CtcHead::best_alignments(). So nobody who only predicts has to make a
+///   label up.
 /// - **One loss.** The loss stands in the head's file, and training, validation and `eval` call the
-///   same function of it: loss(), span_losses(), label_losses().
+///   same function of it: loss(), span_losses(), label_losses(), CtcHead::losses().
 /// - **Parameters.** A model registers its head under a name such as "output", so that a layer
 ///   `dense` of the head becomes `output.dense.weight`. Names decide first weights and are in every
 ///   checkpoint: they never change. First weights come from an nn::Init at the head's own name.

@@ -14,6 +14,7 @@
 #include "report/media.h"
 #include "report/page.h"
 #include "report/report_charts.h"
+#include "report/sample_rows.h"
 #include "report/utf8.h"
 
 namespace stretto::report {
@@ -112,12 +113,16 @@ std::string render_sample(const TextPairSample& sample, const Display& display) 
   return attention.empty() ? out : out + "<div>" + attention + "</div>";
 }
 
-std::string render_sample(const RowsSample& sample, const Display&) {
+std::string render_sample_rows(const SampleRows& rows) {
   std::string out = "<dl>";
-  for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
-    out += sample_row(sample.rows[i].first, sample.rows[i].second);
+  for (size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
+    out += sample_row(rows[i].first, rows[i].second);
   }
   return out + "</dl>";
+}
+
+std::string render_sample(const RowsSample& sample, const Display&) {
+  return render_sample_rows(sample.rows);
 }
 
 std::string render_stretch(const MarkedTextSample::Stretch& stretch, size_t most) {
@@ -194,7 +199,8 @@ std::string render_samples(const ReportContent& content) {
   for (size_t i = 0; i < std::min(samples.size(), kMaxSamples); ++i) {
     const auto draw = [&](const auto& sample) {
       if constexpr (std::is_same_v<decltype(sample), const MediaSample&>) {
-        return render_media(kept_media(sample, bytes_left));
+        const MediaSample kept = kept_media(sample, bytes_left);
+        return render_media(kept) + (kept.rows.empty() ? "" : render_sample_rows(kept.rows));
       } else {
         return render_sample(sample, content.display);
       }

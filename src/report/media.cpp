@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "report/html_report.h"
 #include "report/html_text.h"
+#include "report/sample_rows.h"
 #include "report/utf8.h"
 
 namespace stretto::report {
@@ -55,7 +56,8 @@ MediaSample kept_media(const MediaSample& sample, size_t& bytes_left) {
   MediaSample kept{.mime = cut_text(sample.mime, kLongestMime),
                    .bytes = {},
                    .words = cut_text(sample.words, kMaxText),
-                   .note = cut_text(sample.note, kMaxCell)};
+                   .note = cut_text(sample.note, kMaxCell),
+                   .rows = trimmed_rows(sample.rows)};
   if (sample.bytes.empty()) return kept;
   const std::string why = objection(sample, bytes_left);
   if (!why.empty()) {

@@ -11,12 +11,13 @@
 #include "base/json.h"
 #include "report/heat_map.h"
 #include "report/media.h"
+#include "report/sample_rows.h"
 #include "report/utf8.h"
 
 namespace stretto::report {
 namespace {
 
-using Rows = std::vector<std::pair<std::string, std::string>>;
+using Rows = SampleRows;
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr int64_t kFormat = 1;
@@ -66,12 +67,7 @@ TextPairSample trimmed_one(const TextPairSample& sample) {
 }
 
 RowsSample trimmed_one(const RowsSample& sample) {
-  RowsSample kept;
-  for (size_t i = 0; i < std::min(sample.rows.size(), kMaxRows); ++i) {
-    kept.rows.emplace_back(cut_text(sample.rows[i].first, kMaxCell),
-                           cut_text(sample.rows[i].second, kMaxText));
-  }
-  return kept;
+  return {.rows = trimmed_rows(sample.rows)};
 }
 
 MarkedTextSample trimmed_one(const MarkedTextSample& sample) {
@@ -130,10 +126,14 @@ OrderedJson json_of_one(const TextPairSample& sample) {
           {"attention", std::move(attention)}};
 }
 
+OrderedJson json_of_rows(const Rows& rows) {
+  auto list = OrderedJson::array();
+  for (const auto& [label, text] : rows) list.push_back({label, text});
+  return list;
+}
+
 OrderedJson json_of_one(const RowsSample& sample) {
-  auto rows = OrderedJson::array();
-  for (const auto& [label, text] : sample.rows) rows.push_back({label, text});
-  return {{"kind", kRowsKind}, {"rows", std::move(rows)}};
+  return {{"kind", kRowsKind}, {"rows", json_of_rows(sample.rows)}};
 }
 
 OrderedJson json_of_one(const MarkedTextSample& sample) {
@@ -154,11 +154,13 @@ OrderedJson json_of_one(const MatrixSample& sample) {
 }
 
 OrderedJson json_of_one(const MediaSample& sample) {
-  return {{"kind", kMediaKind},
-          {"mime", sample.mime},
-          {"words", sample.words},
-          {"note", sample.note},
-          {"bytes", base64(sample.bytes)}};
+  OrderedJson json{{"kind", kMediaKind},
+                   {"mime", sample.mime},
+                   {"words", sample.words},
+                   {"note", sample.note},
+                   {"bytes", base64(sample.bytes)}};
+  if (!sample.rows.empty()) json["rows"] = json_of_rows(sample.rows);
+  return json;
 }
 
 void require(bool holds, const char* what) {
@@ -242,6 +244,7 @@ MediaSample media_of(const nlohmann::json& json) {
                      .bytes = {},
                      .words = json.at("words").get<std::string>(),
                      .note = json.at("note").get<std::string>()};
+  if (json.contains("rows")) sample.rows = rows_of(json.at("rows"));
   const auto& text = json.at("bytes").get_ref<const std::string&>();
   require(text.size() <= 2 * kMaxMedia, "a sound or picture is too large");
   auto bytes = bytes_of_base64(text);

@@ -54,6 +54,8 @@ struct MediaSample {
   std::string bytes;      ///< empty: nothing to play or to draw, and `note` says why
   std::string words;      ///< what it is: the text that was spoken, a caption
   std::string note = {};  ///< beside the words: "2.1 s"
+  /// What else is told of it, as of a RowsSample: its label, what was recognised, the loss.
+  std::vector<std::pair<std::string, std::string>> rows = {};
 };
 
 using Sample =

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -25,17 +26,17 @@ bool is_file(int descriptor) {
   return ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/// Lines of all files for the progress line; -1 = not known. A file that is damaged is told of
-/// where it is read, behind the answers to the lines before.
-int64_t count_lines(const std::vector<std::string>& files) {
+}  // namespace
+
+// A file that is damaged is told of where it is read, behind the answers to the lines before.
+int64_t expected_lines(const LineWorkOptions& options) {
+  if (options.files_are_lines) return std::ssize(options.files);
   try {
-    return data::TextInput::count_lines(files).value_or(-1);
+    return data::TextInput::count_lines(options.files).value_or(-1);
   } catch (const Error&) {
     return -1;
   }
 }
-
-}  // namespace
 
 LineSession::LineSession(LineWorkOptions options)
     : options_(std::move(options)),
@@ -45,11 +46,12 @@ LineSession::LineSession(LineWorkOptions options)
   const bool from_file = named || (options_.files.empty() && is_file(STDIN_FILENO));
   const auto kind = report::line_progress_kind(from_file, options_.stats);
   const bool counts = named && kind != report::LineProgress::Kind::kNone;
-  progress_.emplace(kind, counts ? count_lines(options_.files) : -1);
+  progress_.emplace(kind, counts ? expected_lines(options_) : -1);
 }
 
-void LineSession::for_each_line(int64_t count, const std::function<void(int64_t)>& job) {
-  at::parallel_for(0, count, kLinesOfThread, [&](int64_t begin, int64_t end) {
+void LineSession::for_each_line(int64_t count, const std::function<void(int64_t)>& job) const {
+  const int64_t together = options_.files_are_lines ? 1 : kLinesOfThread;
+  at::parallel_for(0, count, together, [&](int64_t begin, int64_t end) {
     for (; begin < end; ++begin) job(begin);
   });
 }

@@ -108,7 +108,10 @@ struct LineWords {
 
 struct LineWorkOptions {
   std::vector<std::string> files = {};  ///< of the command, as TextInput takes them
-  std::string run;                      ///< folder of the model, for messages
+  /// Whether each of `files` is a line of the input itself, such as a picture or a sound. Then they
+  /// are not looked into for lines, and threads prepare one at a time.
+  bool files_are_lines = false;
+  std::string run;  ///< folder of the model, for messages
   at::Device device = at::kCPU;
   size_t max_lines = 256;  ///< of a window
   /// LineFamily::bytes() of the lines of a window; the line that reaches it is in it.
@@ -118,6 +121,9 @@ struct LineWorkOptions {
   bool stats = false;  ///< at the end lines, batches and time on stderr
 };
 
+/// The lines of the input, for its progress; -1 = not known. Reads text files to their end.
+int64_t expected_lines(const LineWorkOptions& options);
+
 /// What LineWork does and counts whatever a family's lines are.
 class LineSession {
  public:
@@ -125,7 +131,7 @@ class LineSession {
 
   const LineWorkOptions& options() const { return options_; }
   /// Calls `job` with 0 … count - 1, from all threads.
-  static void for_each_line(int64_t count, const std::function<void(int64_t)>& job);
+  void for_each_line(int64_t count, const std::function<void(int64_t)>& job) const;
 
   /// Before a line is read: a prompt for whoever types at a terminal and reads stderr there.
   void prompt(const std::function<bool()>& waits_for_a_person);
@@ -206,7 +212,7 @@ class LineWork {
   }
 
   void answer(std::vector<Line>& window) {
-    LineSession::for_each_line(std::ssize(window), [&](int64_t i) {
+    session_.for_each_line(std::ssize(window), [&](int64_t i) {
       Line& line = window[static_cast<size_t>(i)];
       if (line.input.problem.empty()) family_.prepare(line);
     });

@@ -126,6 +126,11 @@ class Task {
   /// A batch with the tensors that loss() reads, made on the CPU while the model computes earlier
   /// batches. Several threads call it at once, so that it changes nothing; what it throws, training
   /// throws where this batch is due. Without it loss() makes tensors itself.
+  ///
+  /// Files are decoded here, and samples augmented: by the seed, Batch::epoch and the sample's id
+  /// alone, so that a part of the batch, a resumed run and a replay have the same. A sample that
+  /// cannot be used keeps its place in the batch, which processes compare by its ids: a column says
+  /// so, and weights() and loss() leave it out.
   virtual Prepared prepare(data::Batch batch) const { return Prepared(std::move(batch)); }
   /// @param batch  as prepare() made it, its tensors on the device of the model
   virtual Sums loss(const Prepared& batch, const StepContext& context) = 0;

@@ -155,8 +155,8 @@ TEST(CommandLine, WrongWordsAreNamedWithWhatWasMeant) {
        "error: stretto tokenizer train: --output is missing\n"
        "  `stretto tokenizer train --help` shows how it is used\n"},
       {{"score", "--metric", "blue", "--reference", "x"},
-       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, squad1, squad2, "
-       "got `blue`; did you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
+       "error: stretto score: --metric: must be one of bleu, chrf, chrf++, ter, wer, cer, squad1, "
+       "squad2, got `blue`; did you mean `bleu`?\n  `stretto score --help` shows how it is used\n"},
       {{"completion", "tcsh"},
        "error: stretto completion: SHELL: must be one of bash, zsh, fish, got `tcsh`\n"
        "  `stretto completion --help` shows how it is used\n"},
@@ -367,6 +367,27 @@ TEST(ScoreCommand, ScoresStdinAgainstFilesAndSpeaksJson) {
   EXPECT_LT(json["score"], 100);
   EXPECT_EQ(program.run({"score", "--reference", "gone"}, "a\n").code, 2);
   EXPECT_EQ(program.run({"score", "--reference", "ref"}, "one line\n").code, 65);
+}
+
+TEST(ScoreCommand, CountsTheErrorsOfTranscripts) {
+  const Program program;
+  program.folder.write("ref", "the cat can't sit\n");
+  const auto score = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"score", "--reference", "ref"};
+    words.insert(words.end(), more.begin(), more.end());
+    return program.run(words, "The cat can not sat\n");
+  };
+  EXPECT_EQ(score({"--metric", "wer"}).out,
+            "WER|nrefs:1|case:mixed|norm:none|version:jiwer-4.0.0 = 100.00\n");
+  const auto json =
+      nlohmann::json::parse(score({"--metric", "wer", "--normalize", "standardize", "--json"}).out);
+  EXPECT_EQ(json["wer"], 20.0);
+  EXPECT_EQ(json["hits"], 4);
+  EXPECT_EQ(json["substitutions"], 1);
+  const auto refused = score({"--metric", "bleu", "--normalize", "standardize"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "bleu does not read --normalize\n  --normalize is for error rates"))
+      << refused.err;
 }
 
 TEST(ScoreCommand, JoinsSubwordsOnBothSidesOrSaysThatItScoresPieces) {

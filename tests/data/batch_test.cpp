@@ -33,6 +33,17 @@ TEST(Batch, PartsAreOfTheStreamOfTheWhole) {
                std::invalid_argument);
 }
 
+TEST(Batch, PartsAreOfTheEpochOfTheWhole) {
+  Batch whole = pair_batch({7, 3}, {{1, 2, 3}, {0, 1, 3}}, {{9, 8}, {0, 1, 2}});
+  const Batch first_epoch = whole;
+  EXPECT_EQ(first_epoch.epoch, 0);
+  whole.epoch = 4;
+  EXPECT_EQ(part(whole, 0, 1).epoch, 4);
+  EXPECT_EQ(even_part(whole, 1, 2).epoch, 4);
+  EXPECT_EQ(concatenate({part(whole, 0, 1), part(whole, 1, 2)}).epoch, 4);
+  EXPECT_THROW(concatenate({whole, first_epoch}), std::invalid_argument);
+}
+
 TEST(Batch, LanesStayWithTheirSamples) {
   Batch whole = pair_batch({7, 3, 5}, {{1, 2, 3}, {0, 1, 2, 3}}, {{9, 8, 7}, {0, 1, 2, 3}});
   EXPECT_TRUE(part(whole, 0, 1).lanes.empty());

@@ -30,6 +30,14 @@ TEST(BatchWalk, GoesOnThroughTheEpochs) {
   }
 }
 
+TEST(BatchWalk, BatchesAndTheirSlicesKnowTheirEpoch) {
+  const Coordinates source(4);
+  for (const int64_t size : {1, 2}) {  // of two, each has a half of each batch
+    const BatchWalk walk(source, {.epoch = 3, .index = 2}, {.size = size, .cut = true});
+    for (int64_t i = 0; i < 10; ++i) EXPECT_EQ(walk.load(i).epoch, 3 + (2 + i) / 4) << size;
+  }
+}
+
 TEST(BatchWalk, TheEndOfAnEpochIsTheBeginningOfTheNext) {
   const Coordinates source(5);
   const BatchWalk walk(source, {.epoch = 1, .index = 5}, {.update_freq = 2});

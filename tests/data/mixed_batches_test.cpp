@@ -109,6 +109,17 @@ TEST(MixedBatches, AreAPureFunctionOfEpochAndIndex) {
   }
 }
 
+TEST(MixedBatches, AreOfTheEpochOfTheirSourceInTraining) {
+  const auto mixed = mix_batches({told(3), told(2, 2)});
+  std::set<int64_t> epochs;
+  for (int64_t i = 0; i < mixed->num_batches(); ++i) {
+    const Batch batch = mixed->load_for_training(1, i);
+    EXPECT_EQ(batch.epoch, batch.sample_ids.front() / 100);
+    epochs.insert(batch.epoch);
+  }
+  EXPECT_EQ(epochs, (std::set<int64_t>{1, 2, 3})) << "the second one goes round twice";
+}
+
 TEST(MixedBatches, KeepTheSamplesOfTheirSourcesApart) {
   const auto mixed = mix_batches({told(3), told(3, 1, 50)});
   std::set<int64_t> seen;

@@ -56,6 +56,21 @@ TEST(Media, ASoundHasAPlayerAndAPictureIsDrawn) {
   EXPECT_TRUE(has(page, "the words &quot;that&quot; were spoken"));
 }
 
+TEST(Media, RowsStandBesideItAndAreKept) {
+  ReportContent content = played();
+  std::get<MediaSample>(content.samples[1]).rows = {{"Label", "<cat>"}, {"Predicted", "dog (0.9)"}};
+  const std::string page = render_html(content);
+  EXPECT_EQ(markup_error(page), "");
+  EXPECT_TRUE(has(page,
+                  "</figure><dl><dt>Label</dt><dd dir=\"auto\">&lt;cat&gt;</dd>"
+                  "<dt>Predicted</dt><dd dir=\"auto\">dog (0.9)</dd></dl>"));
+  const testing::TempDir folder;
+  write_report_data(folder / "report.json", content);
+  ReportContent read{.title = content.title, .status = content.status};
+  read_report_data(folder / "report.json", read);
+  EXPECT_EQ(render_html(read), page);
+}
+
 TEST(Media, OnlyAPageWithASoundMayPlayOne) {
   ReportContent content = played();
   const std::string allowed = "default-src 'none'; img-src data:; media-src data:; style-src";
@@ -154,6 +169,8 @@ TEST_F(StoredMedia, AnythingThatWasNotWrittenSoIsRefused) {
   expect_refused(file_of(sample_of("image/png", base64(wav_of(50)))));
   expect_refused(file_of(R"({"kind":"media","mime":"audio/wav","words":"w","note":"","bytes":7})"));
   expect_refused(file_of(R"({"kind":"media","mime":"audio/wav","words":"w","note":""})"));
+  expect_refused(
+      file_of(R"({"kind":"media","mime":"","words":"w","note":"","bytes":"","rows":["x"]})"));
   std::string many;
   for (int i = 0; i < 9; ++i) {
     many += (i == 0 ? "" : ",") + sample_of("audio/wav", base64(wav_of(kMaxMedia)));

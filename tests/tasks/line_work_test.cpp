@@ -3,10 +3,13 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <iostream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <streambuf>
+#include <thread>
 
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
@@ -200,6 +203,41 @@ TEST(LineWork, AWindowIsBoundedByWhatItsLinesStandFor) {
   PlayedSource source({"a.png", "b.png", "c.png", "bad", "d.png", "e"});
   EXPECT_EQ(play(source, family, options).out, "[a.png]\n[b.png]\n[c.png]\n\n[d.png]\n[e]\n");
   EXPECT_EQ(family.windows, (std::vector<size_t>{2, 3, 1}));
+}
+
+TEST(LineWork, FilesThatAreLinesAreNotLookedIntoForLines) {
+  const testing::TempDir folder;
+  auto options = played_options();
+  options.files = {folder.write("a.png", "a\nb\nc\n"), folder.write("b.png", "d\ne\n")};
+  EXPECT_EQ(expected_lines(options), 5);
+  options.files_are_lines = true;
+  EXPECT_EQ(expected_lines(options), 2);
+  options.files = {"/nowhere/a.png"};
+  EXPECT_EQ(expected_lines(options), 1);
+  options.files_are_lines = false;
+  EXPECT_EQ(expected_lines(options), -1);
+}
+
+// Few texts are not worth a thread, but few pictures are.
+TEST(LineWork, FilesThatAreLinesArePreparedSideBySide) {
+  class Meeting : public PlayedFamily {
+   public:
+    void prepare(PlayedLine& line) const override {
+      PlayedFamily::prepare(line);
+      ++come;
+      for (int tries = 0; come < 2 && tries < 2000; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      if (come < 2) line.input.problem = "nobody came";
+    }
+    mutable std::atomic<int> come = 0;
+  };
+  const testing::Threads scope(2);
+  auto options = played_options();
+  options.files_are_lines = true;
+  Meeting family;
+  PlayedSource source({"a.png", "b.png"});
+  EXPECT_EQ(play(source, family, options).out, "[a.png]\n[b.png]\n");
 }
 
 TEST(LineWork, OfNoLinesDoesNothing) {

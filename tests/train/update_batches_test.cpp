@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -94,6 +95,55 @@ TEST_F(UpdateBatchesTest, TensorsAndTheirOrderAreTheSameForAnyDepthAndThreads) {
     }
   }
   EXPECT_TRUE(at::equal(expected[0][0], at::tensor(of(0, {0}), at::kLong)));
+}
+
+/// What augmentation is made of: a number for each sample, of (seed, epoch, id).
+Prepared augmented(data::Batch batch) {
+  Prepared made(std::move(batch));
+  const data::Batch& samples = made;
+  std::vector<double> noise;
+  for (const int64_t id : samples.sample_ids) {
+    const uint64_t key =
+        mix64(mix64(/*seed=*/5, static_cast<uint64_t>(samples.epoch)), static_cast<uint64_t>(id));
+    noise.push_back(RandomStream(key).uniform());
+  }
+  made.add(at::tensor(noise, at::kDouble));
+  return made;
+}
+
+/// The numbers of the samples of an epoch, from where the batches stand; in the order of ids.
+std::map<int64_t, double> augmentation_of_an_epoch(UpdateBatches& batches, bool splits) {
+  std::map<int64_t, double> found;
+  const int64_t epoch = batches.position().epoch;
+  while (batches.position().epoch == epoch) {
+    batches.load();
+    if (splits) batches.split(0);
+    for (const Prepared& batch : batches.batches()) {
+      const auto& ids = batch.batch().sample_ids;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        found[ids[i]] = batch.tensor()[static_cast<int64_t>(i)].item<double>();
+      }
+    }
+    batches.advance();
+  }
+  return found;
+}
+
+TEST_F(UpdateBatchesTest, AugmentationIsAnotherOneInEachEpochAndAFunctionOfEpochAndId) {
+  std::vector<std::map<int64_t, double>> epochs;
+  UpdateBatches walked(source_, {.update_freq = 3}, {.depth = 4, .threads = 3},
+                       {.prepare = augmented});
+  walked.seek({});
+  for (int i = 0; i < 3; ++i) epochs.push_back(augmentation_of_an_epoch(walked, /*splits=*/false));
+  EXPECT_EQ(epochs[0].size(), 16u);
+  for (const auto& [id, number] : epochs[0]) {
+    EXPECT_NE(epochs[1].at(id), number);
+    EXPECT_NE(epochs[2].at(id), epochs[1].at(id));
+  }
+  UpdateBatches resumed(source_, {.update_freq = 2}, {.depth = 1}, {.prepare = augmented});
+  resumed.seek({.epoch = 2, .index = 0});
+  EXPECT_EQ(augmentation_of_an_epoch(resumed, /*splits=*/true), epochs[2])
+      << "cut, prepared anew, and begun elsewhere";
 }
 
 TEST_F(UpdateBatchesTest, WhatPreparingABatchThrowsIsThrownWhereItIsDue) {

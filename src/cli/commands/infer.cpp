@@ -55,8 +55,8 @@ std::function<int()> declare_infer(CLI::App& app) {
   auto options = std::make_shared<InferArguments>();
   app.add_option("RUN", options->run, "run folder")->required()->type_name("");
   app.add_option("FILE-or-key=value", options->words,
-                 "lines, plain, .gz, .zst or FILE.zip:MEMBER; default stdin, which is - "
-                 "too; and key=value")
+                 "lines, plain, .gz, .zst or FILE.zip:MEMBER, or other files that the task "
+                 "reads; default stdin, which is - too; and key=value")
       ->type_name("");
   app.add_option(
          "--checkpoint", options->checkpoint,

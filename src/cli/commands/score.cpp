@@ -139,6 +139,9 @@ void check_options(const CLI::App& app, const std::string& metric) {
   } else {
     refuse({"--answer-split"}, join(metrics::squad_metric_names(), ", "));
   }
+  if (is_of_answers(metric) || !metrics::is_error_rate(metric)) {
+    refuse({"--normalize"}, "error rates of transcripts: wer, cer");
+  }
   if (metric != metrics::name_of(metrics::SquadVersion::kV2)) {
     refuse({"--na-prob", "--na-prob-thresh"}, metrics::name_of(metrics::SquadVersion::kV2));
   }
@@ -187,8 +190,10 @@ std::vector<std::string> all_metric_names() {
 
 std::function<int()> declare_score(CLI::App& app) {
   auto options = std::make_shared<ScoreArguments>();
-  app.add_option("--metric", options->score.metric,
-                 "bleu, chrf, chrf++ or ter of text, squad1 or squad2 of answers; default bleu")
+  app.add_option(
+         "--metric", options->score.metric,
+         "bleu, chrf, chrf++ or ter of text, wer or cer of transcripts, squad1 or squad2 of "
+         "answers; default bleu")
       ->check(one_of(all_metric_names()))
       ->type_name("NAME");
   app.add_option("--reference", options->references,
@@ -207,7 +212,13 @@ std::function<int()> declare_score(CLI::App& app) {
                  "wordpiece (hou ##se); none: they are the text")
       ->check(one_of(text::subwords_names()))
       ->type_name("KIND");
-  app.add_flag("--lowercase", options->score.lowercase, "BLEU and chrF: lower-case both sides");
+  app.add_flag("--lowercase", options->score.lowercase,
+               "BLEU, chrF, WER and CER: lower-case both sides");
+  app.add_option("--normalize", options->score.normalize,
+                 "of WER and CER: none, or jiwer's standardize (lower case, English contractions "
+                 "in full, no <marks> and [marks]); default none")
+      ->check(one_of(metrics::normalization_names()))
+      ->type_name("NAME");
   app.add_flag("--ter-case-sensitive", options->score.ter_case_sensitive, "TER: heed case");
   app.add_option("--width", options->score.decimals, "digits after the point; default 2")
       ->check(whole_number(0, 12))

@@ -104,6 +104,13 @@ at::Tensor num_labels_right(LabelTarget target, const at::Tensor& logits,
   return logits.argmax(1).eq(labels).sum().to(logits.scalar_type());
 }
 
+at::Tensor is_in_top(const at::Tensor& logits, const at::Tensor& labels, int64_t k) {
+  const at::Tensor column = labels.unsqueeze(1), own = logits.gather(1, column);
+  const at::Tensor before = at::arange(logits.size(1), labels.options()).unsqueeze(0).lt(column);
+  const at::Tensor ahead = logits.gt(own).logical_or(logits.eq(own).logical_and(before));
+  return ahead.sum(1).lt(k).logical_and(logits.isnan().any(1).logical_not());
+}
+
 LabelLosses label_losses(LabelTarget target, const at::Tensor& logits, const at::Tensor& labels,
                          const LabelWeights& weights) {
   switch (target) {

@@ -70,6 +70,12 @@ at::Tensor mean_label_logits(LabelTarget target, const std::vector<at::Tensor>& 
 /// type.
 at::Tensor num_labels_right(LabelTarget target, const at::Tensor& logits, const at::Tensor& labels);
 
+/// Whether the label is one of the k most probable ones: bool [B]. Of labels that are alike the
+/// first comes first, as in num_labels_right(), which k = 1 agrees with. A sample with NaN among
+/// its logits has no most probable label.
+/// @param labels  int64 [B], of kOne
+at::Tensor is_in_top(const at::Tensor& logits, const at::Tensor& labels, int64_t k);
+
 /// Losses of B samples.
 struct LabelLosses {
   at::Tensor each;    ///< [B], differentiable: add them up for the loss of a micro-batch

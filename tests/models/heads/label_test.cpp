@@ -212,6 +212,38 @@ TEST(LabelsRight, AreSamplesWithExactlyTheirLabels) {
   EXPECT_EQ(right(LabelTarget::kValue, at::zeros({2})), 0);
 }
 
+TEST(LabelsInTop, AreAmongTheMostProbableOnes) {
+  const at::Tensor x = at::tensor({1.0, 4.0, 2.0, 3.0}, at::kDouble).repeat({4, 1});
+  const at::Tensor labels = at::arange(4, at::kLong);
+  for (int64_t k = 0; k <= 4; ++k) {
+    const std::vector<int64_t> order{4, 1, 3, 2};  // the place of each label
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(is_in_top(x, labels, k)[i].item<bool>(), order[static_cast<size_t>(i)] <= k)
+          << i << " of " << k;
+    }
+  }
+  EXPECT_TRUE(is_in_top(x, labels, 99).all().item<bool>());
+}
+
+TEST(LabelsInTop, WithOneAreThosePredictedAlsoWhereSomeAreAlike) {
+  const at::Tensor x =
+      at::tensor({1.0, 1.0, 0.0, 2.0, 3.0, 3.0, 0.0, 0.0, 0.0}, at::kDouble).view({3, 3});
+  for (const std::vector<int64_t>& labels :
+       {std::vector<int64_t>{0, 1, 0}, std::vector<int64_t>{1, 2, 2}}) {
+    const at::Tensor wanted = at::tensor(labels, at::kLong);
+    EXPECT_EQ(is_in_top(x, wanted, 1).sum().item<int64_t>(),
+              num_labels_right(LabelTarget::kOne, x, wanted).item<double>());
+  }
+  EXPECT_TRUE(is_in_top(x, at::tensor({1, 2, 1}, at::kLong), 2).all().item<bool>());
+}
+
+TEST(LabelsInTop, AreNoneOfASampleWithNan) {
+  const at::Tensor x = at::tensor({1.0, std::nan(""), 0.0, 1.0}, at::kDouble).view({2, 2});
+  const at::Tensor in_top = is_in_top(x, at::tensor({0, 1}, at::kLong), 2);
+  EXPECT_FALSE(in_top[0].item<bool>());
+  EXPECT_TRUE(in_top[1].item<bool>());
+}
+
 TEST(LabelLosses, GradientsAreThoseOfFiniteDifferences) {
   const at::Tensor labels = at::tensor({2, 0, 1, 2}, at::kLong);
   const at::Tensor several =

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/field.h"
+#include "experiment/experiment.h"
+#include "experiment/family_spec.h"
+#include "tasks/family.h"
+
+/// A family on folders of pictures, a folder a class, as tests need it: files that are decoded and
+/// augmented on the loader's threads, a whole model with batch norm, classes as scores, samples and
+/// answers. Pictures are grey, 8 x 8 (binary PGM).
+namespace stretto::experiment {
+
+struct PictureDataOptions {
+  std::vector<std::string> train, valid;
+  int64_t max_samples = 8;
+  int64_t threads = 2;
+
+  static auto fields() {
+    using namespace config;
+    using O = PictureDataOptions;
+    const Meta path{.is_path = true};
+    return Fields{
+        field(&O::train, "train", "folders with a folder of pictures a class", any(), path),
+        field(&O::valid, "valid", "the same for validation", any(), path),
+        field(&O::max_samples, "max_samples", "bound of pictures in one micro-batch", at_least(1),
+              {.unit = "pictures"}),
+        field(&O::threads, "threads", "that decode pictures", between(1, 64),
+              {.change = Change::kFree})};
+  }
+};
+
+struct PictureModelOptions {
+  int64_t channels = 6;
+
+  static auto fields() {
+    return config::Fields{config::field(&PictureModelOptions::channels, "channels", "of the planes",
+                                        config::at_least(1))};
+  }
+};
+
+struct PictureOptions {
+  static constexpr const char* kName = "picture_classes";
+
+  PictureDataOptions data;
+  PictureModelOptions model;
+
+  static auto fields() {
+    using config::field;
+    using O = PictureOptions;
+    return config::Fields{field(&O::data, "data", "pictures"),
+                          field(&O::model, "model", "the network")};
+  }
+};
+
+inline const PictureOptions& pictures_of(const Experiment& experiment) {
+  return experiment.task.as<PictureOptions>();
+}
+
+/// Keys of scores.
+inline constexpr const char* kPictureAccuracy = "accuracy";
+inline constexpr const char* kPictureTop2 = "top2";
+
+FamilySpec picture_spec();
+
+}  // namespace stretto::experiment
+
+namespace stretto::tasks {
+
+inline constexpr int64_t kPictureSide = 8;
+
+/// The columns of a batch of pictures: the class of each, -1 where its file cannot be decoded.
+inline constexpr size_t kPictureClass = 0;
+
+const Family& picture_family();
+
+}  // namespace stretto::tasks
