@@ -4,7 +4,7 @@
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
 set(stretto_unity_rooms base text metrics store interchange search config report distributed launcher data experiment families lint plan
-    seeds kernels nn optim
+    seeds audio image kernels nn optim
     decoding losses models parallel runs train tasks families_engine engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)

@@ -35,7 +35,7 @@ LEVELS = {
     "engine": 13,
     "cli": 14,
 }
-TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "metrics", "store", "report", "data",
+TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "audio", "image", "metrics", "store", "report", "data",
               "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/random.h"
+
 /// The numbers that keep streams of random numbers apart, of all rooms in one list. The key of a
 /// stream is mix64(seed, number): two uses of one key draw the same numbers. A new use takes a
 /// number that is free here, and none of them changes, since runs go on.
@@ -20,6 +22,7 @@ namespace stretto::streams {
 // mix64(seed, number), for draws from data: far from all epochs.
 inline constexpr uint64_t kTrainMasks = uint64_t{1} << 60;    ///< hidden tokens of training
 inline constexpr uint64_t kEvalMasks = kTrainMasks + 1;       ///< of validation
+inline constexpr uint64_t kAugmentation = kTrainMasks + 2;    ///< of sounds and pictures
 inline constexpr uint64_t kHeads = uint64_t{1} << 61;         ///< + i: the seed of head i, from 1
 inline constexpr uint64_t kSourceDraws = uint64_t{1} << 62;   ///< sampled sub-words of the source
 inline constexpr uint64_t kTargetDraws = kSourceDraws + 1;    ///< of the target
@@ -28,5 +31,11 @@ inline constexpr uint64_t kSampleWeights = 0x77656967687473;  ///< pairs by data
 // mix64(mix64(seed, update), number).
 inline constexpr uint64_t kGradientNoise = 0x6e6f697365;
 inline constexpr uint64_t kWeightNoise = 0x776569676874;
+
+/// What the augmentation of a sample draws from in an epoch.
+inline RandomStream augmentation(uint64_t seed, int64_t epoch, int64_t sample) {
+  return RandomStream(mix64(mix64(seed, kAugmentation), static_cast<uint64_t>(epoch)),
+                      static_cast<uint64_t>(sample));
+}
 
 }  // namespace stretto::streams

@@ -1,0 +1,54 @@
+#include "audio/augment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "audio/resample.h"
+
+namespace stretto::audio {
+namespace {
+
+constexpr double kDecibelsOfTenfold = 20;
+
+/// Neighbours among `places`.
+struct Stripe {
+  int64_t begin = 0, size = 0;
+};
+
+Stripe draw_stripe(int64_t places, int64_t most, RandomStream& random) {
+  const auto bound = static_cast<uint64_t>(std::clamp<int64_t>(most, 0, places));
+  const auto size = static_cast<int64_t>(random.below(bound + 1));
+  const auto begin = static_cast<int64_t>(random.below(static_cast<uint64_t>(places - size) + 1));
+  return {.begin = begin, .size = size};
+}
+
+}  // namespace
+
+std::vector<float> at_speed(std::span<const float> samples, int64_t rate, double factor) {
+  return resampled(samples, std::llround(static_cast<double>(rate) * factor), rate);
+}
+
+void add_noise(std::span<float> samples, double decibels, RandomStream& random) {
+  const double deviation = std::pow(10.0, decibels / kDecibelsOfTenfold);
+  for (float& sample : samples) sample += static_cast<float>(deviation * random.normal());
+}
+
+void mask(Features& features, const MaskOptions& options, RandomStream& random) {
+  const int64_t frames = features.num_frames();
+  for (int64_t i = 0; i < options.num_feature_masks; ++i) {
+    const Stripe stripe = draw_stripe(features.width, options.most_features, random);
+    for (int64_t f = 0; f < frames; ++f) {
+      std::fill_n(features.values.begin() + f * features.width + stripe.begin, stripe.size,
+                  options.value);
+    }
+  }
+  const auto share = static_cast<int64_t>(options.most_frame_share * static_cast<double>(frames));
+  for (int64_t i = 0; i < options.num_frame_masks; ++i) {
+    const Stripe stripe = draw_stripe(frames, std::min(options.most_frames, share), random);
+    std::fill_n(features.values.begin() + stripe.begin * features.width,
+                stripe.size * features.width, options.value);
+  }
+}
+
+}  // namespace stretto::audio

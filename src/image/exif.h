@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+#include "image/image.h"
+
+namespace stretto::image {
+
+/// The orientation in an APP1 segment of a JPEG, from "Exif" on (EXIF 2.3, tag 0x0112).
+/// @return 1 to 8; 1, upright, where there is none or the segment is damaged
+int exif_orientation(std::string_view app1);
+
+/// The picture as it was seen, from one that is stored with this orientation:
+/// 2 mirrored; 3 half a turn; 4 upside down; 5 transposed; 6 needs a quarter turn clockwise;
+/// 7 transposed along the other diagonal; 8 needs a quarter turn anticlockwise.
+Image upright(Image image, int orientation);
+
+}  // namespace stretto::image

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "image/image.h"
+
+namespace stretto::image {
+
+/// How much each pixel around a place counts, by its distance d in pixels of the smaller picture:
+enum class Filter : uint8_t {
+  kArea,      ///< 1 for d < 0.5: the mean of what a pixel covers (Pillow's BOX)
+  kBilinear,  ///< 1 - d for d < 1
+  kBicubic,   ///< Keys' cubic with a = -0.5, for d < 2
+};
+
+/// The picture in another size, with antialiasing, as Pillow's Image.resize() makes it: the filter
+/// is as wide as the step from pixel to pixel, the horizontal pass comes first, and each pass
+/// rounds to bytes. Equal to the bytes of Pillow 12; Pillow 13 begins with the vertical pass where
+/// a picture has certain shapes, and may differ by one there.
+///
+/// @param region  of the picture; pixels outside do not count, as if it had been cut out before
+/// Throws std::invalid_argument for a region that is empty or not within the picture, and for a
+/// size below 1.
+Image resized(const Image& image, const Region& region, int64_t height, int64_t width,
+              Filter filter = Filter::kBilinear);
+Image resized(const Image& image, int64_t height, int64_t width, Filter filter = Filter::kBilinear);
+
+/// The size in which the shorter side has so many pixels and the longer one keeps its proportion,
+/// rounded down, as torchvision's Resize(side).
+/// @return a region at 0, 0
+Region with_short_side(int64_t height, int64_t width, int64_t side);
+
+}  // namespace stretto::image

@@ -1,0 +1,168 @@
+#include "image/transform.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace stretto::image {
+namespace {
+
+constexpr double kMostByte = 255;
+constexpr double kSectors = 6;  // of the circle of hues
+
+/// Pillow's Image.blend() of two bytes: what is left of a number is cut off.
+uint8_t blended(int without, int with, float factor) {
+  const float value = static_cast<float>(without) + factor * static_cast<float>(with - without);
+  return static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
+}
+
+struct Planes {
+  explicit Planes(Image& image)
+      : red(image.plane(0)), green(image.plane(1)), blue(image.plane(2)) {}
+  size_t size() const { return red.size(); }
+  uint8_t grey(size_t i) const { return grey_of(red[i], green[i], blue[i]); }
+
+  std::span<uint8_t> red, green, blue;
+};
+
+/// Colours in [0, 1] with the hue turned.
+std::array<double, 3> turned(const std::array<double, 3>& rgb, double turn) {
+  const auto [least, most] = std::minmax_element(rgb.begin(), rgb.end());
+  const double value = *most, chroma = *most - *least;
+  if (chroma == 0) return rgb;
+  const auto sector = static_cast<size_t>(most - rgb.begin());
+  const double within = (rgb[(sector + 1) % 3] - rgb[(sector + 2) % 3]) / chroma;
+  double hue = (2 * static_cast<double>(sector) + within) / kSectors + turn;
+  hue = (hue - std::floor(hue)) * kSectors;
+  const auto channel = [&](double shift) {
+    const double k = std::fmod(shift + hue, kSectors);
+    return value - chroma * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
+  };
+  return {channel(5), channel(3), channel(1)};
+}
+
+}  // namespace
+
+void require_within(const Region& region, const Image& image) {
+  if (region.top >= 0 && region.left >= 0 && region.height > 0 && region.width > 0 &&
+      region.height <= image.height - region.top && region.width <= image.width - region.left) {
+    return;
+  }
+  throw std::invalid_argument(
+      "a region of " + std::to_string(region.height) + " x " + std::to_string(region.width) +
+      " pixels at " + std::to_string(region.top) + ", " + std::to_string(region.left) + " of " +
+      std::to_string(image.height) + " x " + std::to_string(image.width));
+}
+
+Image cropped(const Image& image, const Region& region) {
+  require_within(region, image);
+  Image result = make_image(region.height, region.width);
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const auto from = image.plane(c);
+    const auto to = result.plane(c);
+    for (int64_t y = 0; y < region.height; ++y) {
+      std::copy_n(from.begin() + (region.top + y) * image.width + region.left, region.width,
+                  to.begin() + y * region.width);
+    }
+  }
+  return result;
+}
+
+Region centre_of(const Image& image, int64_t height, int64_t width) {
+  // Python rounds half to even.
+  const auto half = [](int64_t margin) { return std::llrint(static_cast<double>(margin) / 2); };
+  return {.top = half(image.height - height),
+          .left = half(image.width - width),
+          .height = height,
+          .width = width};
+}
+
+Image flipped(const Image& image) {
+  Image result = make_image(image.height, image.width);
+  for (int64_t row = 0; row < kChannels * image.height; ++row) {
+    const auto begin = image.pixels.begin() + row * image.width;
+    std::reverse_copy(begin, begin + image.width, result.pixels.begin() + row * image.width);
+  }
+  return result;
+}
+
+Image padded(const Image& image, int64_t margin, uint8_t value) {
+  Image result = make_image(image.height + 2 * margin, image.width + 2 * margin);
+  std::fill(result.pixels.begin(), result.pixels.end(), value);
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const auto from = image.plane(c);
+    const auto to = result.plane(c);
+    for (int64_t y = 0; y < image.height; ++y) {
+      std::copy_n(from.begin() + y * image.width, image.width,
+                  to.begin() + (y + margin) * result.width + margin);
+    }
+  }
+  return result;
+}
+
+void change_brightness(Image& image, double factor) {
+  const auto blend = static_cast<float>(factor);
+  for (uint8_t& pixel : image.pixels) pixel = blended(0, pixel, blend);
+}
+
+void change_contrast(Image& image, double factor) {
+  const Planes planes(image);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < planes.size(); ++i) sum += planes.grey(i);
+  const auto mean =
+      static_cast<int>(static_cast<double>(sum) / static_cast<double>(planes.size()) + 0.5);
+  const auto blend = static_cast<float>(factor);
+  for (uint8_t& pixel : image.pixels) pixel = blended(mean, pixel, blend);
+}
+
+void change_saturation(Image& image, double factor) {
+  const Planes planes(image);
+  const auto blend = static_cast<float>(factor);
+  for (size_t i = 0; i < planes.size(); ++i) {
+    const uint8_t grey = planes.grey(i);
+    for (const auto& plane : {planes.red, planes.green, planes.blue}) {
+      plane[i] = blended(grey, plane[i], blend);
+    }
+  }
+}
+
+void change_hue(Image& image, double turn) {
+  const Planes planes(image);
+  for (size_t i = 0; i < planes.size(); ++i) {
+    const auto rgb = turned(
+        {planes.red[i] / kMostByte, planes.green[i] / kMostByte, planes.blue[i] / kMostByte}, turn);
+    const auto byte = [&](size_t c) {
+      return static_cast<uint8_t>(std::lround(rgb[c] * kMostByte));
+    };
+    planes.red[i] = byte(0);
+    planes.green[i] = byte(1);
+    planes.blue[i] = byte(2);
+  }
+}
+
+void normalise(const Image& image, const ChannelStatistics& statistics, std::span<float> out,
+               const std::array<double, 3>& light) {
+  if (out.size() != image.pixels.size()) {
+    throw std::invalid_argument("normalise: room for " + std::to_string(out.size()) +
+                                " numbers, and " + std::to_string(image.pixels.size()) + " pixels");
+  }
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    const double deviation = statistics.deviation.at(channel);
+    // A byte has few values.
+    std::array<float, 256> table{};
+    for (size_t value = 0; value < table.size(); ++value) {
+      table[value] = static_cast<float>((static_cast<double>(value) / kMostByte +
+                                         light.at(channel) - statistics.mean.at(channel)) /
+                                        deviation);
+    }
+    const auto plane = image.plane(c);
+    float* to = out.data() + static_cast<int64_t>(plane.size()) * c;
+    for (size_t i = 0; i < plane.size(); ++i) to[i] = table[plane[i]];
+  }
+}
+
+}  // namespace stretto::image

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Compares decoding, resampling and features with librosa and kaldi-native-fbank on sounds of noise and tones.
+
+    check_with_librosa.py FEATURES_TOOL [--seed 1]
+
+Samples must agree to 1e-4, features to 1e-3 of the largest one.
+Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is not installed.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import kaldi_native_fbank
+    import librosa
+    import numpy
+    import soundfile
+except ImportError:
+    print("librosa or kaldi-native-fbank is not installed: skipped")
+    sys.exit(77)
+
+
+def sound(rng, rate, seconds):
+    time = numpy.arange(int(rate * seconds)) / rate
+    tones = sum(numpy.sin(2 * numpy.pi * hz * time) for hz in (220, 1000, 3300)) / 8
+    return (tones + rng.normal(0, 0.05, len(time)) * numpy.sin(3 * time) + 0.01).astype("float32")
+
+
+def kaldi(make_options, make_computer, samples, rate, change):
+    options = make_options()
+    options.frame_opts.dither = 0
+    options.frame_opts.samp_freq = rate
+    change(options)
+    computer = make_computer(options)
+    computer.accept_waveform(rate, (samples * 32768).tolist())
+    computer.input_finished()
+    return numpy.stack([computer.get_frame(i) for i in range(computer.num_frames_ready)])
+
+
+def fbank(samples, rate, change=lambda options: None):
+    return kaldi(kaldi_native_fbank.FbankOptions, kaldi_native_fbank.OnlineFbank, samples, rate, change)
+
+
+def mfcc(samples, rate):
+    return kaldi(kaldi_native_fbank.MfccOptions, kaldi_native_fbank.OnlineMfcc, samples, rate, lambda options: None)
+
+
+def both_ends(options):
+    options.frame_opts.snip_edges = False
+    options.mel_opts.num_bins = 80
+    options.mel_opts.high_freq = -400
+
+
+EXPECTED = {
+    "librosa_mel": lambda y, rate: librosa.feature.melspectrogram(y=y, sr=rate).T,
+    "librosa_mfcc": lambda y, rate: librosa.feature.mfcc(y=y, sr=rate).T,
+    "librosa_reflect": lambda y, rate: librosa.feature.melspectrogram(
+        y=y, sr=rate, n_fft=400, hop_length=160, n_mels=80, pad_mode="reflect").T,
+    "kaldi_fbank": fbank,
+    "kaldi_fbank_both_ends": lambda y, rate: fbank(y, rate, both_ends),
+    "kaldi_mfcc": mfcc,
+}
+
+
+def numbers_of(tool, *words):
+    lines = subprocess.run([tool, *words], check=True, capture_output=True, text=True).stdout.splitlines()
+    return numpy.array([[float(word) for word in line.split()] for line in lines])
+
+
+def compare(what, got, wanted, tolerance):
+    if got.shape != wanted.shape:
+        sys.exit(f"{what}: {got.shape} and {wanted.shape} numbers")
+    # Logarithms of what is all but silent are the rounding of the transform.
+    if "librosa_mel" in what or "librosa_reflect" in what:
+        got, wanted = numpy.log(numpy.maximum(got, 1e-6)), numpy.log(numpy.maximum(wanted, 1e-6))
+    largest = numpy.abs(got - wanted).max() / max(1.0, numpy.abs(wanted).max())
+    print(f"{what}: {largest:.1e}")
+    if not largest <= tolerance:
+        sys.exit(f"{what}: differs by {largest} of the largest number")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tool")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    rng = numpy.random.default_rng(arguments.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        for rate, seconds in ((16000, 1.234), (22050, 0.7), (8000, 2.0)):
+            for ending, subtype in (("wav", "PCM_16"), ("flac", "PCM_24"), ("wav", "FLOAT")):
+                path = str(pathlib.Path(folder) / f"{rate}.{ending}")
+                soundfile.write(path, sound(rng, rate, seconds), rate, subtype=subtype)
+                samples = soundfile.read(path, dtype="float32")[0]
+                for to in (rate, 16000, 44100):
+                    wanted = librosa.resample(samples, orig_sr=rate, target_sr=to)
+                    compare(f"{rate} {subtype} at {to}", numbers_of(arguments.tool, path, "samples", str(to))[:, 0],
+                            wanted, 1e-4)
+                for preset, expected in EXPECTED.items():
+                    compare(f"{rate} {subtype} {preset}", numbers_of(arguments.tool, path, preset),
+                            expected(samples, rate), 1e-3)
+
+
+if __name__ == "__main__":
+    main()

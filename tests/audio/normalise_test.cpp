@@ -1,0 +1,53 @@
+#include "audio/normalise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace stretto::audio {
+namespace {
+
+Features three_frames() {
+  return {.width = 2, .values = {1, 10, 2, 30, 6, 20}};
+}
+
+void expect_values(const Features& features, const std::vector<double>& wanted) {
+  ASSERT_EQ(features.values.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(features.values[i], wanted[i], 1e-4) << i;
+}
+
+TEST(Normalise, EachFeatureHasMean0AndDeviation1OverFrames) {
+  Features features = three_frames();
+  normalise(features);
+  const double first = std::sqrt(14.0 / 3), second = std::sqrt(200.0 / 3);
+  expect_values(features, {-2 / first, -10 / second, -1 / first, 10 / second, 3 / first, 0});
+}
+
+TEST(Normalise, AnUnbiasedDeviationDividesByOneLess) {
+  Features features = three_frames();
+  normalise(features, {.is_unbiased = true});
+  const double first = std::sqrt(7.0), second = 10;
+  expect_values(features, {-2 / first, -10 / second, -1 / first, 10 / second, 3 / first, 0});
+}
+
+TEST(Normalise, OrAllOfThemHaveOne) {
+  Features features{.width = 2, .values = {1, 3, 5, 7}};
+  normalise(features, {.over = NormaliseOver::kAll});
+  const double deviation = std::sqrt(5.0);
+  expect_values(features, {-3 / deviation, -1 / deviation, 1 / deviation, 3 / deviation});
+}
+
+TEST(Normalise, OneFrameBecomesZeros) {
+  for (const bool is_unbiased : {false, true}) {
+    Features features{.width = 2, .values = {5, -3}};
+    normalise(features, {.is_unbiased = is_unbiased});
+    expect_values(features, {0, 0});
+  }
+  Features none{.width = 2, .values = {}};
+  normalise(none);
+  EXPECT_TRUE(none.values.empty());
+}
+
+}  // namespace
+}  // namespace stretto::audio
