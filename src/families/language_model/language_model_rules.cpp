@@ -122,11 +122,6 @@ class LanguageModelRules final : public TextRules {
   void check_data(RuleCheck& check) const override {
     const LanguageModelOptions& own = language_model_sections(check.e);
     check_documents(check, own.data);
-    if (own.loss.samples > 0 && own.loss.label_smoothing > 0) {
-      check.wrong({"loss.samples", "loss.label_smoothing"},
-                  "smoothing spreads over all entries, and samples are some of them",
-                  "set one of them to 0");
-    }
     if (carries_state(check.e)) return check_lanes(check, own.data);
     TextRules::check_data(check);
     check_windows(check, own);

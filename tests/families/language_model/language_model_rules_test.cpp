@@ -96,13 +96,6 @@ TEST_F(LanguageModelRulesTest, AMarkerIsALine) {
   EXPECT_EQ(problems(), Keys{"data.key"});
 }
 
-TEST_F(LanguageModelRulesTest, SamplesAndSmoothingExcludeEachOther) {
-  own().loss.samples = 100;
-  EXPECT_EQ(problems(), Keys{});
-  own().loss.label_smoothing = 0.1;
-  EXPECT_EQ(problems(), Keys{"loss.samples"});
-}
-
 TEST_F(LanguageModelRulesTest, LanesAreCutIntoMicroBatches) {
   choose_lstm();
   own().data.lanes = 4;

@@ -8,8 +8,6 @@
 #include "base/text.h"
 #include "families/language_model/language_model_rules.h"
 #include "losses/registry.h"
-#include "losses/sampled_softmax.h"
-#include "nn/output_loss.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
@@ -43,10 +41,8 @@ std::shared_ptr<models::CausalModel> make_language_model(const experiment::Exper
                                                          at::Device device, FirstWeights weights) {
   auto setup = causal_model_setup(experiment, tokenizer.size(), tokenizer.specials(), device);
   setup.draws_weights = weights == FirstWeights::kDrawn;
-  const auto& options = language_model_of(experiment).loss;
-  nn::OutputLoss loss = losses::make_loss(options.cross_entropy());
-  if (options.samples > 0) loss = losses::sampled_softmax(options.samples, std::move(loss));
-  return models::make_causal_model(setup, std::move(loss));
+  return models::make_causal_model(
+      setup, losses::make_loss(language_model_of(experiment).loss.cross_entropy()));
 }
 
 std::string LoadedLanguageRun::checkpoint_names(const runs::RunFolder& folder) const {

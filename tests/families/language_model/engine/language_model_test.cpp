@@ -207,20 +207,6 @@ TEST_F(LanguageModelTest, PartsOfABatchAddUpToIt) {
   EXPECT_EQ(tokens, expected.counts.at(0));
 }
 
-TEST_F(LanguageModelTest, SampledSoftmaxIsThatOfTrainingAlone) {
-  const auto whole = make_task();
-  sections().loss.samples = 4;
-  const auto sampled = make_task();  // first weights depend on the seed alone
-  const data::Batch batch = whole->train_batches().load(0, 0);
-  const auto loss = [&](LanguageModelTask& task, int64_t update) {
-    return task.loss(task.prepare(batch), {.update = update}).losses.at(0).item<double>();
-  };
-  EXPECT_EQ(loss(*sampled, 1), loss(*sampled, 1)) << "a function of the update";
-  EXPECT_NE(loss(*sampled, 1), loss(*sampled, 2));
-  EXPECT_NE(loss(*sampled, 1), loss(*whole, 1));
-  EXPECT_EQ(valid_nll(*sampled), valid_nll(*whole));
-}
-
 TEST_F(LanguageModelTest, AStateGoesOnThroughTheStretchesOfALane) {
   choose("lstm");
   experiment_.options.train.update_freq = 2;  // two groups of lanes
