@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "losses/sampled_softmax.h"
 
 namespace stretto::losses {
 namespace {
@@ -42,6 +43,11 @@ nn::OutputLoss make_pair_loss(const CrossEntropyOptions& options) {
 
 DistributionLoss make_distribution_loss(const CrossEntropyOptions& options) {
   return loss_called(options).make_of_distributions(options);
+}
+
+nn::OutputLoss make_next_token_loss(const NextTokenLossOptions& options) {
+  const nn::OutputLoss whole = make_loss(options.cross_entropy());
+  return options.sampled_tokens > 0 ? sampled_softmax(options.sampled_tokens, whole) : whole;
 }
 
 }  // namespace stretto::losses

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "losses/cross_entropy.h"
+#include "losses/next_token_loss_options.h"
 
 namespace stretto::losses {
 
@@ -12,5 +13,9 @@ nn::OutputLoss make_pair_loss(const CrossEntropyOptions& options);
 
 /// The same loss of distributions, for several models that predict together.
 DistributionLoss make_distribution_loss(const CrossEntropyOptions& options);
+
+/// Cross entropy of the next token, its sum over the vocabulary estimated by samples where
+/// `loss.sampled_tokens` says so: training then needs a SampleScope (losses/sampled_softmax.h).
+nn::OutputLoss make_next_token_loss(const NextTokenLossOptions& options);
 
 }  // namespace stretto::losses

@@ -76,6 +76,14 @@ void check_windows(RuleCheck& c, const LanguageModelOptions& own) {
   }
 }
 
+/// A sum over some tokens of the vocabulary is no place for what is spread over all of them.
+void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
+  if (own.loss.sampled_tokens > 0 && own.loss.label_smoothing > 0) {
+    c.wrong({"loss.sampled_tokens", "loss.label_smoothing"},
+            "a loss from samples has no label smoothing", "set one of the two to 0");
+  }
+}
+
 /// Reads documents as far as the time allows.
 class TextPreflight {
  public:
@@ -125,6 +133,11 @@ class LanguageModelRules final : public TextRules {
     if (carries_state(check.e)) return check_lanes(check, own.data);
     TextRules::check_data(check);
     check_windows(check, own);
+  }
+
+  void check_training(RuleCheck& check) const override {
+    TextRules::check_training(check);
+    check_samples(check, language_model_sections(check.e));
   }
 
   TextSections sections(const Experiment& experiment) const override {

@@ -66,6 +66,16 @@ TEST_F(LanguageModelRulesTest, DefaultsAreSound) {
   EXPECT_EQ(problems(), Keys{});
 }
 
+TEST_F(LanguageModelRulesTest, ALossFromSamplesHasNoSmoothing) {
+  own().loss.sampled_tokens = 100;
+  EXPECT_EQ(problems(), Keys{});
+  own().loss.label_smoothing = 0.1;
+  EXPECT_EQ(problems(), Keys{"loss.sampled_tokens"});
+  own().loss.label_smoothing = 0;
+  transformer().logit_softcap = 30;
+  EXPECT_EQ(problems(), Keys{});
+}
+
 TEST_F(LanguageModelRulesTest, SequencesAndWindowsFitThePositions) {
   transformer().max_positions = 32;
   EXPECT_EQ(problems(), Keys{"data.max_text_tokens"});

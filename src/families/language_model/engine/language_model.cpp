@@ -10,6 +10,7 @@
 #include "experiment/num_threads.h"
 #include "families/language_model/language_model_rules.h"
 #include "families/text/engine/score_values.h"
+#include "losses/sampled_softmax.h"
 #include "models/registry.h"
 
 namespace stretto::tasks {
@@ -121,6 +122,7 @@ train::Sums LanguageModelTask::loss(const train::Prepared& batch,
   if (has_carry()) carry = context.carry_of(batch);
   auto pass = model_->forward(batch.rows(), carry, training_context(context));
   const ScoredRows scored = scored_rows(pass.rows, batch);
+  const losses::SampleScope samples(context.dropout_key());
   const auto sums = model_->head().loss(scored.rows, {.labels = scored.labels});
   at::Tensor loss = sums.loss_sum;
   if (pass.regulariser.defined()) loss = loss + pass.regulariser;

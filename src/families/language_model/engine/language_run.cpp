@@ -42,7 +42,7 @@ std::shared_ptr<models::CausalModel> make_language_model(const experiment::Exper
   auto setup = causal_model_setup(experiment, tokenizer.size(), tokenizer.specials(), device);
   setup.draws_weights = weights == FirstWeights::kDrawn;
   return models::make_causal_model(
-      setup, losses::make_loss(language_model_of(experiment).loss.cross_entropy()));
+      setup, losses::make_next_token_loss(language_model_of(experiment).loss));
 }
 
 std::string LoadedLanguageRun::checkpoint_names(const runs::RunFolder& folder) const {

@@ -470,6 +470,18 @@ TEST_P(LanguageModelKinds, ARunLearnsAndIsEvaluated) {
   for (int i = 0; i < 3; ++i) EXPECT_LT(std::stod(lines[static_cast<size_t>(i)]), 0);
 }
 
+TEST_F(LanguageModelTest, SampledTokensTrainAModelThatIsScoredOverAll) {
+  choose("lstm");
+  sections().loss.sampled_tokens = 64;  // with replacement, of about twenty tokens
+  const auto setup = train(160);
+  const auto valid = events(setup, "valid");
+  EXPECT_LT(valid.back().number("ppl").value(), 0.7 * valid.front().number("ppl").value());
+  const auto sampled = make_task();
+  sections().loss.sampled_tokens = 0;
+  const auto whole = make_task();
+  EXPECT_EQ(valid_nll(*sampled), valid_nll(*whole)) << "of the same first weights";
+}
+
 TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {
   train(2);
   sections().data.valid.clear();
