@@ -100,7 +100,7 @@ void Muon::step_others(Arena& arena, const UpdateStep& update) {
 }
 
 // Moves the averages of elements of the arena, and gives what of them is to become orthogonal.
-torch::Tensor Muon::direction_of(const Arena& arena, const UpdateStep& update, Slice part) {
+torch::Tensor Muon::direction_of(Arena& arena, const UpdateStep& update, Slice part) {
   const auto keep = static_cast<float>(options_.muon_momentum);
   const auto gain = static_cast<float>(1 - options_.muon_momentum);
   const bool nesterov = options_.muon_nesterov;
@@ -122,7 +122,7 @@ torch::Tensor Muon::direction_of(const Arena& arena, const UpdateStep& update, S
 }
 
 // The same for a matrix of which other processes have a part; all of them come here.
-torch::Tensor Muon::gathered_direction(const Arena& arena, const UpdateStep& update, size_t slot) {
+torch::Tensor Muon::gathered_direction(Arena& arena, const UpdateStep& update, size_t slot) {
   const Arena::Slot& place = arena.slots()[slot];
   const Slice mine = part_in(place, layout_.slice());
   torch::Tensor whole = torch::empty({place.numel}, arena.params().options());

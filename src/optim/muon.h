@@ -35,8 +35,8 @@ class Muon : public Adam {
 
  private:
   void step_others(Arena& arena, const UpdateStep& update);
-  torch::Tensor direction_of(const Arena& arena, const UpdateStep& update, Slice part);
-  torch::Tensor gathered_direction(const Arena& arena, const UpdateStep& update, size_t slot);
+  torch::Tensor direction_of(Arena& arena, const UpdateStep& update, Slice part);
+  torch::Tensor gathered_direction(Arena& arena, const UpdateStep& update, size_t slot);
   void apply(Arena& arena, const UpdateStep& update, size_t slot, const torch::Tensor& direction);
   bool is_cut(const Arena::Slot& slot, const UpdateStep& update) const;
 
