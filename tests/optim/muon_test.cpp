@@ -18,7 +18,7 @@ using testing::Toy;
 // --- a plain reference in double
 // ------------------------------------------------------------------
 
-struct Plain {
+struct PlainMatrix {
   int64_t rows = 0, columns = 0;
   Numbers values;
 
@@ -30,20 +30,20 @@ struct Plain {
   }
 };
 
-Plain zeros(int64_t rows, int64_t columns) {
+PlainMatrix plain_zeros(int64_t rows, int64_t columns) {
   return {rows, columns, Numbers(static_cast<size_t>(rows * columns))};
 }
 
-Plain transposed(const Plain& x) {
-  Plain y = zeros(x.columns, x.rows);
+PlainMatrix plain_transposed(const PlainMatrix& x) {
+  PlainMatrix y = plain_zeros(x.columns, x.rows);
   for (int64_t r = 0; r < x.rows; ++r) {
     for (int64_t c = 0; c < x.columns; ++c) y.at(c, r) = x.at(r, c);
   }
   return y;
 }
 
-Plain product(const Plain& a, const Plain& b) {
-  Plain y = zeros(a.rows, b.columns);
+PlainMatrix plain_product(const PlainMatrix& a, const PlainMatrix& b) {
+  PlainMatrix y = plain_zeros(a.rows, b.columns);
   for (int64_t r = 0; r < a.rows; ++r) {
     for (int64_t k = 0; k < a.columns; ++k) {
       for (int64_t c = 0; c < b.columns; ++c) y.at(r, c) += a.at(r, k) * b.at(k, c);
@@ -53,34 +53,35 @@ Plain product(const Plain& a, const Plain& b) {
 }
 
 /// a x + b y
-Plain sum(double a, const Plain& x, double b, const Plain& y) {
-  Plain z = x;
+PlainMatrix plain_sum(double a, const PlainMatrix& x, double b, const PlainMatrix& y) {
+  PlainMatrix z = x;
   for (size_t i = 0; i < z.values.size(); ++i) z.values[i] = a * x.values[i] + b * y.values[i];
   return z;
 }
 
-Plain plain_orthogonal(const Plain& matrix) {
-  Plain x = matrix.rows > matrix.columns ? transposed(matrix) : matrix;
+PlainMatrix plain_orthogonal(const PlainMatrix& matrix) {
+  PlainMatrix x = matrix.rows > matrix.columns ? plain_transposed(matrix) : matrix;
   const double norm = testing::norm_of(x.values);
   if (norm == 0) return matrix;
   for (double& value : x.values) value /= norm;
   for (int i = 0; i < 5; ++i) {
-    const Plain a = product(x, transposed(x));
-    x = sum(3.4445, x, 1, product(sum(-4.7750, a, 2.0315, product(a, a)), x));
+    const PlainMatrix a = plain_product(x, plain_transposed(x));
+    x = plain_sum(3.4445, x, 1,
+                  plain_product(plain_sum(-4.7750, a, 2.0315, plain_product(a, a)), x));
   }
-  return matrix.rows > matrix.columns ? transposed(x) : x;
+  return matrix.rows > matrix.columns ? plain_transposed(x) : x;
 }
 
 /// Rows [from, from + rows) of a matrix.
-Plain rows_of(const Numbers& values, int64_t from, int64_t rows, int64_t columns) {
+PlainMatrix plain_rows(const Numbers& values, int64_t from, int64_t rows, int64_t columns) {
   const auto first = values.begin() + from * columns;
   return {rows, columns, Numbers(first, first + rows * columns)};
 }
 
 /// The rule of one tensor: vectors are AdamW's at a rate `adam_factor` times that of matrices.
 /// @param parts  rows of each map in the matrix of 70 rows
-testing::Rule muon(const OptimOptions& o, double adam_factor = 1,
-                   const std::vector<int64_t>& parts = {70}) {
+testing::Rule muon_rule(const OptimOptions& o, double adam_factor = 1,
+                        const std::vector<int64_t>& parts = {70}) {
   return [=](Reference& t, const Numbers& g, double lr, int step) {
     const double mu = t.shape.size() < 2 ? o.beta1 : o.muon_momentum;
     for (size_t i = 0; i < g.size(); ++i) t.m[i] = mu * t.m[i] + (1 - mu) * g[i];
@@ -97,7 +98,7 @@ testing::Rule muon(const OptimOptions& o, double adam_factor = 1,
     const int64_t all = t.shape.front(), columns = static_cast<int64_t>(n.size()) / all;
     int64_t from = 0;
     for (const int64_t rows : all == 70 ? parts : std::vector<int64_t>{all}) {
-      const Plain change = plain_orthogonal(rows_of(n, from, rows, columns));
+      const PlainMatrix change = plain_orthogonal(plain_rows(n, from, rows, columns));
       const double r = static_cast<double>(rows), c = static_cast<double>(columns);
       const double scale =
           o.muon_scale == "rms" ? 0.2 * std::sqrt(std::max(r, c)) : std::sqrt(std::max(1.0, r / c));
@@ -115,14 +116,14 @@ TEST(Muon, TwelveStepsEqualThePlainReference) {
     for (const bool nesterov : {true, false}) {
       const OptimOptions options{
           .name = "muon", .weight_decay = 0.1, .muon_nesterov = nesterov, .muon_scale = scale};
-      testing::expect_steps(options, muon(options));
+      testing::expect_steps(options, muon_rule(options));
     }
   }
 }
 
 TEST(Muon, AdamsTensorsHaveARateOfTheirOwn) {
   const OptimOptions options{.name = "muon", .lr = 0.02, .muon_adam_lr = 0.005};
-  testing::expect_steps(options, muon(options, 0.25));
+  testing::expect_steps(options, muon_rule(options, 0.25));
 }
 
 TEST(Muon, AMatrixThatMergesMapsIsSteppedMapByMap) {
@@ -134,7 +135,7 @@ TEST(Muon, AMatrixThatMergesMapsIsSteppedMapByMap) {
     arena.set_part_rows(toy.tensors[1], parts);
     const auto optimizer = make_optimizer(options, arena);
     auto expected = testing::references(toy, 0)[1];
-    const auto rule = muon(options, 1, split ? parts : std::vector<int64_t>{70});
+    const auto rule = muon_rule(options, 1, split ? parts : std::vector<int64_t>{70});
     for (int step = 1; step <= 3; ++step) {
       toy.fill_gradients(step);
       rule(expected, testing::numbers_of(toy.tensors[1].grad()), 0.02, step);

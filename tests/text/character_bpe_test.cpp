@@ -43,42 +43,42 @@ std::shared_ptr<const Tokenizer> made_of(const TokenizerSpec& spec) {
   return make_json_tokenizer(write_tokenizer_json(spec), "llama.json");
 }
 
-std::vector<int64_t> encoded(const TokenizerSpec& spec, const std::string& line) {
+std::vector<int64_t> llama_ids(const TokenizerSpec& spec, const std::string& line) {
   std::vector<int64_t> ids;
   made_of(spec)->encode(line, ids);
   return ids;
 }
 
-using Ids = std::vector<int64_t>;
+using LlamaIds = std::vector<int64_t>;
 
 TEST(CharacterBpe, EveryTextGetsAMarkInFrontByTheNormalizer) {
   const auto spec = llama_spec();
-  EXPECT_EQ(encoded(spec, "ab ab"), (Ids{9, 9}));
-  EXPECT_EQ(encoded(spec, " ab"), (Ids{5, 9})) << "its own space stays";
-  EXPECT_EQ(encoded(spec, "ab</s>ab"), (Ids{9, 2, 9}));
-  EXPECT_EQ(encoded(spec, ""), Ids{});
+  EXPECT_EQ(llama_ids(spec, "ab ab"), (LlamaIds{9, 9}));
+  EXPECT_EQ(llama_ids(spec, " ab"), (LlamaIds{5, 9})) << "its own space stays";
+  EXPECT_EQ(llama_ids(spec, "ab</s>ab"), (LlamaIds{9, 2, 9}));
+  EXPECT_EQ(llama_ids(spec, ""), LlamaIds{});
 }
 
 TEST(CharacterBpe, APreTokenizerMarksAsItsSchemeSays) {
-  EXPECT_EQ(encoded(llama_spec(Prefix::kFirst), "ab</s>ab"), (Ids{9, 2, 8}));
-  EXPECT_EQ(encoded(llama_spec(Prefix::kAlways), "ab</s>ab"), (Ids{9, 2, 9}));
-  EXPECT_EQ(encoded(llama_spec(Prefix::kNever), "ab</s>ab"), (Ids{8, 2, 8}));
-  EXPECT_EQ(encoded(llama_spec(Prefix::kFirst), " ab"), Ids{9}) << "a space is its mark";
+  EXPECT_EQ(llama_ids(llama_spec(Prefix::kFirst), "ab</s>ab"), (LlamaIds{9, 2, 8}));
+  EXPECT_EQ(llama_ids(llama_spec(Prefix::kAlways), "ab</s>ab"), (LlamaIds{9, 2, 9}));
+  EXPECT_EQ(llama_ids(llama_spec(Prefix::kNever), "ab</s>ab"), (LlamaIds{8, 2, 8}));
+  EXPECT_EQ(llama_ids(llama_spec(Prefix::kFirst), " ab"), LlamaIds{9}) << "a space is its mark";
 }
 
 TEST(CharacterBpe, WhatHasNoPieceIsSpeltByBytesOrUnknown) {
   const auto spec = llama_spec();
-  EXPECT_EQ(encoded(spec, "é ab"), (Ids{5, 3, 4, 9}));
-  EXPECT_EQ(encoded(spec, "üßab"), (Ids{5, 0, 8})) << "one token for unknown neighbours";
+  EXPECT_EQ(llama_ids(spec, "é ab"), (LlamaIds{5, 3, 4, 9}));
+  EXPECT_EQ(llama_ids(spec, "üßab"), (LlamaIds{5, 0, 8})) << "one token for unknown neighbours";
   TokenizerSpec apart = spec;
   apart.fuse_unk = false;
-  EXPECT_EQ(encoded(apart, "üßab"), (Ids{5, 0, 0, 8}));
+  EXPECT_EQ(llama_ids(apart, "üßab"), (LlamaIds{5, 0, 0, 8}));
 }
 
 TEST(CharacterBpe, TextComesBackWithoutTheMarkInFront) {
   const auto tokenizer = made_of(llama_spec());
   for (const char* line : {"ab ab", " ab", "  ab c", "é ab", " "}) {
-    Ids ids;
+    LlamaIds ids;
     tokenizer->encode(line, ids);
     EXPECT_EQ(tokenizer->decode(ids), line);
   }
@@ -91,7 +91,7 @@ TEST(CharacterBpe, TextComesBackWithoutTheMarkInFront) {
 }
 
 TEST(CharacterBpe, SpansAreThoseOfTheLine) {
-  Ids ids;
+  LlamaIds ids;
   std::vector<CodePointSpan> spans;
   made_of(llama_spec())->encode_with_spans("é ab", ids, spans);
   EXPECT_EQ(spans, (std::vector<CodePointSpan>{{0, 1}, {0, 1}, {0, 1}, {1, 4}}));
@@ -181,10 +181,10 @@ TEST(ByteLevel, OtherPatternsAndCompositionAreReadAndWritten) {
   EXPECT_TRUE(again.nfc);
   EXPECT_EQ(again.pattern, TokenizerSpec::Pattern::kQwen2);
   EXPECT_EQ(write_tokenizer_json(again), json);
-  Ids ids;
+  LlamaIds ids;
   std::vector<CodePointSpan> spans;
   made_of(spec)->encode_with_spans("ae\xCC\x81 a", ids, spans);
-  EXPECT_EQ(ids, (Ids{0, 1, 4, 0}));
+  EXPECT_EQ(ids, (LlamaIds{0, 1, 4, 0}));
   EXPECT_EQ(spans, (std::vector<CodePointSpan>{{0, 1}, {1, 2}, {3, 4}, {4, 5}}));
   auto other = nlohmann::json::parse(json);
   other["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "\\w+";

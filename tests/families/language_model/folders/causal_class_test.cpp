@@ -32,7 +32,7 @@ void expect_causal_refused(const nlohmann::json& config, const std::string& reas
   EXPECT_NE(error.message().find(reason), std::string::npos) << error.message();
 }
 
-const NamePair* pair_of(const std::vector<NamePair>& names, const std::string& ours) {
+const NamePair* name_pair_of(const std::vector<NamePair>& names, const std::string& ours) {
   const auto found = std::find_if(names.begin(), names.end(),
                                   [&](const NamePair& pair) { return pair.ours == ours; });
   return found == names.end() ? nullptr : &*found;
@@ -56,15 +56,15 @@ TEST(CausalClass, Gpt2IsTheFormOfTheDefaults) {
 
 TEST(CausalClass, Gpt2sMapsAreTransposed) {
   const auto names = causal_names(read_causal(gpt2_config()));
-  const auto* qkv = pair_of(names, "decoder.layers.1.self_attention.qkv.weight");
+  const auto* qkv = name_pair_of(names, "decoder.layers.1.self_attention.qkv.weight");
   ASSERT_NE(qkv, nullptr);
   EXPECT_EQ(qkv->theirs, std::vector<std::string>{"transformer.h.1.attn.c_attn.weight"});
   EXPECT_TRUE(qkv->transposed);
-  EXPECT_FALSE(pair_of(names, "decoder.layers.1.self_attention.qkv.bias")->transposed);
-  EXPECT_FALSE(pair_of(names, "decoder.embedding.weight")->transposed);
-  EXPECT_EQ(pair_of(names, "output.weight"), nullptr);
+  EXPECT_FALSE(name_pair_of(names, "decoder.layers.1.self_attention.qkv.bias")->transposed);
+  EXPECT_FALSE(name_pair_of(names, "decoder.embedding.weight")->transposed);
+  EXPECT_EQ(name_pair_of(names, "output.weight"), nullptr);
   const auto bare = causal_names(read_causal(gpt2_config()), /*has_prefix=*/false);
-  EXPECT_EQ(pair_of(bare, "decoder.final_norm.bias")->theirs,
+  EXPECT_EQ(name_pair_of(bare, "decoder.final_norm.bias")->theirs,
             std::vector<std::string>{"ln_f.bias"});
 }
 
@@ -73,7 +73,7 @@ TEST(CausalClass, ATiedOutputRepeatsTheTable) {
             (std::vector<NamePair>{{{"lm_head.weight"}, "decoder.embedding.weight"}}));
   const auto own = read_causal(changed_causal(gpt2_config(), "tie_word_embeddings", false));
   EXPECT_TRUE(causal_copies(own).empty());
-  EXPECT_EQ(pair_of(causal_names(own), "output.weight")->theirs,
+  EXPECT_EQ(name_pair_of(causal_names(own), "output.weight")->theirs,
             std::vector<std::string>{"lm_head.weight"});
 }
 
@@ -91,15 +91,15 @@ TEST(CausalClass, LlamaSharesKeysAndHasNoBiases) {
   EXPECT_EQ(found.model.rope.base, 500000);
   EXPECT_FALSE(found.model.tie_embeddings);
   const auto names = causal_names(found);
-  EXPECT_EQ(pair_of(names, "decoder.layers.0.self_attention.qkv.weight")->theirs,
+  EXPECT_EQ(name_pair_of(names, "decoder.layers.0.self_attention.qkv.weight")->theirs,
             (std::vector<std::string>{"model.layers.0.self_attn.q_proj.weight",
                                       "model.layers.0.self_attn.k_proj.weight",
                                       "model.layers.0.self_attn.v_proj.weight"}));
-  EXPECT_EQ(pair_of(names, "decoder.layers.0.ffn.up.weight")->theirs,
+  EXPECT_EQ(name_pair_of(names, "decoder.layers.0.ffn.up.weight")->theirs,
             (std::vector<std::string>{"model.layers.0.mlp.gate_proj.weight",
                                       "model.layers.0.mlp.up_proj.weight"}))
       << "the gate comes first";
-  EXPECT_EQ(pair_of(names, "decoder.layers.0.self_attention.qkv.bias"), nullptr);
+  EXPECT_EQ(name_pair_of(names, "decoder.layers.0.self_attention.qkv.bias"), nullptr);
 }
 
 TEST(CausalClass, OtherClassesOfLlamasFormDifferByOptions) {
@@ -109,8 +109,8 @@ TEST(CausalClass, OtherClassesOfLlamasFormDifferByOptions) {
   const auto qwen2 = read_causal(llama_config("qwen2", "Qwen2ForCausalLM"));
   EXPECT_EQ(qwen2.model.biases, "qkv");
   EXPECT_EQ(qwen2.model.sliding_window, 0);
-  EXPECT_NE(pair_of(causal_names(qwen2), "decoder.layers.1.self_attention.qkv.bias"), nullptr);
-  EXPECT_EQ(pair_of(causal_names(qwen2), "decoder.layers.1.self_attention.out.bias"), nullptr);
+  EXPECT_NE(name_pair_of(causal_names(qwen2), "decoder.layers.1.self_attention.qkv.bias"), nullptr);
+  EXPECT_EQ(name_pair_of(causal_names(qwen2), "decoder.layers.1.self_attention.out.bias"), nullptr);
   auto wide = llama_config("qwen3", "Qwen3ForCausalLM");
   wide["head_dim"] = 6;
   const auto qwen3 = read_causal(wide);

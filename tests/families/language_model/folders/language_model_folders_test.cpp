@@ -17,14 +17,14 @@ using stretto::testing::gpt2_config;
 using stretto::testing::llama_config;
 using stretto::testing::TempDir;
 
-experiment::OtherModel described(const nlohmann::json& config) {
+experiment::OtherModel described_causal(const nlohmann::json& config) {
   const TempDir folder;
   folder.write("config.json", config.dump());
   return language_model_folders().describe(folder.path(), {});
 }
 
 TEST(LanguageModelFolders, AFolderDescribesAModelByItsConfigAlone) {
-  const auto found = described(llama_config());
+  const auto found = described_causal(llama_config());
   ASSERT_TRUE(found.options.task.is<experiment::LanguageModelOptions>());
   const auto& sections = found.options.task.as<experiment::LanguageModelOptions>();
   const auto& model = sections.model.as<models::CausalTransformerOptions>();
@@ -39,7 +39,7 @@ TEST(LanguageModelFolders, AFolderDescribesAModelByItsConfigAlone) {
 TEST(LanguageModelFolders, LongModelsReadTextsOfAUsualLength) {
   auto config = gpt2_config();
   config["n_positions"] = 100'000;
-  const auto found = described(config);
+  const auto found = described_causal(config);
   const auto& sections = found.options.task.as<experiment::LanguageModelOptions>();
   EXPECT_EQ(sections.data.max_text_tokens, 1024);
   EXPECT_GE(sections.data.max_tokens, 1024);
