@@ -39,6 +39,7 @@ FamilySpec language_model_spec() {
       .rules = &language_model_rules,
       .display = [](const Experiment& /*experiment*/) { return tasks::language_model_display(); },
       .eval = language_model_eval(),
+      .infer = generation_command(),
       .plan = language_model_plan(),
       .folders = &interchange::language_model_folders};
 }
