@@ -63,7 +63,7 @@ TEST(CrossEntropyLoss, OfPairsAddsTheBiasToTheLogits) {
       torch::tensor({{ln2, 0.0}, {0.0, 0.0}, {0.0, ln2}, {5.0, 5.0}}, torch::kDouble);
   const at::Tensor bias = torch::tensor({1.0, -2.0, 0.5, 7.0}, torch::kDouble);
   const auto sums = make_pair_loss({.label_smoothing = 0.1, .r_drop = 4})(
-      x, logits - bias.unsqueeze(1), torch::tensor({1}, torch::kLong), 3, bias);
+      x, logits - bias.unsqueeze(1), torch::tensor({1}, torch::kLong), 3, bias, 0);
   EXPECT_NEAR(sums.kl_sum.item<double>(), 0.25 * ln2, 1e-12);
   EXPECT_NEAR(sums.nll_sum.item<double>(), 2 * ln2, 1e-12);
   EXPECT_NEAR(sums.loss_sum.item<double>(), 1.95 * ln2 + 4.0 / 2 * 0.25 * ln2, 1e-12);

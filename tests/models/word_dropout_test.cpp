@@ -142,17 +142,18 @@ std::vector<std::pair<std::string, Seq2SeqOptions>> kinds() {
 /// The decoder's rows in training.
 at::Tensor rows_of(const Seq2SeqOptions& options, const data::Batch& batch, bool training = true) {
   at::Tensor rows;
-  const auto model = make_model(
-      options,
-      {.src_rows = kRows,
-       .tgt_rows = kRows,
-       .num_tgt_classes = kRows,
-       .src_specials = stretto::testing::kSpecials,
-       .tgt_specials = stretto::testing::kSpecials},
-      [&](const at::Tensor& x, const at::Tensor&, const at::Tensor&, int64_t, const at::Tensor&) {
-        rows = x.detach();
-        return kernels::CrossEntropy{.loss_sum = x.sum(), .nll_sum = x.detach().sum()};
-      });
+  const auto model =
+      make_model(options,
+                 {.src_rows = kRows,
+                  .tgt_rows = kRows,
+                  .num_tgt_classes = kRows,
+                  .src_specials = stretto::testing::kSpecials,
+                  .tgt_specials = stretto::testing::kSpecials},
+                 [&](const at::Tensor& x, const at::Tensor&, const at::Tensor&, int64_t,
+                     const at::Tensor&, double) {
+                   rows = x.detach();
+                   return kernels::CrossEntropy{.loss_sum = x.sum(), .nll_sum = x.detach().sum()};
+                 });
   model->loss(batch, {.training = training, .dropout_key = 42});
   return rows;
 }
