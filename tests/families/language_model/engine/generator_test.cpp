@@ -117,7 +117,8 @@ TEST(Generator, SamplesAreInTheOrderOfTheirNumbers) {
     options.max_new_tokens = 12;
     const Generator generator(ScriptedModel::generating(), *words, options);
     std::vector<std::string> texts;
-    for (const auto& one : continuations_of(generator, prompts)[0]) texts.push_back(one.text);
+    const auto found = continuations_of(generator, prompts);
+    for (const auto& one : found[0]) texts.push_back(one.text);
     return texts;
   };
   const auto five = samples(5, {"the"}), two = samples(2, {"the", "cat sat"});
