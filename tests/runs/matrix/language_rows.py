@@ -78,7 +78,7 @@ max_positions = 40
         lora=(LORA, 16),
         adapters=4,
         adapter_train=("norm",),
-        unfreeze=(('train.unfreeze=["decoder.layers.1.* 2", "decoder.layers.0.* 5", "decoder.* 8"]',),
+        unfreeze=(('train.unfreeze=["decoder.layers.1.* 2", "decoder.layers.0.* 5", "decoder.embedding.* 8"]',),
                   {"decoder.layers.1.ffn.up.weight": True, "decoder.layers.0.ffn.up.weight": True,
                    "decoder.embedding.weight": False})),
     LanguageRow(
