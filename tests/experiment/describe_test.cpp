@@ -147,7 +147,8 @@ TEST(DescribedWords, AKeyOfAPartIsFoundByItsLastNameOrAValue) {
   const std::string gru = config::describe(schema, "gru");
   EXPECT_TRUE(
       gru.starts_with("`gru` is a value of model.encoder.lstm.cell, "
-                      "model.decoder.lstm.cell, model.encoders.lstm.cell, "
+                      "model.decoder.lstm.cell, task.language_model.model.lstm.cell, "
+                      "model.encoders.lstm.cell, "
                       "model.heads.decoder.lstm.cell\n\n  model.encoder.cell = \"lstm\"\n"))
       << gru;
 }

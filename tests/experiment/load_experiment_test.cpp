@@ -294,7 +294,7 @@ TEST(LoadExperiment, TellsTypesRangesRulesAndFilesTogether) {
             bench.config +
                 ":9:1: `optim.beta1` must be in [0, 1), got 1.5\n"
                 "  decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, "
-                "usually 0.95) (number, "
+                "usually 0.95; muon, of what adamw steps) (number, "
                 "default 0.9)\n"
                 "error: " +
                 bench.config +

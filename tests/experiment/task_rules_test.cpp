@@ -258,10 +258,11 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
   const auto schema = experiment_schema(e);
   const auto* key = schema.find("eval.best_metric");
   ASSERT_NE(key, nullptr);
-  EXPECT_EQ(key->range.choices,
-            (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss", "macro_f1", "matthews"}));
-  EXPECT_EQ(config::range_text(*key),
-            "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews");
+  EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss",
+                                      "macro_f1", "matthews", "bits_per_byte"}));
+  EXPECT_EQ(
+      config::range_text(*key),
+      "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews, bits_per_byte");
   e.eval.best_metric = "french.bleu";
   EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
 }
