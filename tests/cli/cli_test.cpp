@@ -231,7 +231,8 @@ TEST(CheckCommand, TellsAllErrorsOrNone) {
   EXPECT_EQ(
       wrong.err,
       "error: command line, `optim.beta1=1.5`: `optim.beta1` must be in [0, 1), got 1.5\n"
-      "  decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, usually 0.95) "
+      "  decay of the first moment (adam, adamw, lazy_adam, radam, lamb; novograd, usually 0.95; "
+      "muon, of what adamw steps) "
       "(number, default 0.9)\n"
       "error: command line, `optim.lrr=1`: unknown key `optim.lrr`\n"
       "  did you mean `optim.lr`? (number, default 0.0005)\n"
@@ -720,6 +721,7 @@ TEST(CompletionCommand, BashOffersCommandsOptionsKeysAndValues) {
             "adam adamw adagrad adafactor\n");
   EXPECT_EQ(offered(program, "stretto infer run decode.m"),
             "decode.method= decode.max_len_a= decode.max_len_b= decode.min_len= "
+            "decode.min_p= "
             "decode.max_tokens=\n");
   EXPECT_EQ(offered(program, "stretto tokenizer en"), "encode\n");
 }
