@@ -19,13 +19,7 @@ FamilyCommand language_model_eval() {
   using Files = tasks::LanguageModelEvalFiles;
   return {.options = {
               command_option(&Files::data, data_option()),
-              command_option(&Files::per_line,
-                             {.name = "--per-line",
-                              .type = "FILE",
-                              .help = "of a language model: a line for each line or document of "
-                                      "the text, read by itself: sum of log-probabilities, tokens, "
-                                      "words",
-                              .check = must_be_writable("--per-line")}),
+              command_option(&Files::per_line, per_line_option()),
           }};
 }
 

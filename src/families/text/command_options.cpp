@@ -39,6 +39,16 @@ CommandOption predictions_option() {
           .check = must_be_writable("--predictions")};
 }
 
+CommandOption per_line_option() {
+  return {.name = "--per-line",
+          .type = "FILE",
+          .help =
+              "write log-probabilities to this file, separated by tabs: of translation a line a "
+              "pair (sum, mean, target tokens); of a language model a line for each line or "
+              "document of the text, read by itself (sum, tokens, words)",
+          .check = must_be_writable("--per-line")};
+}
+
 CommandOption nbest_option() {
   return {.name = "--nbest",
           .type = "N",

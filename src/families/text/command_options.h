@@ -8,6 +8,7 @@ namespace stretto::experiment {
 
 CommandOption data_option();         ///< `eval --data`: texts
 CommandOption predictions_option();  ///< `eval --predictions`: a text
+CommandOption per_line_option();     ///< `eval --per-line`: a text
 CommandOption nbest_option();        ///< `infer --nbest`: a number
 CommandOption scores_option();       ///< `infer --scores`: a flag
 
