@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -324,8 +325,12 @@ class MediaFamilyTest : public ::testing::Test {
     return engine::run_train({.experiment = experiment::load_experiment(recipe_, overrides),
                               .run_directory = (folder_ / run).string()});
   }
+  /// The bytes of all tensors: in front of them, the file names its run.
   std::string weights_of(const std::string& run) const {
-    return read_file(folder_ / run / "checkpoints/step_00000020/model.safetensors");
+    const auto file = read_file(folder_ / run / "checkpoints/step_00000020/model.safetensors");
+    uint64_t header = 0;
+    std::memcpy(&header, file.data(), sizeof header);
+    return file.substr(sizeof header + header);
   }
   /// In the middle of a run, a file goes that earlier updates have read.
   void lose_a_picture() const {
