@@ -18,8 +18,7 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r", kUtf8Mark = "\xEF\xBB\xBF";
 bool is_left_out(std::string_view word) {
   const bool is_special = std::any_of(kLeadingPieces.begin(), kLeadingPieces.end(),
                                       [&](const char* piece) { return word == piece; });
-  return is_special || word.find('\0') != std::string_view::npos ||
-         word.starts_with(kUtf8Mark);
+  return is_special || word.find('\0') != std::string_view::npos || word.starts_with(kUtf8Mark);
 }
 
 }  // namespace
