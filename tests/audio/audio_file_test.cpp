@@ -116,9 +116,9 @@ TEST_F(AudioFileTest, ARangeHasToLieWithinTheSound) {
   EXPECT_EQ(range(0, 0), std::pair(int64_t{0}, int64_t{8000}));
   EXPECT_EQ(range(0.25, 0.5), std::pair(int64_t{2000}, int64_t{6000}));
   EXPECT_EQ(range(0.5, 0.54), std::pair(int64_t{4000}, int64_t{8000})) << "manifests round";
-  for (const auto& [offset, duration] : std::vector<std::pair<double, double>>{
+  for (const auto& bad : std::vector<std::pair<double, double>>{
            {0.5, 0.6}, {1, 0}, {1.5, 0}, {-0.1, 0.5}, {0, -1}, {0, NAN}, {1e300, 0}}) {
-    const auto error = failure(ExitCode::kBadData, [&] { range(offset, duration); });
+    const auto error = failure(ExitCode::kBadData, [&] { range(bad.first, bad.second); });
     EXPECT_NE(error.message().find("it lasts 1.00 s"), std::string::npos) << error.message();
   }
 }
