@@ -1,6 +1,6 @@
 #include "audio/real_fft.h"
 
-#include <kiss_fftr.h>
+#include <kissfft/kiss_fftr.h>
 
 #include <limits>
 #include <new>
