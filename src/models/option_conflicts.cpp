@@ -301,9 +301,9 @@ std::vector<OptionConflict> conflicts_of_heads(const Seq2SeqOptions& model) {
   return found;
 }
 
-// Sizes that neither a key nor the preset gives, and heads that do not fit.
-void causal_sizes_fit(const CausalTransformerOptions& model, std::vector<OptionConflict>& found) {
-  const CausalSizes sizes = sizes_of(model);
+// Each size is given by a key or by the preset.
+template <class Sizes>
+void sizes_are_given(const Sizes& sizes, std::vector<OptionConflict>& found) {
   const auto needs = [&](const char* key, int64_t size) {
     if (size > 0) return;
     found.push_back({{std::string("model.") + key, "model.preset"},
@@ -313,6 +313,12 @@ void causal_sizes_fit(const CausalTransformerOptions& model, std::vector<OptionC
   needs("num_layers", sizes.num_layers);
   needs("d_model", sizes.d_model);
   needs("num_heads", sizes.num_heads);
+}
+
+// Sizes that neither a key nor the preset gives, and heads that do not fit.
+void causal_sizes_fit(const CausalTransformerOptions& model, std::vector<OptionConflict>& found) {
+  const CausalSizes sizes = sizes_of(model);
+  sizes_are_given(sizes, found);
   if (!found.empty()) return;
   const std::vector<std::string> keys{"model.num_heads", "model.d_model", "model.preset"};
   if (model.head_dim == 0 && sizes.d_model % sizes.num_heads != 0) {
@@ -414,15 +420,7 @@ std::vector<OptionConflict> option_conflicts(const CausalModelOptions& model) {
 std::vector<OptionConflict> option_conflicts(const BertOptions& model) {
   const BertSizes sizes = sizes_of(model);
   std::vector<OptionConflict> found;
-  const auto needs = [&](const char* key, int64_t size) {
-    if (size > 0) return;
-    found.push_back({{std::string("model.") + key, "model.preset"},
-                     "model.preset = \"none\" gives no " + std::string(key),
-                     std::string("set model.") + key + ", or choose a preset"});
-  };
-  needs("num_layers", sizes.num_layers);
-  needs("d_model", sizes.d_model);
-  needs("num_heads", sizes.num_heads);
+  sizes_are_given(sizes, found);
   if (!found.empty()) return found;
   // A user who sets one of two sizes is told of that one.
   const std::string blamed =

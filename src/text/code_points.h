@@ -15,6 +15,9 @@
 /// properties here, limited to characters of that age.
 namespace stretto::text {
 
+/// U+FEFF in UTF-8, which some editors write in front of a file.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// The code point at byte `at` of well-formed UTF-8; moves `at` behind it.
 inline char32_t next_code_point(std::string_view text, size_t& at) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());

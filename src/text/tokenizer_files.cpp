@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "text/characters.h"
+#include "text/code_points.h"
 #include "text/spec_parts.h"
 #include "text/tokenizer_spec.h"
 
@@ -14,8 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string_view without_byte_order_mark(std::string_view bytes) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  return bytes.substr(bytes.starts_with(kMark) ? kMark.size() : 0);
+  return bytes.substr(bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
 }
 
 /// In a vocab.json, `model` is a token with a number.

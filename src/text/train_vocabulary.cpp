@@ -7,18 +7,20 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "text/code_points.h"
 #include "text/leading_specials.h"
 
 namespace stretto::text {
 namespace {
 
-constexpr std::string_view kSpaces = " \t\n\v\f\r", kUtf8Mark = "\xEF\xBB\xBF";
+constexpr std::string_view kSpaces = " \t\n\v\f\r";
 
 /// What no line of the file can say: special tokens, NUL, and a byte order mark in front.
 bool is_left_out(std::string_view word) {
   const bool is_special = std::any_of(kLeadingPieces.begin(), kLeadingPieces.end(),
                                       [&](const char* piece) { return word == piece; });
-  return is_special || word.find('\0') != std::string_view::npos || word.starts_with(kUtf8Mark);
+  return is_special || word.find('\0') != std::string_view::npos ||
+         word.starts_with(kByteOrderMark);
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace stretto::text {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 /// Calls `take(line, place)` for each line, without its end; place() names it. A file may have more
 /// lines than there is time to name.
 template <class Take>

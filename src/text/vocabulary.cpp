@@ -64,7 +64,7 @@ class Vocabulary final : public Tokenizer {
   Vocabulary(std::string_view file, std::string_view where, const std::string& subwords)
       : fingerprint_(xxh3_64(file)) {
     for (const char* special : kLeadingPieces) add(special);
-    if (file.starts_with("\xEF\xBB\xBF")) file.remove_prefix(3);
+    if (file.starts_with(kByteOrderMark)) file.remove_prefix(kByteOrderMark.size());
     for (int64_t number = 1; !file.empty(); ++number) {
       const size_t end = std::min(file.find('\n'), file.size());
       add_line(file.substr(0, end), std::string(where) + ":" + std::to_string(number));

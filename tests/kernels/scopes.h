@@ -19,12 +19,6 @@ class Threads {
 };
 
 /// Our own product for every size, as dist.deterministic wants it.
-class OwnProducts {
- public:
-  OwnProducts() { kernels::gemm::take_always(true); }
-  ~OwnProducts() { kernels::gemm::take_always(false); }
-  OwnProducts(const OwnProducts&) = delete;
-  OwnProducts& operator=(const OwnProducts&) = delete;
-};
+using kernels::gemm::OwnProducts;
 
 }  // namespace stretto::testing

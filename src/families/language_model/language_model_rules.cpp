@@ -16,6 +16,7 @@
 #include "experiment/preflight.h"
 #include "families/language_model/language_model_display.h"
 #include "families/language_model/language_model_taken.h"
+#include "families/text/document_preflight.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_size.h"
 #include "models/option_conflicts.h"
@@ -84,39 +85,6 @@ void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
   }
 }
 
-/// Reads documents as far as the time allows.
-class TextPreflight {
- public:
-  TextPreflight(const data::CausalTextOptions& data, const PreflightOptions& how)
-      : data_(data), time_(how) {}
-
-  void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
-            Preflight& found) const {
-    if (files.empty()) return;
-    note_stop(found, stage, key, [&] {
-      const auto input = data::input_of(data_, files, key, /*threads=*/1);
-      bool has_text = false;
-      data::BadSamples bad(input.bad_samples);
-      for (const auto& path : files) {
-        data::DocumentTexts texts(path, input, &bad);
-        std::string_view text;
-        for (bool begins = false; texts.next(text, begins);) {
-          has_text = has_text || !text.empty();
-          if (time_.is_left()) continue;
-          found.unread.push_back(
-              {key, path + " behind line " + with_thousands(texts.line_number())});
-          return;
-        }
-      }
-      if (!has_text) data::throw_no_documents(key, files);
-    });
-  }
-
- private:
-  const data::CausalTextOptions& data_;
-  PreflightTimer time_;
-};
-
 class LanguageModelRules final : public TextRules {
  public:
   void check_model(RuleCheck& check) const override {
@@ -152,16 +120,11 @@ class LanguageModelRules final : public TextRules {
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
                           const PreflightOptions& how) const override {
-    Preflight found;
     const auto& data = language_model_sections(experiment).data;
-    const TextPreflight look(data, how);
-    if (!config::is_unreliable(known, "data.train")) {
-      look.read("data.train", Stage::kTraining, data.train, found);
-    }
-    if (!config::is_unreliable(known, "data.valid")) {
-      look.read("data.valid", Stage::kValidation, data.valid, found);
-    }
-    return found;
+    const auto input = data::input_of(data, data.train, "data.train", /*threads=*/1);
+    return look_at_documents(data, known, how, [&input](const std::string& path, auto& bad) {
+      return data::DocumentTexts(path, input, &bad);
+    });
   }
 
   // A text that was read whole shows whether lanes fit, too.

@@ -16,6 +16,7 @@
 #include "experiment/preflight.h"
 #include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
+#include "families/text/document_preflight.h"
 #include "families/text/encoder_rules.h"
 #include "families/text/text_size.h"
 
@@ -41,41 +42,6 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
           "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
 }
 
-/// Reads documents as far as the time allows.
-class DocumentPreflight {
- public:
-  DocumentPreflight(const data::MaskedTextOptions& data, const PreflightOptions& how)
-      : end_(data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine),
-        bad_samples_(data::bad_sample_rule(data)),
-        time_(how) {}
-
-  void read(const std::string& key, Stage stage, const std::vector<std::string>& files,
-            Preflight& found) const {
-    if (files.empty()) return;
-    note_stop(found, stage, key, [&] {
-      bool has_text = false;
-      data::BadSamples bad(bad_samples_);
-      for (const auto& path : files) {
-        data::DocumentLines lines(path, end_, &bad);
-        std::string_view line;
-        for (bool begins = false; lines.next(line, begins);) {
-          has_text = true;
-          if (time_.is_left()) continue;
-          found.unread.push_back(
-              {key, path + " behind line " + with_thousands(lines.line_number())});
-          return;
-        }
-      }
-      if (!has_text) data::throw_no_documents(key, files);
-    });
-  }
-
- private:
-  data::DocumentEnd end_;
-  data::BadSampleRule bad_samples_;
-  PreflightTimer time_;
-};
-
 class MaskedLmRules final : public EncoderRules {
  public:
   void check_model(RuleCheck& check) const override {
@@ -100,16 +66,12 @@ class MaskedLmRules final : public EncoderRules {
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
                           const PreflightOptions& how) const override {
-    Preflight found;
     const auto& data = masked_sections(experiment).data;
-    const DocumentPreflight look(data, how);
-    if (!config::is_unreliable(known, "data.train")) {
-      look.read("data.train", Stage::kTraining, data.train, found);
-    }
-    if (!config::is_unreliable(known, "data.valid")) {
-      look.read("data.valid", Stage::kValidation, data.valid, found);
-    }
-    return found;
+    const auto end =
+        data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine;
+    return look_at_documents(data, known, how, [end](const std::string& path, auto& bad) {
+      return data::DocumentLines(path, end, &bad);
+    });
   }
 
   SeenTokens count_tokens(const Experiment& experiment, const std::string& key,

@@ -35,33 +35,33 @@ CommandOption side_of_text(std::string EvalFiles::*member, const char* name, con
                                  .check = must_exist("check --src, --src2 and --tgt")});
 }
 
-CommandOption output_file(std::string EvalFiles::*member, const char* name, const char* help) {
-  return command_option(
-      member, {.name = name, .type = "FILE", .help = help, .check = must_be_writable(name)});
-}
-
 }  // namespace
 
 FamilyCommand translation_eval() {
   auto second_source = side_of_text(&EvalFiles::src2, "--src2",
                                     "second source beside --src, of a run that reads two");
   second_source.names_data = false;  // beside a first one, which does
-  return {.options = {command_option(
-                          &EvalFiles::head,
-                          {.name = "--head",
-                           .type = "NAME",
-                           .help = "of several decoders (model.heads) the only one to evaluate; "
-                                   "default all"}),
-                      side_of_text(&EvalFiles::src, "--src",
-                                   "source text; default data.test_src, else data.valid_src"),
-                      std::move(second_source),
-                      side_of_text(&EvalFiles::tgt, "--tgt", "its translation, line for line"),
-                      output_file(
-                          &EvalFiles::hypotheses, "--hypotheses",
-                          "write the translations to this file, line for line; decodes even where "
-                          "eval.bleu is false"),
-                      command_option(&EvalFiles::per_line, per_line_option())},
-          .check = &check_eval};
+  return {
+      .options = {command_option(
+                      &EvalFiles::head,
+                      {.name = "--head",
+                       .type = "NAME",
+                       .help = "of several decoders (model.heads) the only one to evaluate; "
+                               "default all"}),
+                  side_of_text(&EvalFiles::src, "--src",
+                               "source text; default data.test_src, else data.valid_src"),
+                  std::move(second_source),
+                  side_of_text(&EvalFiles::tgt, "--tgt", "its translation, line for line"),
+                  command_option(
+                      &EvalFiles::hypotheses,
+                      {.name = "--hypotheses",
+                       .type = "FILE",
+                       .help =
+                           "write the translations to this file, line for line; decodes even where "
+                           "eval.bleu is false",
+                       .check = must_be_writable("--hypotheses")}),
+                  command_option(&EvalFiles::per_line, per_line_option())},
+      .check = &check_eval};
 }
 
 FamilyCommand translation_infer() {

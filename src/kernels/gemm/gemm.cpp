@@ -253,8 +253,8 @@ void multiply_by_libtorch(const Operand& a, const Operand& b, bool add, Compute 
     at::mm_out(out, left, right);
 }
 
-void take_always(bool always) {
-  taken_always().store(always);
+bool take_always(bool always) {
+  return taken_always().exchange(always);
 }
 
 bool is_taken(int64_t rows, int64_t depth, int64_t columns) {

@@ -90,7 +90,20 @@ bool takes_gathered();
 
 /// From now on our kernel is taken for every size (or by the rule again): libtorch's product is
 /// faster for few rows and on some processors, but its bits depend on the number of threads.
-void take_always(bool always);
+/// @return what held before
+bool take_always(bool always);
+
+/// Our kernel for every size as long as it lives.
+class OwnProducts {
+ public:
+  OwnProducts() : before_(take_always(true)) {}
+  ~OwnProducts() { take_always(before_); }
+  OwnProducts(const OwnProducts&) = delete;
+  OwnProducts& operator=(const OwnProducts&) = delete;
+
+ private:
+  bool before_;
+};
 
 /// a b + bias [N] (may be undefined) by our product or libtorch's, rounded in half precision.
 at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute);

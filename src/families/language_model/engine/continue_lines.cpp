@@ -227,15 +227,6 @@ class LineContinuer : public LineFamily<ContinuedLine> {
   int64_t new_tokens_ = 0, num_continuations_ = 0, num_unstopped_ = 0;
 };
 
-/// Rows of libtorch's products may depend on the rows beside them; those of ours do not.
-class OwnProducts {
- public:
-  OwnProducts() { kernels::gemm::take_always(true); }
-  ~OwnProducts() { kernels::gemm::take_always(false); }
-  OwnProducts(const OwnProducts&) = delete;
-  OwnProducts& operator=(const OwnProducts&) = delete;
-};
-
 [[noreturn]] void refuse(const std::string& what, const std::string& advice) {
   throw Error(ExitCode::kUsage, "stretto infer: " + what, advice);
 }
@@ -267,7 +258,8 @@ int continue_lines(const InferRequest& request, const decoding::GenerationOption
   std::optional<data::TextInput> input;  // a missing file is told before models load
   if (asked.prompts.empty()) input.emplace(request.files);
   const GenerationRun run = load();
-  const OwnProducts own_products;
+  // Rows of libtorch's products may depend on the rows beside them; those of ours do not.
+  const kernels::gemm::OwnProducts own_products;
   LineContinuer continuer(request, options, run);
   constexpr int64_t kLinesOfThread = 256, kMostLines = 4096;
   const int64_t lines = std::min(kLinesOfThread * at::get_num_threads(), kMostLines);

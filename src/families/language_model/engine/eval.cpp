@@ -20,6 +20,7 @@
 #include "families/text/text_sections.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 namespace {
@@ -100,7 +101,7 @@ int evaluate_language_model(const EvalRequest& request, const CommandContext& co
   const auto run = load_one_language_model(experiment, folder, request.checkpoint, context.device);
   const auto& group = context.group;
   Evaluated evaluated{.set = set.name,
-                      .checkpoint = run.checkpoint_names(folder),
+                      .checkpoint = checkpoint_names(run.checkpoints, folder),
                       .score = {},
                       .context = context_words(own),
                       .counted = count_words(own)};
@@ -109,7 +110,7 @@ int evaluate_language_model(const EvalRequest& request, const CommandContext& co
   const ScoredText text = open_scored_text(experiment, tokenizer, set.paths, set.key);
   if (group.is_root()) warn_of_left_out(text.documents->left_out());
   distributed::require_agreement(
-      group, {{"checkpoint", evaluated.checkpoint + " " + run.checkpoint_hash()},
+      group, {{"checkpoint", evaluated.checkpoint + " " + checkpoint_hash(run.checkpoints)},
               {"text",
                hex64(text.documents->key()) + " of " + counted(text.documents->size(), "document")},
               {"--per-line", asked.per_line.empty() ? "no" : "yes"}});

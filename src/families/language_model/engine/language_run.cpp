@@ -3,16 +3,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
-#include "base/text.h"
 #include "families/language_model/language_model_rules.h"
 #include "losses/registry.h"
-#include "runs/choose_checkpoint.h"
-#include "runs/module_weights.h"
-#include "runs/provenance.h"
-#include "store/manifest.h"
-#include "tasks/checkpoint_experiment.h"
+#include "tasks/load_checkpoints.h"
 #include "text/tokenizer_options.h"
 
 namespace stretto::tasks {
@@ -45,39 +38,18 @@ std::shared_ptr<models::CausalModel> make_language_model(const experiment::Exper
       setup, losses::make_next_token_loss(language_model_of(experiment).loss));
 }
 
-std::string LoadedLanguageRun::checkpoint_names(const runs::RunFolder& folder) const {
-  std::vector<std::string> names;
-  for (const auto& path : checkpoints) names.push_back(name_of(path, folder));
-  return join(names, ",");
-}
-
-std::string LoadedLanguageRun::checkpoint_hash() const {
-  std::string manifests;  // each has the hash of every file of its checkpoint
-  for (const auto& path : checkpoints) manifests += read_file(path / store::kManifestName);
-  return hex64(xxh3_64(manifests));
-}
-
 LoadedLanguageRun load_language_run(const experiment::Experiment& experiment,
                                     const runs::RunFolder& folder, const std::string& checkpoints,
                                     at::Device device) {
   LoadedLanguageRun run;
-  run.assets = folder.read_assets();
-  if (run.assets.empty()) {
-    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
-  }
+  run.assets = assets_of(folder);
   run.tokenizer = load_tokenizer(experiment, run.assets);
-  const auto hashes = runs::tokenizer_hashes(run.assets);
-  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
-    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    auto model =
-        make_language_model(described, *run.tokenizer.tokenizer, device, FirstWeights::kUnset);
-    runs::load_weights(checkpoint, *model);
-    model->eval();
-    run.models.push_back(std::move(model));
-    run.checkpoints.push_back(checkpoint.directory);
-  }
+  const auto make = [&](const experiment::Experiment& described) -> torch::nn::Module& {
+    run.models.push_back(
+        make_language_model(described, *run.tokenizer.tokenizer, device, FirstWeights::kUnset));
+    return *run.models.back();
+  };
+  run.checkpoints = load_checkpoints(experiment, folder, checkpoints, run.assets, {.make = make});
   return run;
 }
 

@@ -39,17 +39,9 @@ struct LoadedLanguageRun {
   Assets assets;  ///< all of them
   std::vector<std::shared_ptr<models::CausalModel>> models;
   std::vector<std::filesystem::path> checkpoints;
-
-  /// "best", "step_00000100,/other/run/checkpoints/…": for messages.
-  std::string checkpoint_names(const runs::RunFolder& folder) const;
-  /// The hash of all files of the checkpoints, for processes to compare.
-  std::string checkpoint_hash() const;
 };
 
-/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
-///                     else last
-/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
-/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
+/// As load_checkpoints() reads them, and throws.
 LoadedLanguageRun load_language_run(const experiment::Experiment& experiment,
                                     const runs::RunFolder& folder, const std::string& checkpoints,
                                     at::Device device);

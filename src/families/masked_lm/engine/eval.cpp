@@ -14,6 +14,7 @@
 #include "families/text/text_sections.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 namespace {
@@ -44,14 +45,14 @@ int evaluate_masked_lm(const EvalRequest& request, const CommandContext& context
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_masked_lm(experiment, folder, request.checkpoint, context.device);
   const auto& group = context.group;
-  const std::string checkpoint = run.checkpoint_names(folder);
+  const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set.name + " text");
   const auto text = open_masked_text(experiment, *run.tokenizer.tokenizer, set.paths, set.key);
   if (group.is_root()) warn_of_left_out(text.sequences->documents().left_out());
-  distributed::require_agreement(group,
-                                 {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
-                                  {"text", hex64(text.sequences->documents().key()) + " of " +
-                                               counted(text.sequences->size(), "text")}});
+  distributed::require_agreement(
+      group, {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
+              {"text", hex64(text.sequences->documents().key()) + " of " +
+                           counted(text.sequences->size(), "text")}});
   const auto batches = masked_eval_batches(experiment, text, context.device);
   const MaskedScore score =
       score_masked(*run.models.front(), *batches,

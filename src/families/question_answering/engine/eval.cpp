@@ -14,6 +14,7 @@
 #include "families/text/engine/run_model.h"
 #include "families/text/text_sections.h"
 #include "tasks/finite_answers.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 namespace {
@@ -76,7 +77,7 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   auto questions = experiment::open_questions(experiment, chosen.paths);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run = load_question_run(experiment, folder, request.checkpoint, context.device);
-  const std::string checkpoint = run.checkpoint_names(folder);
+  const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + chosen.name + " questions");
     warn_of_skipped(*questions.data);
@@ -86,8 +87,9 @@ int evaluate_answers(const EvalRequest& request, const CommandContext& context) 
   const auto windows =
       experiment::windows_of(experiment, std::move(questions), *run.tokenizer.tokenizer);
   if (group.is_root()) warn_of_cut(windows.num_cut_questions(), windows.num_cut_tokens());
-  distributed::require_agreement(group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
-                                         questions_fact("questions", windows.data())});
+  distributed::require_agreement(
+      group, {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
+              questions_fact("questions", windows.data())});
   const auto found =
       find_answers(run.models, windows,
                    {.choice = options.decode.choice(version == metrics::SquadVersion::kV2),

@@ -6,18 +6,14 @@
 #include "runs/module_weights.h"
 #include "runs/provenance.h"
 #include "tasks/checkpoint_experiment.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 
 EncoderOfRun load_encoder(const experiment::Experiment& experiment, const runs::RunFolder& folder,
                           const std::string& checkpoint, at::Device device) {
-  const auto assets = folder.read_assets();
-  if (assets.empty()) {
-    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
-  }
   EncoderOfRun run;
-  run.tokenizer = load_tokenizer(experiment, assets);
+  run.tokenizer = load_tokenizer(experiment, assets_of(folder));
   const auto opened = runs::open_checkpoint(folder.directory(), checkpoint);
   const auto described = checkpoint_experiment(opened, folder, experiment);
   runs::require_same_tokenizer(opened, runs::tokenizer_hashes(run.tokenizer.assets),

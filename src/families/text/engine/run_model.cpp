@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "families/text/encoder_rules.h"
 #include "families/text/encoder_sections.h"
-#include "runs/choose_checkpoint.h"
-#include "runs/module_weights.h"
-#include "runs/provenance.h"
-#include "store/manifest.h"
-#include "tasks/checkpoint_experiment.h"
+#include "tasks/load_checkpoints.h"
 #include "text/encoded_text.h"
 
 namespace stretto::tasks {
@@ -71,40 +65,19 @@ void require_head(const experiment::Experiment& experiment) {
               "\"auto\"; `stretto embed` works without a head");
 }
 
-std::string LoadedTextRun::checkpoint_names(const runs::RunFolder& folder) const {
-  std::vector<std::string> names;
-  for (const auto& path : checkpoints) names.push_back(name_of(path, folder));
-  return join(names, ",");
-}
-
-std::string LoadedTextRun::checkpoint_hash() const {
-  std::string manifests;  // each has the hash of every file of its checkpoint
-  for (const auto& path : checkpoints) manifests += read_file(path / store::kManifestName);
-  return hex64(xxh3_64(manifests));
-}
-
 LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
                             const std::string& checkpoints, const HeadOfRun& head,
                             at::Device device) {
   LoadedTextRun run;
-  run.assets = folder.read_assets();
-  if (run.assets.empty()) {
-    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
-  }
+  run.assets = assets_of(folder);
   run.tokenizer = load_tokenizer(experiment, run.assets);
-  const auto hashes = runs::tokenizer_hashes(run.assets);
-  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
-    require_head(described);
-    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    auto model = make_run_model(described, *run.tokenizer.tokenizer, head(described, run.assets),
-                                device, FirstWeights::kUnset);
-    runs::load_weights(checkpoint, *model);
-    model->eval();
-    run.models.push_back(std::move(model));
-    run.checkpoints.push_back(checkpoint.directory);
-  }
+  const auto make = [&](const experiment::Experiment& described) -> torch::nn::Module& {
+    run.models.push_back(make_run_model(described, *run.tokenizer.tokenizer,
+                                        head(described, run.assets), device, FirstWeights::kUnset));
+    return *run.models.back();
+  };
+  run.checkpoints = load_checkpoints(experiment, folder, checkpoints, run.assets,
+                                     {.make = make, .check = &require_head});
   return run;
 }
 

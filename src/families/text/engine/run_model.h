@@ -46,22 +46,14 @@ struct LoadedTextRun {
   Assets assets;  ///< all of them
   std::vector<std::shared_ptr<models::TextModel>> models;
   std::vector<std::filesystem::path> checkpoints;
-
-  /// "best", "step_00000100,/other/run/checkpoints/…": for messages.
-  std::string checkpoint_names(const runs::RunFolder& folder) const;
-  /// The hash of all files of the checkpoints, for processes to compare.
-  std::string checkpoint_hash() const;
 };
 
 /// The head of a run's model: the number of labels, for instance, stands in its files.
 using HeadOfRun =
     std::function<TextHead(const experiment::Experiment& experiment, const Assets& assets)>;
 
-/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
-///                     else last
-/// Writes nothing. Throws Error(kUsage) when the run has none or its model no head, Error(kBadData)
-/// when one that was named is damaged, none is whole, or one does not fit its model, the run's
-/// tokenizer or its other files.
+/// As load_checkpoints() reads them. Throws as it does, Error(kUsage) for a model without a head,
+/// and Error(kBadData) for one that does not fit the run's other files.
 LoadedTextRun load_text_run(const experiment::Experiment& experiment, const runs::RunFolder& folder,
                             const std::string& checkpoints, const HeadOfRun& head,
                             at::Device device);

@@ -16,6 +16,7 @@
 #include "families/text_classification/text_classification_options.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 namespace {
@@ -73,7 +74,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
   const auto set =
       data::open_labelled_samples(texts.paths, options.data, *run.tokenizer.tokenizer, names);
   const auto& found = set->counts();
-  const std::string checkpoint = run.checkpoint_names(folder);
+  const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + texts.name + " text");
     if (found.cut_samples > 0) {
@@ -87,7 +88,7 @@ int evaluate_labels(const EvalRequest& request, const CommandContext& context) {
     }
   }
   distributed::require_agreement(
-      group, {{"checkpoint", checkpoint + " " + run.checkpoint_hash()},
+      group, {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
               {"text", hex64(found.hash) + " of " + counted(set->size(), "sample")}});
   // Weights of classes shape training; balanced ones would need its text.
   const bool listed = options.loss.class_weights == "list";

@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/named_output.h"
 #include "base/text.h"
@@ -23,10 +21,9 @@
 #include "families/translation/requests.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
-#include "store/manifest.h"
-#include "tasks/checkpoint_experiment.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 namespace {
@@ -211,15 +208,8 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   const auto& experiment = request.experiment.options;
   const auto& group = context.group;
   const auto run = load_translation_run(experiment, folder, request.checkpoint, context.device);
-  std::vector<std::string> names;
-  std::string manifests;
-  for (const auto& path : run.checkpoints) {
-    names.push_back(name_of(path, folder));
-    manifests += read_file(path / store::kManifestName);
-  }
-  const std::string checkpoint = join(names, ",");
+  const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) log::info("checkpoint " + checkpoint + ", " + set_of(texts) + " text");
-  // The manifest has the hash of every file of its checkpoint.
   const auto& asked = request.own.as<TranslationEvalFiles>();
   const bool translate = translation_of(experiment).eval.bleu || !asked.hypotheses.empty();
   const bool per_pair = !asked.per_line.empty();
@@ -228,11 +218,11 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
     const auto corpus = data::open_corpus(text.data, data::Split::kTest, run.tokenizers,
                                           static_cast<uint64_t>(experiment.run.seed),
                                           experiment::num_threads(experiment));
-    distributed::require_agreement(group,
-                                   {{"checkpoint", checkpoint + " " + hex64(xxh3_64(manifests))},
-                                    corpus_fact(text.text, corpus.get()),
-                                    {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
-                                    {"--per-line", per_pair ? "yes" : "no"}});
+    distributed::require_agreement(
+        group, {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
+                corpus_fact(text.text, corpus.get()),
+                {"--hypotheses or eval.bleu", translate ? "yes" : "no"},
+                {"--per-line", per_pair ? "yes" : "no"}});
     if (group.is_root()) warn_of_left_out(corpus->filters().left_out);
     const std::string split =
         split_beforehand(translation_of(experiment).tokenizer, *run.tokenizers.tgt, corpus.get());

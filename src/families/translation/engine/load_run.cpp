@@ -6,34 +6,22 @@
 #include "base/text.h"
 #include "families/translation/engine/translation.h"
 #include "families/translation/translation_options.h"
-#include "runs/choose_checkpoint.h"
-#include "runs/module_weights.h"
-#include "runs/provenance.h"
-#include "tasks/checkpoint_experiment.h"
+#include "tasks/load_checkpoints.h"
 
 namespace stretto::tasks {
 
 LoadedRun load_translation_run(const experiment::Experiment& experiment,
                                const runs::RunFolder& folder, const std::string& checkpoints,
                                at::Device device) {
-  const auto assets = folder.read_assets();
-  if (assets.empty()) {
-    throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
-  }
   LoadedRun run;
-  run.tokenizers = text::load_tokenizers(translation_of(experiment).tokenizer, assets);
-  const auto hashes = runs::tokenizer_hashes(run.tokenizers.assets);
-  for (const auto& checkpoint : runs::open_checkpoints(folder.directory(), checkpoints)) {
-    const auto described = checkpoint_experiment(checkpoint, folder, experiment);
-    runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
-    auto model =
-        make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model;
-    runs::load_weights(checkpoint, *model);
-    model->eval();
-    run.models.push_back(std::move(model));
-    run.checkpoints.push_back(checkpoint.directory);
-  }
+  run.tokenizers = text::load_tokenizers(translation_of(experiment).tokenizer, assets_of(folder));
+  const auto make = [&](const experiment::Experiment& described) -> torch::nn::Module& {
+    run.models.push_back(
+        make_translation_model(described, run.tokenizers, device, FirstWeights::kUnset).model);
+    return *run.models.back();
+  };
+  run.checkpoints =
+      load_checkpoints(experiment, folder, checkpoints, run.tokenizers.assets, {.make = make});
   return run;
 }
 

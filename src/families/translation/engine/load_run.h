@@ -20,10 +20,7 @@ struct LoadedRun {
   std::vector<std::filesystem::path> checkpoints;
 };
 
-/// @param checkpoints  names, steps or paths with commas (runs/choose_checkpoint.h); empty = best,
-///                     else last
-/// Writes nothing. Throws Error(kUsage) when the run has none, Error(kBadData) when one that was
-/// named is damaged, none is whole, or one does not fit its model or the run's tokenizer.
+/// As load_checkpoints() reads them, and throws.
 LoadedRun load_translation_run(const experiment::Experiment& experiment,
                                const runs::RunFolder& folder, const std::string& checkpoints,
                                at::Device device);
