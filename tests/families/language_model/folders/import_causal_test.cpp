@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +14,10 @@
 #include "store/weight_files.h"
 #include "tests/base/failure.h"
 #include "tests/families/language_model/folders/causal_config.h"
+#include "tests/fuzz/small_sentencepiece.h"
 #include "tests/interchange/model_folder.h"
+#include "text/sequence_template.h"
+#include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 
 namespace stretto::interchange {
@@ -101,6 +105,17 @@ ModelFolder llama_folder(const nlohmann::json& config = llama_config()) {
   return folder;
 }
 
+ModelFolder qwen2_folder() {
+  auto folder = llama_folder(llama_config("qwen2", "Qwen2ForCausalLM"));
+  for (const char* number : {"0", "1"}) {
+    const std::string attention = std::string("model.layers.") + number + ".self_attn.";
+    folder.shapes[attention + "q_proj.bias"] = {8};
+    folder.shapes[attention + "k_proj.bias"] = {4};
+    folder.shapes[attention + "v_proj.bias"] = {4};
+  }
+  return folder;
+}
+
 const store::TensorView& causal_tensor(const ImportedCausal& model, const std::string& name) {
   const auto found = std::find_if(model.tensors.begin(), model.tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
@@ -179,18 +194,14 @@ TEST(ImportCausal, FoldersComeBackToTheBit) {
 }
 
 TEST(ImportCausal, OtherClassesOfLlamasFormComeBackToo) {
-  auto qwen2 = llama_folder(llama_config("qwen2", "Qwen2ForCausalLM"));
   auto qwen3 = llama_folder(llama_config("qwen3", "Qwen3ForCausalLM"));
   for (const char* number : {"0", "1"}) {
     const std::string attention = std::string("model.layers.") + number + ".self_attn.";
-    qwen2.shapes[attention + "q_proj.bias"] = {8};
-    qwen2.shapes[attention + "k_proj.bias"] = {4};
-    qwen2.shapes[attention + "v_proj.bias"] = {4};
     qwen3.shapes[attention + "q_norm.weight"] = {4};
     qwen3.shapes[attention + "k_norm.weight"] = {4};
   }
   qwen3.config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 2.0}};
-  expect_round_trip(qwen2);
+  expect_round_trip(qwen2_folder());
   expect_round_trip(qwen3);
   expect_round_trip(llama_folder(llama_config("mistral", "MistralForCausalLM")));
 }
@@ -252,6 +263,32 @@ TEST(ImportCausal, WhatDoesNotFitIsRefused) {
   std::filesystem::remove(*alone.dir / "tokenizer.json");
   failure(ExitCode::kUsage, [&] { import_causal(alone.dir->path()); });
   failure(ExitCode::kUsage, [&] { import_causal(alone.dir->path(), {.encoder_only = true}); });
+}
+
+TEST(ImportCausal, ATokenizerModelAloneIsReadAndComesBackAsTokenizerJson) {
+  auto folder = llama_folder();
+  std::filesystem::remove(*folder.dir / "tokenizer.json");
+  folder.dir->write("tokenizer.model", stretto::testing::small_sentencepiece());
+  folder.config["vocab_size"] = 16;
+  folder.shapes["model.embed_tokens.weight"] = folder.shapes["lm_head.weight"] = {16, 8};
+  expect_round_trip(folder);
+  const auto model = import_causal(folder.dir->path());
+  EXPECT_EQ(model.num_pieces, 16);
+  EXPECT_EQ(model.tokenizer->sequences().single.front().id, 1) << "<s> in front of each text";
+  folder.dir->write("tokenizer_config.json", R"({"add_bos_token": false})");
+  EXPECT_EQ(import_causal(folder.dir->path()).tokenizer->sequences(), text::SequenceTemplate{});
+}
+
+TEST(ImportCausal, QwensVocabularyAloneHasItsPatternAndIsComposed) {
+  const auto folder = qwen2_folder();
+  std::filesystem::remove(*folder.dir / "tokenizer.json");
+  folder.dir->write("vocab.json", kGpt2Vocabulary);
+  folder.dir->write("merges.txt", kGpt2Merges);
+  folder.write();
+  const auto json = import_causal(folder.dir->path()).assets.at("tokenizer.json");
+  const auto spec = text::parse_tokenizer_json(json, "tokenizer.json");
+  EXPECT_TRUE(spec.nfc);
+  EXPECT_EQ(spec.pattern, text::TokenizerSpec::Pattern::kQwen2);
 }
 
 TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
