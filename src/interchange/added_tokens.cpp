@@ -182,6 +182,16 @@ void take_memory(const std::vector<FoundToken>& found, Allowance& allowance) {
 
 }  // namespace
 
+TokenizerNotes read_tokenizer_notes(const std::filesystem::path& folder, bool with_added,
+                                    Allowance& allowance) {
+  const auto read = [&](const char* file) {
+    return find_config_file(folder / file, kMaxNotesBytes, allowance);
+  };
+  return {.config = read("tokenizer_config.json"),
+          .map = read("special_tokens_map.json"),
+          .added = with_added ? read("added_tokens.json") : std::nullopt};
+}
+
 void take_added_tokens(const TokenizerNotes& notes, const std::filesystem::path& vocabulary,
                        text::TokenizerSpec& spec, Allowance& allowance) {
   auto found = decoder_tokens(notes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 
@@ -15,6 +16,14 @@ struct TokenizerNotes {
   std::optional<ConfigReader> map;     ///< special_tokens_map.json
   std::optional<ConfigReader> added;   ///< added_tokens.json
 };
+
+/// The largest of these files.
+inline constexpr size_t kMaxNotesBytes = size_t{32} << 20;
+
+/// The files of a folder. Throws Error(kBadData) for one that is larger, or no JSON object.
+/// @param with_added  whether added_tokens.json is read: a tokenizer.json has all tokens itself
+TokenizerNotes read_tokenizer_notes(const std::filesystem::path& folder, bool with_added,
+                                    Allowance& allowance);
 
 /// Gives a tokenizer the tokens that these files add to its vocabulary: those of
 /// `added_tokens_decoder` in tokenizer_config.json, else those of added_tokens.json, which are

@@ -43,6 +43,12 @@ ConfigReader read_config_file(const std::filesystem::path& path, size_t max_byte
           path.string()};
 }
 
+std::optional<ConfigReader> find_config_file(const std::filesystem::path& path, size_t max_bytes,
+                                             Allowance& allowance) {
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return read_config_file(path, max_bytes, allowance);
+}
+
 std::string ConfigReader::file_name() const {
   return std::filesystem::path(where_).filename().string();
 }

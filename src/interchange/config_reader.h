@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,9 @@ ConfigReader read_config_file(const std::filesystem::path& path, size_t max_byte
 /// The same as one file of a folder, whose reading has an allowance.
 ConfigReader read_config_file(const std::filesystem::path& path, size_t max_bytes,
                               Allowance& allowance);
+/// The same; nothing where there is no such file.
+std::optional<ConfigReader> find_config_file(const std::filesystem::path& path, size_t max_bytes,
+                                             Allowance& allowance);
 
 /// The class that `architectures` of a config.json names, "BertModel"; empty when there is none.
 /// Throws Error(kBadData) where the key is no list of names.

@@ -63,6 +63,16 @@ bool are_finite(std::string_view floats) {
   return true;
 }
 
+/// Of each tensor of the folder that one of ours is joined from.
+std::vector<size_t> bytes_of_parts(const NamePair& pair, const TensorView& whole) {
+  const size_t count = pair.theirs.size();
+  if (pair.part_rows.empty()) return std::vector<size_t>(count, whole.bytes.size() / count);
+  const size_t row = whole.bytes.size() / static_cast<size_t>(whole.shape[0]);
+  std::vector<size_t> sizes;
+  for (const int64_t rows : pair.part_rows) sizes.push_back(row * static_cast<size_t>(rows));
+  return sizes;
+}
+
 }  // namespace
 
 std::string name_in_folder(const std::vector<NamePair>& names, const std::string& ours) {
@@ -79,9 +89,12 @@ std::vector<std::string> not_finite(const ReadTensors& read) {
   for (const NamePair& pair : read.names) {
     const auto whole = std::ranges::find(read.ours, pair.ours, &TensorView::name);
     if (whole == read.ours.end()) continue;
-    const size_t size = whole->bytes.size() / pair.theirs.size();
+    const auto sizes = bytes_of_parts(pair, *whole);
+    size_t begin = 0;
     for (size_t i = 0; i < pair.theirs.size(); ++i) {
-      if (are_finite(whole->bytes.substr(i * size, size))) continue;
+      const auto part = whole->bytes.substr(begin, sizes[i]);
+      begin += sizes[i];
+      if (are_finite(part)) continue;
       // Two tables of ours may come from one.
       const std::string& name = pair.theirs[i];
       if (std::ranges::find(found, name) == found.end()) found.push_back(name);

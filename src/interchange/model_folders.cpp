@@ -30,6 +30,17 @@ ConfigReader read_folder_config(const std::filesystem::path& folder) {
   return read_config_file(folder / "config.json", kMaxConfigBytes);
 }
 
+void refuse_model_type(const ConfigReader& config, const std::string& type,
+                       const std::vector<std::string>& known) {
+  const std::string types = join(known, ", ");
+  if (type.empty()) {
+    config.refuse("model_type", "is missing",
+                  "add the type of the model to config.json, such as `\"model_type\": \"" +
+                      known.front() + "\"`; known: " + types);
+  }
+  config.refuse("model_type", "is `" + printable(type) + "`", "known: " + types);
+}
+
 const ModelFolders* find_folders(const experiment::Experiment& experiment) {
   const auto* family = experiment::find_family(experiment);
   return family == nullptr || family->folders == nullptr ? nullptr : &family->folders();
@@ -54,8 +65,7 @@ const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& o
   for (const auto* folders : all_folders()) {
     if (has_type(folders, type) && folders->claims(config, options)) return *folders;
   }
-  config.refuse("model_type", type.empty() ? "is missing" : "is `" + printable(type) + "`",
-                "known: " + join(known_model_types(), ", "));
+  refuse_model_type(config, type, known_model_types());
 }
 
 void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted) {

@@ -66,6 +66,10 @@ bool has_type(const ModelFolders* folders, std::string_view model_type);
 /// The `model_type`s of all families, each once, in the order of the families.
 std::vector<std::string> known_model_types();
 
+/// Refuses a `model_type` that is missing (empty) or not among those that are known.
+[[noreturn]] void refuse_model_type(const ConfigReader& config, const std::string& type,
+                                    const std::vector<std::string>& known);
+
 /// The family that reads a folder. Throws Error(kBadData) for a `model_type` of none of them.
 const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& options);
 

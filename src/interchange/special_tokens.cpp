@@ -13,21 +13,6 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-/// A key has a token, or an object of which `content` is one. Empty where none is named.
-std::string named_token(const ConfigReader& names, const char* key) {
-  if (!names.has(key)) return "";
-  const nlohmann::json* token = &names.json().at(key);
-  if (token->is_object()) {
-    const auto content = token->find("content");
-    if (content != token->end()) token = &*content;
-  }
-  if (!token->is_string()) {
-    names.refuse(key, "is no token: neither a string nor an object with a string as `content`",
-                 "name the token that the weights were trained with, or remove the key");
-  }
-  return token->get<std::string>();
-}
-
 /// Special tokens before a text, and behind it.
 std::pair<Tokens, Tokens> tokens_around(const text::Tokenizer& tokenizer) {
   std::pair<Tokens, Tokens> found;
@@ -48,6 +33,20 @@ Tokens token_of(const text::Tokenizer& tokenizer, int64_t id) {
 }
 
 }  // namespace
+
+std::string named_token(const ConfigReader& names, const char* key) {
+  if (!names.has(key)) return "";
+  const nlohmann::json* token = &names.json().at(key);
+  if (token->is_object()) {
+    const auto content = token->find("content");
+    if (content != token->end()) token = &*content;
+  }
+  if (!token->is_string()) {
+    names.refuse(key, "is no token: neither a string nor an object with a string as `content`",
+                 "name the token that the weights were trained with, or remove the key");
+  }
+  return token->get<std::string>();
+}
 
 SpecialTokens::SpecialTokens(const text::TokenizerSpec& spec, const std::filesystem::path& path)
     : file_(path.filename().string()), is_json_(file_ == "tokenizer.json") {

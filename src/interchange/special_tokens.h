@@ -10,6 +10,10 @@
 
 namespace stretto::interchange {
 
+/// The token that a key of such a file names, as a string or as the `content` of an object; empty
+/// where it names none. Throws Error(kBadData) for anything else.
+std::string named_token(const ConfigReader& names, const char* key);
+
 /// The special tokens of a tokenizer that was read, against those that tokenizer_config.json and
 /// special_tokens_map.json name.
 ///

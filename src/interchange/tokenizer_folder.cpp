@@ -23,7 +23,6 @@ using text::PretrainedKind;
 using text::TokenizerSpec;
 
 constexpr size_t kMaxTokenizerFileBytes = size_t{128} << 20;
-constexpr size_t kMaxNotesBytes = size_t{32} << 20;  // of the files beside the vocabulary
 
 /// What tokenizer_config.json says; nothing where it does not.
 struct TokenizerSettings {
@@ -33,12 +32,6 @@ struct TokenizerSettings {
 std::optional<bool> flag_of(const ConfigReader& config, const char* key) {
   if (!config.has(key)) return std::nullopt;
   return config.flag(key, false);
-}
-
-/// Nothing where the file is missing.
-std::optional<ConfigReader> read_keys(const fs::path& path, Allowance& allowance) {
-  if (!fs::exists(path)) return std::nullopt;
-  return read_config_file(path, kMaxNotesBytes, allowance);
 }
 
 TokenizerSettings read_settings(const std::optional<ConfigReader>& config) {
@@ -206,10 +199,7 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, const PretrainedKind
                  bytes = folder / "vocab.json";
   const bool has_json = fs::exists(json);
   Allowance allowance(folder.string());
-  const TokenizerNotes notes{
-      .config = read_keys(folder / "tokenizer_config.json", allowance),
-      .map = read_keys(folder / "special_tokens_map.json", allowance),
-      .added = has_json ? std::nullopt : read_keys(folder / "added_tokens.json", allowance)};
+  const TokenizerNotes notes = read_tokenizer_notes(folder, /*with_added=*/!has_json, allowance);
   const TokenizerSettings settings = read_settings(notes.config);
   std::optional<TokenizerSpec> spec;
   if (has_json) {
@@ -248,7 +238,7 @@ TokenizerSpec read_tokenizer_folder(const fs::path& folder, const PretrainedKind
 
 int64_t stated_max_length(const fs::path& folder) {
   Allowance allowance((folder / "tokenizer_config.json").string());
-  const auto config = read_keys(folder / "tokenizer_config.json", allowance);
+  const auto config = find_config_file(folder / "tokenizer_config.json", kMaxNotesBytes, allowance);
   if (!config || !config->has("model_max_length")) return 0;
   const auto& length = config->json().at("model_max_length");
   const bool fits = length.is_number_unsigned() && length.get<uint64_t>() <= uint64_t{INT64_MAX};

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaxPieces = 2'000'000;
 constexpr size_t kMaxPieceBytes = 4096;
 constexpr int kMaxPieceType = 6;
-constexpr uint64_t kOrdinary = 1;
+constexpr uint64_t kOrdinary = 1, kUserDefined = 4;
 // A line has at most 1 MB, so that a sum of scores stays finite.
 constexpr float kMaxScore = 1e30f;
 
@@ -113,9 +113,9 @@ void take_fields(std::string_view message, std::string_view where, Allowance& al
   }
 }
 
-/// @return whether it is an ordinary piece
-bool check_piece(std::string_view message, int64_t index, std::string_view where,
-                 Allowance& allowance) {
+/// @return its type
+uint64_t check_piece(std::string_view message, int64_t index, std::string_view where,
+                     Allowance& allowance) {
   allowance.take(kLibraryPieceBytes, "its pieces");
   uint64_t type = kOrdinary;
   const std::string name = "piece " + std::to_string(index);
@@ -144,7 +144,7 @@ bool check_piece(std::string_view message, int64_t index, std::string_view where
       type = field.value;
     }
   }
-  return type == kOrdinary;
+  return type;
 }
 
 /// What a model is, by its trainer's settings; the library takes one that does not say for unigram.
@@ -231,7 +231,9 @@ SentencePieceKinds check_sentencepiece_model(std::string_view bytes, std::string
     require_type(field, 2, where);
     if (field.number == 1) {
       if (num_pieces == kMaxPieces) fail(where, "it has more than 2,000,000 pieces");
-      kinds.is_ordinary.push_back(check_piece(field.bytes, num_pieces++, where, allowance));
+      const uint64_t type = check_piece(field.bytes, num_pieces++, where, allowance);
+      kinds.is_ordinary.push_back(type == kOrdinary);
+      kinds.is_user_defined.push_back(type == kUserDefined);
       continue;
     }
     take_fields(field.bytes, where, allowance);

@@ -16,6 +16,7 @@ struct SentencePieceKinds {
   SubwordModel::Kind model = SubwordModel::Kind::kUnigram;
   std::vector<bool> is_ordinary =
       {};  ///< of each piece: neither special, byte, unused nor defined by a user
+  std::vector<bool> is_user_defined = {};  ///< of each piece: found in text before it is cut
 };
 
 /// Looks through the bytes of a SentencePiece model (a protobuf `ModelProto`) before the library

@@ -118,9 +118,10 @@ void require_replacement(const JsonValue& value, std::string_view from, std::str
   fields.done();
 }
 
-/// Llama's: a mark in front of each text, and marks for spaces.
+/// Llama's: a mark in front of each text, unless add_prefix_space is false, and marks for spaces.
 void read_marking(const JsonValue& parts, TokenizerSpec& spec) {
   const std::string mark(kWordStart);
+  if (parts.size() == 1) return require_replacement(parts.at(0), " ", mark);
   if (parts.size() != 2) parts.refuse("expected Prepend and Replace", kSaveAgain);
   JsonFields fields(parts.at(0));
   if (type_of(fields) != "Prepend") refuse_type(fields, "Prepend here");
@@ -164,10 +165,11 @@ void read_normalizer(const JsonValue& value, TokenizerSpec& spec) {
 }
 
 /// Marks of spaces that are made after the normalizer: Llama's later form.
-void read_metaspace(const JsonValue& value, TokenizerSpec& spec) {
+/// @param is_marked  whether the normalizer has made them
+void read_metaspace(const JsonValue& value, bool is_marked, TokenizerSpec& spec) {
   using Prefix = TokenizerSpec::SpacePrefix;
   if (value.is_null()) {
-    if (spec.space_prefix == Prefix::kDoubled) return;  // the normalizer makes the marks
+    if (is_marked) return;
     value.refuse("BPE without a pre-tokenizer needs Prepend and Replace as its normalizer",
                  kSaveAgain);
   }
@@ -178,7 +180,7 @@ void read_metaspace(const JsonValue& value, TokenizerSpec& spec) {
   if (fields.flag("split", true)) {
     fields.get("split").refuse("words that are cut apart are not supported", "set it to false");
   }
-  if (spec.space_prefix == Prefix::kDoubled) {
+  if (is_marked) {
     value.refuse("spaces are marked twice", "keep the normalizer or the pre-tokenizer");
   }
   if (scheme.text() == "first") {
@@ -499,9 +501,10 @@ TokenizerSpec parse_tokenizer_json(std::string_view bytes, std::string_view wher
   TokenizerSpec spec;
   const JsonValue pre_tokenizer = fields.get("pre_tokenizer");
   read_model(fields.get("model"), pre_tokenizer, spec, allowance);
-  if (const auto value = fields.find("normalizer")) read_normalizer(*value, spec);
+  const auto normalizer = fields.find("normalizer");
+  if (normalizer) read_normalizer(*normalizer, spec);
   if (spec.model == TokenizerSpec::Model::kCharacterBpe) {
-    read_metaspace(pre_tokenizer, spec);
+    read_metaspace(pre_tokenizer, normalizer.has_value(), spec);
   } else {
     read_pre_tokenizer(pre_tokenizer, spec);
   }

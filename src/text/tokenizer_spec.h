@@ -97,6 +97,17 @@ TokenizerSpec parse_vocab_json(std::string_view vocab_bytes, std::string_view vo
                                std::string_view merges_bytes, std::string_view merges_where,
                                bool add_prefix_space, Allowance& allowance);
 
+/// A SentencePiece model of BPE as Llama's first tokenizers and Mistral's are, as
+/// LlamaTokenizerFast of `transformers` 4.57 reads it. Pieces keep their ids. Whatever two pieces
+/// make a third is a merge, of the best score first. Control pieces and those that a user defined
+/// are added tokens; templates are for the caller to say. Not read are normalisation and the other
+/// settings of the model: a mark stands in front of each text.
+///
+/// Throws Error(kBadData) for a broken model, one of another kind than BPE, a piece that is not
+/// UTF-8 or has more than 512 bytes, and as Allowance::take() does.
+TokenizerSpec parse_sentencepiece_bpe(const std::string& bytes, std::string_view where,
+                                      Allowance& allowance);
+
 class Tokenizer;
 
 /// Throws Error(kBadData) for merges of pieces that are not in the vocabulary.

@@ -10,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/allowance.h"
 #include "base/error.h"
 #include "tests/fuzz/one_reader.h"
 #include "text/sentencepiece_check.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_spec.h"
 
 namespace {
 
@@ -34,6 +36,13 @@ void use(const text::Tokenizer& tokenizer) {
   tokenizer.decode({-1, 0, 1, 2, 3, 4, tokenizer.size() - 1, tokenizer.size()});
 }
 
+/// As a folder of a language model has it.
+void use_as_spec(const std::string& bytes) {
+  Allowance allowance("fuzz.model");
+  const auto spec = text::parse_sentencepiece_bpe(bytes, "fuzz.model", allowance);
+  use(*text::make_spec_tokenizer(spec, "fuzz.model", 0));
+}
+
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
@@ -48,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     switch (data[0] % 4) {
       case 0:
         use(*text::make_sentencepiece(bytes, "fuzz.model"));
+        use_as_spec(bytes);
         break;
       case 1:
         text::check_charsmap(bytes, "fuzz.model");

@@ -59,6 +59,14 @@ TEST(CharacterBpe, EveryTextGetsAMarkInFrontByTheNormalizer) {
   EXPECT_EQ(llama_ids(spec, ""), LlamaIds{});
 }
 
+TEST(CharacterBpe, ANormalizerMayMarkSpacesAlone) {
+  auto json = nlohmann::json::parse(write_tokenizer_json(llama_spec()));
+  json["normalizer"]["normalizers"].erase(0);
+  const auto spec = parse_tokenizer_json(json.dump(), "llama.json");
+  EXPECT_EQ(spec.space_prefix, Prefix::kNever);
+  EXPECT_EQ(llama_ids(spec, "ab ab"), (LlamaIds{8, 9}));
+}
+
 TEST(CharacterBpe, APreTokenizerMarksAsItsSchemeSays) {
   EXPECT_EQ(llama_ids(llama_spec(Prefix::kFirst), "ab</s>ab"), (LlamaIds{9, 2, 8}));
   EXPECT_EQ(llama_ids(llama_spec(Prefix::kAlways), "ab</s>ab"), (LlamaIds{9, 2, 9}));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "interchange/config_reader.h"
 #include "interchange/incompatibility.h"
+#include "interchange/model_folders.h"
 
 namespace stretto::interchange {
 namespace {
@@ -57,8 +58,7 @@ CausalDescription read_causal_config(const ConfigReader& config) {
   if (its == nullptr) {
     std::vector<std::string> known;
     for (const CausalClass* one : causal_classes()) known.emplace_back(one->model_type);
-    config.refuse("model_type", type.empty() ? "is missing" : "is `" + printable(type) + "`",
-                  "known: " + join(known, ", "));
+    refuse_model_type(config, type, known);
   }
   const std::string name = model_class_of(config);
   if (config.has("architectures") && name != its->name) {

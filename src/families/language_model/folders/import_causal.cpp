@@ -10,6 +10,7 @@
 #include "interchange/config_reader.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/model_folders.h"
+#include "interchange/sentencepiece_folder.h"
 #include "interchange/tokenizer_folder.h"
 #include "text/pretrained_kind.h"
 #include "text/text_tokenizer_options.h"
@@ -21,15 +22,24 @@ namespace {
 namespace fs = std::filesystem;
 using store::TensorView;
 
-/// A vocab.json says no pattern: without a tokenizer.json it is GPT-2's.
+/// A folder without a tokenizer.json has what its class began with: GPT-2 and Qwen vocab.json and
+/// merges.txt, which say no pattern, Llama and Mistral a SentencePiece model.
 text::TokenizerSpec read_causal_tokenizer(const fs::path& folder, const CausalClass& its) {
-  const fs::path json = folder / "tokenizer.json";
-  if (&its != &kGpt2 && !fs::exists(json)) {
-    throw Error(ExitCode::kUsage, folder.string() + ": no tokenizer.json",
-                "transformers makes one: AutoTokenizer.from_pretrained(FOLDER)."
-                "save_pretrained(FOLDER)");
+  const bool has_json = fs::exists(folder / "tokenizer.json");
+  const bool is_qwen = &its == &kQwen2 || &its == &kQwen3;
+  if (has_json || &its == &kGpt2 || (is_qwen && fs::exists(folder / "vocab.json"))) {
+    auto spec = read_tokenizer_folder(folder, text::kGpt2Kind);
+    if (!has_json && is_qwen) {
+      spec.nfc = true;
+      spec.pattern = text::TokenizerSpec::Pattern::kQwen2;
+    }
+    return spec;
   }
-  return read_tokenizer_folder(folder, text::kGpt2Kind);
+  if (fs::exists(folder / "tokenizer.model")) return read_sentencepiece_folder(folder);
+  throw Error(ExitCode::kUsage,
+              folder.string() + ": no tokenizer: neither tokenizer.json nor tokenizer.model" +
+                  (is_qwen ? " nor vocab.json" : ""),
+              "copy the files of the tokenizer into the folder");
 }
 
 void take_causal_tokenizer(ImportedCausal& model, const fs::path& folder) {

@@ -1,5 +1,6 @@
 #include "families/language_model/folders/rope.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -24,6 +25,12 @@ void read_llama3_rope(const ConfigReader& scaling, nn::RotaryOptions& rope) {
       scaling.integer("original_max_position_embeddings", 1, kMaxRopePositions);
 }
 
+/// YaRN's, of which DeepSeek's models take a quotient.
+double sharpness(double factor, double scale) {
+  constexpr double kSlope = 0.1;
+  return factor <= 1 ? 1 : kSlope * scale * std::log(factor) + 1;
+}
+
 void read_yarn_rope(const ConfigReader& scaling, int64_t max_positions, nn::RotaryOptions& rope) {
   rope.factor = required_number(scaling, "factor");
   rope.original_positions =
@@ -31,8 +38,13 @@ void read_yarn_rope(const ConfigReader& scaling, int64_t max_positions, nn::Rota
   rope.fast_rotations = scaling.number("beta_fast", 32);
   rope.slow_rotations = scaling.number("beta_slow", 1);
   rope.attention_factor = scaling.number("attention_factor", 0);
-  for (const char* key : {"mscale", "mscale_all_dim"}) {
-    if (scaling.has(key)) scaling.refuse(key, "is given: attention_factor alone is known");
+  const double own = scaling.number("mscale", 0), of_all = scaling.number("mscale_all_dim", 0);
+  if (rope.attention_factor == 0 && own != 0 && of_all != 0) {
+    rope.attention_factor = sharpness(rope.factor, own) / sharpness(rope.factor, of_all);
+    if (!std::isfinite(rope.attention_factor) || rope.attention_factor <= 0) {
+      scaling.refuse("mscale", "and `mscale_all_dim` give no factor above 0",
+                     "correct them, or give attention_factor alone");
+    }
   }
   if (!scaling.flag("truncate", true)) {
     scaling.refuse("truncate", "is false: the borders of the passage are whole numbers here");
@@ -54,6 +66,10 @@ void read_rope_scaling(const ConfigReader& scaling, int64_t max_positions,
     read_llama3_rope(scaling, rope);
   } else if (type == "yarn") {
     read_yarn_rope(scaling, max_positions, rope);
+  } else if (type == "dynamic") {
+    scaling.refuse(key, "is `dynamic`: angles depend on the length of a text, and here they do not",
+                   "texts of up to max_position_embeddings tokens are not scaled: for these, set "
+                   "rope_scaling to null in config.json");
   } else {
     scaling.refuse(key, "is `" + printable(type) + "`",
                    "default, linear, llama3 and yarn are known; a model with another scaling would "

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -161,6 +162,10 @@ TEST(CausalClass, ScaledAnglesAreReadAndOthersRefused) {
   EXPECT_EQ(llama3.original_positions, 8192);
   const auto yarn = read_causal(scaled({{"rope_type", "yarn"}, {"factor", 4.0}})).model.rope;
   EXPECT_EQ(yarn.original_positions, 32) << "max_position_embeddings";
+  const auto of_deepseek =
+      scaled({{"rope_type", "yarn"}, {"factor", 40.0}, {"mscale", 0.5}, {"mscale_all_dim", 1.0}});
+  EXPECT_NEAR(read_causal(of_deepseek).model.rope.attention_factor,
+              (0.05 * std::log(40.0) + 1) / (0.1 * std::log(40.0) + 1), 1e-12);
   EXPECT_EQ(read_causal(scaled({{"rope_type", "default"}})).model.rope.scaling, "none");
   expect_causal_refused(scaled({{"rope_type", "dynamic"}, {"factor", 2.0}}),
                         "`rope_scaling`: `rope_type` is `dynamic`");
@@ -192,6 +197,15 @@ TEST(CausalClass, WhatAModelHereCannotBeEqualToIsRefused) {
   expect_causal_refused(changed_causal(llama_config(), "num_key_value_heads", 3),
                         "`num_key_value_heads` is 3");
   expect_causal_refused(changed_causal(llama_config(), "head_dim", 3), "`head_dim` is 3");
+}
+
+TEST(CausalClass, AMissingTypeIsNamedWithWhatToAdd) {
+  auto config = llama_config();
+  config.erase("model_type");
+  const auto error = failure(ExitCode::kBadData, [&] { read_causal(config); });
+  EXPECT_NE(error.message().find("`model_type` is missing"), std::string::npos);
+  EXPECT_NE(error.advice().find("add the type of the model to config.json"), std::string::npos);
+  EXPECT_NE(error.advice().find("qwen3"), std::string::npos);
 }
 
 TEST(CausalClass, WhatIsReadIsWrittenAndReadsTheSame) {

@@ -3,17 +3,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "families/language_model/folders/export_causal.h"
+#include "interchange/folder_tensors.h"
 #include "store/weight_files.h"
 #include "tests/base/failure.h"
 #include "tests/families/language_model/folders/causal_config.h"
+#include "tests/fuzz/small_sentencepiece.h"
 #include "tests/interchange/model_folder.h"
+#include "text/sequence_template.h"
+#include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 
 namespace stretto::interchange {
@@ -101,6 +107,17 @@ ModelFolder llama_folder(const nlohmann::json& config = llama_config()) {
   return folder;
 }
 
+ModelFolder qwen2_folder() {
+  auto folder = llama_folder(llama_config("qwen2", "Qwen2ForCausalLM"));
+  for (const char* number : {"0", "1"}) {
+    const std::string attention = std::string("model.layers.") + number + ".self_attn.";
+    folder.shapes[attention + "q_proj.bias"] = {8};
+    folder.shapes[attention + "k_proj.bias"] = {4};
+    folder.shapes[attention + "v_proj.bias"] = {4};
+  }
+  return folder;
+}
+
 const store::TensorView& causal_tensor(const ImportedCausal& model, const std::string& name) {
   const auto found = std::find_if(model.tensors.begin(), model.tensors.end(),
                                   [&](const auto& tensor) { return tensor.name == name; });
@@ -179,18 +196,14 @@ TEST(ImportCausal, FoldersComeBackToTheBit) {
 }
 
 TEST(ImportCausal, OtherClassesOfLlamasFormComeBackToo) {
-  auto qwen2 = llama_folder(llama_config("qwen2", "Qwen2ForCausalLM"));
   auto qwen3 = llama_folder(llama_config("qwen3", "Qwen3ForCausalLM"));
   for (const char* number : {"0", "1"}) {
     const std::string attention = std::string("model.layers.") + number + ".self_attn.";
-    qwen2.shapes[attention + "q_proj.bias"] = {8};
-    qwen2.shapes[attention + "k_proj.bias"] = {4};
-    qwen2.shapes[attention + "v_proj.bias"] = {4};
     qwen3.shapes[attention + "q_norm.weight"] = {4};
     qwen3.shapes[attention + "k_norm.weight"] = {4};
   }
   qwen3.config["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", 2.0}};
-  expect_round_trip(qwen2);
+  expect_round_trip(qwen2_folder());
   expect_round_trip(qwen3);
   expect_round_trip(llama_folder(llama_config("mistral", "MistralForCausalLM")));
 }
@@ -210,6 +223,17 @@ TEST(ImportCausal, QueriesKeysAndValuesAndBothMapsOfAGateAreOne) {
                                   "self_attn.v_proj.weight"}));
   const auto& up = causal_tensor(model, "decoder.layers.0.ffn.up.weight");
   EXPECT_EQ(up.bytes, joined_of({"mlp.gate_proj.weight", "mlp.up_proj.weight"}));
+}
+
+TEST(ImportCausal, ValuesThatAreNotFiniteAreThoseOfTheirTensor) {
+  auto folder = qwen2_folder();
+  folder.last_values["model.layers.0.self_attn.k_proj.weight"] = std::nanf("");
+  folder.last_values["model.layers.1.self_attn.v_proj.bias"] = std::nanf("");
+  folder.write();
+  const auto model = import_causal(folder.dir->path());
+  EXPECT_EQ(not_finite({.ours = model.tensors, .names = model.names}),
+            (std::vector<std::string>{"model.layers.0.self_attn.k_proj.weight",
+                                      "model.layers.1.self_attn.v_proj.bias"}));
 }
 
 TEST(ImportCausal, NamesMayLackGpt2sPrefix) {
@@ -252,6 +276,32 @@ TEST(ImportCausal, WhatDoesNotFitIsRefused) {
   std::filesystem::remove(*alone.dir / "tokenizer.json");
   failure(ExitCode::kUsage, [&] { import_causal(alone.dir->path()); });
   failure(ExitCode::kUsage, [&] { import_causal(alone.dir->path(), {.encoder_only = true}); });
+}
+
+TEST(ImportCausal, ATokenizerModelAloneIsReadAndComesBackAsTokenizerJson) {
+  auto folder = llama_folder();
+  std::filesystem::remove(*folder.dir / "tokenizer.json");
+  folder.dir->write("tokenizer.model", stretto::testing::small_sentencepiece());
+  folder.config["vocab_size"] = 16;
+  folder.shapes["model.embed_tokens.weight"] = folder.shapes["lm_head.weight"] = {16, 8};
+  expect_round_trip(folder);
+  const auto model = import_causal(folder.dir->path());
+  EXPECT_EQ(model.num_pieces, 16);
+  EXPECT_EQ(model.tokenizer->sequences().single.front().id, 1) << "<s> in front of each text";
+  folder.dir->write("tokenizer_config.json", R"({"add_bos_token": false})");
+  EXPECT_EQ(import_causal(folder.dir->path()).tokenizer->sequences().single.size(), 1U);
+}
+
+TEST(ImportCausal, QwensVocabularyAloneHasItsPatternAndIsComposed) {
+  const auto folder = qwen2_folder();
+  std::filesystem::remove(*folder.dir / "tokenizer.json");
+  folder.dir->write("vocab.json", kGpt2Vocabulary);
+  folder.dir->write("merges.txt", kGpt2Merges);
+  folder.write();
+  const auto json = import_causal(folder.dir->path()).assets.at("tokenizer.json");
+  const auto spec = text::parse_tokenizer_json(json, "tokenizer.json");
+  EXPECT_TRUE(spec.nfc);
+  EXPECT_EQ(spec.pattern, text::TokenizerSpec::Pattern::kQwen2);
 }
 
 TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
