@@ -110,16 +110,17 @@ std::vector<std::vector<Continuation>> Generator::run_together(
     const std::function<void()>& beat) const {
   const text::SpecialIds specials = tokenizer_.specials();
   Watch watch(*this, requests, listener, beat);
-  decoding::SearchInput input{.src_lengths = std::vector<int64_t>(requests.size(), 0),
-                              .sentence_ids = {},
-                              .prefixes = {},
-                              .max_length = model_.max_length,
-                              .pad = specials.pad,
-                              .bos = specials.bos >= 0 ? specials.bos : specials.eos,
-                              .eos = specials.eos,
-                              .prompts = {},
-                              .ends_at_bound = true,
-                              .watch = &watch};
+  decoding::SearchInput input{
+      .src_lengths = std::vector<int64_t>(requests.size(), 0),
+      .sentence_ids = {},
+      .prefixes = {},
+      .max_length = model_.max_length,
+      .pad = model_.writes_all ? -1 : specials.pad,
+      .bos = model_.writes_all || specials.bos < 0 ? specials.eos : specials.bos,
+      .eos = specials.eos,
+      .prompts = {},
+      .ends_at_bound = true,
+      .watch = &watch};
   for (const GenerationRequest* request : requests) {
     input.sentence_ids.push_back(request->line);
     input.prompts.push_back(request->prompt);

@@ -23,8 +23,11 @@ struct GeneratingModel {
   std::function<std::unique_ptr<decoding::StepModel>(int64_t sources, int64_t lanes_per_source)>
       start;
   int64_t max_length = std::numeric_limits<int64_t>::max();  ///< positions
-  /// Ids in front of each prompt, as in front of each text in training: at least one.
+  /// Ids in front of each prompt. Where there are none, an empty prompt cannot be continued.
   std::vector<int64_t> before;
+  /// Whether padding and beginning-of-sentence may be written like any token, as `transformers`
+  /// lets them.
+  bool writes_all = false;
 };
 
 /// One prompt to continue.
@@ -58,6 +61,8 @@ class Generator {
 
   /// The ids of a prompt. Behind it there may be no room in the model: room().
   std::vector<int64_t> prompt_of(std::string_view text) const;
+  /// Whether an empty prompt begins a text, by what stands in front of it.
+  bool begins_texts() const { return !model_.before.empty(); }
   /// Tokens that may come behind a prompt; 0 = it is longer than the model has positions.
   int64_t room(const GenerationRequest& request) const;
   /// What a request costs: the unit of `decode.max_tokens`.
