@@ -172,7 +172,13 @@ class LineContinuer : public LineFamily<ContinuedLine> {
               "of decode.stop");
   }
 
-  std::string counts() const override { return counted(new_tokens_, "new token"); }
+  std::string counts() const override {
+    const int64_t bytes = generator_.most_cache_bytes();
+    return counted(new_tokens_, "new token") +
+           (bytes == 0
+                ? ""
+                : ", keys and values of a batch " + human_bytes(static_cast<uint64_t>(bytes)));
+  }
 
  private:
   /// For a prompt of the command line; a line of that kind counts as empty.

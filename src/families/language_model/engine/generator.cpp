@@ -128,6 +128,7 @@ std::vector<std::vector<Continuation>> Generator::run_together(
   const auto model = model_.start(static_cast<int64_t>(requests.size()), options_.lanes());
   auto found = decoding::search(*model, input, search_);
   watch.finish();
+  note_cache_bytes(model->most_cache_bytes());
   std::vector<std::vector<Continuation>> all(requests.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (options_.method == "sample") {
@@ -138,6 +139,12 @@ std::vector<std::vector<Continuation>> Generator::run_together(
     }
   }
   return all;
+}
+
+void Generator::note_cache_bytes(int64_t bytes) const {
+  int64_t most = most_cache_bytes_;
+  while (bytes > most && !most_cache_bytes_.compare_exchange_weak(most, bytes)) {
+  }
 }
 
 Continuation Generator::continuation_of(const GenerationRequest& request,

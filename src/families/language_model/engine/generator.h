@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -79,11 +80,15 @@ class Generator {
                                              const TextListener& listener = {},
                                              const std::function<void()>& beat = {}) const;
 
+  /// Of any batch so far, the most bytes of cached keys and values.
+  int64_t most_cache_bytes() const { return most_cache_bytes_; }
+
  private:
   class Watch;
   std::vector<std::vector<Continuation>> run_together(
       std::span<const GenerationRequest* const> requests, const TextListener& listener,
       const std::function<void()>& beat) const;
+  void note_cache_bytes(int64_t bytes) const;
   Continuation continuation_of(const GenerationRequest& request,
                                decoding::Hypothesis hypothesis) const;
 
@@ -92,6 +97,7 @@ class Generator {
   decoding::GenerationOptions options_;
   decoding::DecodeOptions search_;
   bool packs_prompts_;
+  mutable std::atomic<int64_t> most_cache_bytes_{0};
 };
 
 }  // namespace stretto::tasks

@@ -386,6 +386,29 @@ TEST_P(LanguageModelKinds, ADocumentMayBeScoredByItself) {
   }
 }
 
+TEST_F(LanguageModelTest, ATextMayBeginBehindATokenOfItsOwn) {
+  sections().eval.window = 512;
+  const auto task = make_task();
+  constexpr int64_t kBegin = 5;
+  auto text = valid_text();
+  const auto& documents = *text.documents;
+  const auto sum_of = [&](uint64_t end) {
+    std::vector<int64_t> ids{kBegin};
+    documents.append(0, end, ids);
+    return nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()})
+        .sum()
+        .item<double>();
+  };
+  const auto alone = score_documents(model_of(*task), sections(), documents, {}, kBegin);
+  EXPECT_NEAR(alone.front().log_prob, -sum_of(documents.begin(1)), 1e-4);
+  text.begin = kBegin;
+  const double whole = sum_of(documents.num_ids());
+  EXPECT_NEAR(score_text(model_of(*task), sections(), text, "validation text", {}).nll, whole,
+              1e-5 * whole);
+  EXPECT_NE(context_words(sections(), "<s>").find("of a text behind <s>"), std::string::npos);
+  EXPECT_EQ(context_words(sections()).find("of a text"), std::string::npos);
+}
+
 TEST_P(LanguageModelKinds, ItsNumbersAreThoseOfItsList) {
   choose(GetParam());
   const auto task = make_task();

@@ -195,6 +195,17 @@ TEST(ImportCausal, OtherClassesOfLlamasFormComeBackToo) {
   expect_round_trip(llama_folder(llama_config("mistral", "MistralForCausalLM")));
 }
 
+TEST(ImportCausal, WhatStandsInFrontOfATextComesBack) {
+  const auto folder = llama_folder();
+  folder.dir->write("tokenizer_config.json", R"({"add_bos_token": true, "bos_token": "<s>"})");
+  expect_round_trip(folder);
+  const auto model = import_causal(folder.dir->path());
+  EXPECT_EQ(model.tokenizer->sequences().front(), std::vector<int64_t>{1});
+  const auto none = gpt2_folder();
+  none.write();
+  EXPECT_TRUE(import_causal(none.dir->path()).tokenizer->sequences().front().empty());
+}
+
 TEST(ImportCausal, QueriesKeysAndValuesAndBothMapsOfAGateAreOne) {
   const auto folder = llama_folder();
   folder.write();
