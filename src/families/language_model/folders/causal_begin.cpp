@@ -32,39 +32,31 @@ std::optional<int64_t> id_of_piece(const text::TokenizerSpec& spec, const std::s
   return std::nullopt;
 }
 
-/// Classes that put `<s>` in front unless add_bos_token is false; what reads a tokenizer.model
-/// alone is one of them.
-bool begins_by_itself(const fs::path& folder, const std::optional<ConfigReader>& config) {
+/// Whether `transformers` reads the tokenizer by a class of Llama's.
+bool is_llamas(const std::optional<ConfigReader>& config, const CausalClass& its) {
   const std::string name = config ? config->text("tokenizer_class", "") : "";
-  if (name.empty()) {
-    return fs::exists(folder / "tokenizer.model") && !fs::exists(folder / "tokenizer.json");
-  }
+  if (name.empty()) return &its == &kLlama || &its == &kMistral;
   return name.starts_with("Llama") || name.starts_with("CodeLlama");
 }
 
 }  // namespace
 
-void set_causal_begin(const fs::path& folder, text::TokenizerSpec& spec) {
+void set_causal_begin(const fs::path& folder, const CausalClass& its, text::TokenizerSpec& spec) {
   const fs::path path = folder / "tokenizer_config.json";
   std::optional<ConfigReader> config;
   if (fs::exists(path)) config = read_config_file(path, kMaxBeginNotesBytes);
-  const bool is_said = config && config->has("add_bos_token");
-  if (!is_said && (!spec.sequences.front().empty() || !begins_by_itself(folder, config))) return;
-  if (is_said && !config->flag("add_bos_token", false)) {
+  if (!is_llamas(config, its)) return;
+  if (config && !config->flag("add_bos_token", true)) {
     spec.sequences.set_front({});
     return;
   }
-  std::string token = config ? begin_token_of(*config) : "";
-  if (token.empty() && !is_said) token = "<s>";
-  const auto id = id_of_piece(spec, token);
+  const std::string named = config ? begin_token_of(*config) : "";
+  const auto id = id_of_piece(spec, named.empty() ? "<s>" : named);
   if (id) {
     spec.sequences.set_front({*id});
-  } else if (is_said) {
-    config->refuse(
-        "add_bos_token",
-        "is true, and " + (token.empty() ? "no bos_token is named"
-                                         : "the tokenizer has no `" + printable(token, 60) + "`"),
-        "name the token that stands in front of a text, or set the key to false");
+  } else if (!named.empty()) {
+    config->refuse("bos_token", "is `" + printable(named, 60) + "`, which is not in the vocabulary",
+                   "name the token that stands in front of a text, or set add_bos_token to false");
   }
 }
 

@@ -35,7 +35,7 @@ text::TokenizerSpec read_causal_tokenizer(const fs::path& folder, const CausalCl
 
 void take_causal_tokenizer(ImportedCausal& model, const fs::path& folder) {
   auto spec = without_segments(read_causal_tokenizer(folder, *model.description.its));
-  set_causal_begin(folder, spec);
+  set_causal_begin(folder, *model.description.its, spec);
   const std::string bytes = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(bytes, (folder / "tokenizer").string());
   model.num_pieces = model.tokenizer->size();

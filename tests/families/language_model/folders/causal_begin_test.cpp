@@ -22,45 +22,42 @@ text::TokenizerSpec small_spec(const Ids& front = {}) {
 }
 
 /// What stands in front of a text by a folder with this tokenizer_config.json.
-Ids front_by(const std::string& config, const Ids& of_template = {}) {
+Ids front_by(const std::string& config, const Ids& of_template = {},
+             const CausalClass& its = kGpt2) {
   const TempDir folder;
-  folder.write("tokenizer_config.json", config);
-  folder.write("tokenizer.json", "{}");
+  if (!config.empty()) folder.write("tokenizer_config.json", config);
   auto spec = small_spec(of_template);
-  set_causal_begin(folder.path(), spec);
+  set_causal_begin(folder.path(), its, spec);
   return spec.sequences.front();
 }
 
-TEST(CausalBegin, IsThatOfTheTemplateUnlessTheConfigDecides) {
-  EXPECT_EQ(front_by("{}"), Ids{});
-  EXPECT_EQ(front_by("{}", {1}), Ids{1});
-  EXPECT_EQ(front_by(R"({"add_bos_token": true, "bos_token": "<s>"})"), Ids{1});
-  EXPECT_EQ(front_by(R"({"add_bos_token": true, "bos_token": {"content": "</s>"}})", {1}), Ids{2});
-  EXPECT_EQ(front_by(R"({"add_bos_token": false, "bos_token": "<s>"})", {1}), Ids{});
-  EXPECT_EQ(front_by(R"({"add_bos_token": null, "bos_token": "<s>"})"), Ids{});
+TEST(CausalBegin, IsThatOfTheTemplate) {
+  for (const char* config : {"", "{}", R"({"tokenizer_class": "PreTrainedTokenizerFast"})",
+                             R"({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": false})"}) {
+    EXPECT_EQ(front_by(config), Ids{}) << config;
+    EXPECT_EQ(front_by(config, {1}), Ids{1}) << config;
+  }
+  EXPECT_EQ(front_by("{}", {}, kQwen2), Ids{});
+  EXPECT_EQ(front_by(R"({"tokenizer_class": "PreTrainedTokenizerFast"})", {2}, kLlama), Ids{2});
 }
 
 TEST(CausalBegin, LlamasClassesBeginByThemselves) {
   EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizerFast"})"), Ids{1});
-  EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizer", "bos_token": "a"})"), Ids{3});
-  EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": false})"), Ids{});
-  EXPECT_EQ(front_by(R"({"tokenizer_class": "GPT2Tokenizer", "bos_token": "</s>"})"), Ids{});
-  const TempDir folder;
-  auto spec = small_spec();
-  set_causal_begin(folder.path(), spec);
-  EXPECT_EQ(spec.sequences.front(), Ids{});
-  folder.write("tokenizer.model", "");
-  set_causal_begin(folder.path(), spec);
-  EXPECT_EQ(spec.sequences.front(), Ids{1}) << "a tokenizer.model alone is one of Llama's";
+  EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizer", "bos_token": "a"})", {1}), Ids{3});
+  EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizer", "bos_token": {"content": "</s>"}})"),
+            Ids{2});
+  EXPECT_EQ(front_by(R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": false})", {1}),
+            Ids{});
+  for (const CausalClass* its : {&kLlama, &kMistral}) {
+    EXPECT_EQ(front_by("", {}, *its), Ids{1}) << "AutoTokenizer takes Llama's class";
+    EXPECT_EQ(front_by(R"({"add_bos_token": false})", {1}, *its), Ids{});
+  }
 }
 
 TEST(CausalBegin, ATokenThatIsNotThereIsRefused) {
-  const auto refused = [](const std::string& config) {
-    return stretto::testing::failure(ExitCode::kBadData, [&] { front_by(config); }).message();
-  };
-  EXPECT_NE(refused(R"({"add_bos_token": true})").find("no bos_token is named"), std::string::npos);
-  EXPECT_NE(refused(R"({"add_bos_token": true, "bos_token": "<b>"})").find("has no `<b>`"),
-            std::string::npos);
+  const auto refused = stretto::testing::failure(
+      ExitCode::kBadData, [] { front_by(R"({"bos_token": "<b>"})", {}, kLlama); });
+  EXPECT_NE(refused.message().find("`<b>`, which is not in the vocabulary"), std::string::npos);
 }
 
 TEST(CausalBegin, PairsBeginAsTextsDo) {

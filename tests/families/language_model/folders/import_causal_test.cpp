@@ -196,14 +196,15 @@ TEST(ImportCausal, OtherClassesOfLlamasFormComeBackToo) {
 }
 
 TEST(ImportCausal, WhatStandsInFrontOfATextComesBack) {
-  const auto folder = llama_folder();
-  folder.dir->write("tokenizer_config.json", R"({"add_bos_token": true, "bos_token": "<s>"})");
-  expect_round_trip(folder);
-  const auto model = import_causal(folder.dir->path());
-  EXPECT_EQ(model.tokenizer->sequences().front(), std::vector<int64_t>{1});
-  const auto none = gpt2_folder();
-  none.write();
-  EXPECT_TRUE(import_causal(none.dir->path()).tokenizer->sequences().front().empty());
+  const auto front_of = [](const ModelFolder& folder) {
+    expect_round_trip(folder);
+    return import_causal(folder.dir->path()).tokenizer->sequences().front();
+  };
+  EXPECT_EQ(front_of(llama_folder()), std::vector<int64_t>{1});
+  const auto none = llama_folder();
+  none.dir->write("tokenizer_config.json", R"({"add_bos_token": false, "bos_token": "<s>"})");
+  EXPECT_TRUE(front_of(none).empty());
+  EXPECT_TRUE(front_of(gpt2_folder()).empty());
 }
 
 TEST(ImportCausal, QueriesKeysAndValuesAndBothMapsOfAGateAreOne) {
