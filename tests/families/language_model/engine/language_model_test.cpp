@@ -23,12 +23,14 @@
 #include "parallel/carry.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "tasks/exported_run.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
+#include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -503,6 +505,28 @@ TEST_F(LanguageModelTest, SampledTokensTrainAModelThatIsScoredOverAll) {
   sections().loss.sampled_tokens = 0;
   const auto whole = make_task();
   EXPECT_EQ(valid_nll(*sampled), valid_nll(*whole)) << "of the same first weights";
+}
+
+TEST_F(LanguageModelTest, AnExportPutsInFrontOfATextWhatStandsThereHere) {
+  sections().tokenizer.type = "byte_bpe";
+  sections().tokenizer.vocab_size = 280;
+  train(2);
+  for (const std::string begin : {"separator", "tokenizer"}) {
+    sections().decode.text_begin = begin;
+    const ExportRequest request{.experiment = experiment_,
+                                .run_directory = (folder_ / "run").string(),
+                                .checkpoint = "last",
+                                .folder = (folder_ / begin).string()};
+    family_.export_model(open_exported_run(request), request);
+    const auto tokenizer =
+        text::make_json_tokenizer(read_file(folder_ / begin / "tokenizer.json"), "test");
+    const auto ids = tokenizer->specials();
+    const bool is_separator = begin == "separator";
+    EXPECT_EQ(tokenizer->sequences().front(),
+              std::vector<int64_t>{is_separator ? ids.eos : ids.bos});
+    // The tokenizer is one of encoders, with an end behind a text too.
+    EXPECT_EQ(tokenizer->sequences().single.size(), is_separator ? 2U : 3U);
+  }
 }
 
 TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {
