@@ -1,6 +1,7 @@
 #include "families/language_model/folders/causal_begin.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
