@@ -213,10 +213,11 @@ TEST(Generator, ListenersNeverHearHalfACharacter) {
     if (stops) options.stop = {"\U0001F600!"};  // cut by five tokens
     const Generator generator(RecitedModel::generating(ids, 257), *tokenizer, options);
     std::string heard;
-    const auto found = continuations_of(generator, {"x"}, [&](size_t, const std::string& part) {
-      EXPECT_TRUE(is_valid_utf8(part)) << part;
-      heard += part;
-    });
+    const auto found =
+        continuations_of(generator, {"x"}, [&](size_t /*request*/, const std::string& part) {
+          EXPECT_TRUE(is_valid_utf8(part)) << part;
+          heard += part;
+        });
     EXPECT_EQ(heard, stops ? text.substr(0, text.size() - 5) : text);
     EXPECT_EQ(found[0][0].text, heard);
     EXPECT_EQ(found[0][0].end, stops ? decoding::OutputEnd::kStop : decoding::OutputEnd::kToken);
@@ -232,7 +233,8 @@ TEST(Generator, AnotherSeedGivesOtherSamples) {
     options.seed = seed;
     const Generator generator(ScriptedModel::generating(), *words, options);
     std::vector<std::string> texts;
-    for (const auto& one : continuations_of(generator, {"the"})[0]) texts.push_back(one.text);
+    const auto found = continuations_of(generator, {"the"});
+    for (const auto& one : found[0]) texts.push_back(one.text);
     return texts;
   };
   EXPECT_EQ(samples(1), samples(1));
