@@ -48,6 +48,12 @@ at::Tensor EnsembleStepModel::log_normalisers() const {
   return members_.size() == 1 ? members_.front()->log_normalisers() : at::Tensor();
 }
 
+int64_t EnsembleStepModel::most_cache_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& member : members_) bytes += member->most_cache_bytes();
+  return bytes;
+}
+
 void EnsembleStepModel::reorder(const std::vector<int64_t>& parents) {
   for (const auto& member : members_) member->reorder(parents);
 }

@@ -20,6 +20,7 @@ class EnsembleStepModel : public StepModel {
   void reorder(const std::vector<int64_t>& parents) override;
   /// Of a single member; several have no logits together.
   at::Tensor log_normalisers() const override;
+  int64_t most_cache_bytes() const override;  ///< of all members
   int64_t vocab_size() const override { return members_.front()->vocab_size(); }
 
  private:

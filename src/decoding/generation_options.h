@@ -21,6 +21,7 @@ struct GenerationOptions : SamplingOptions {
   int64_t max_new_tokens = 100;
   int64_t min_len = 0;
   std::vector<std::string> stop;
+  std::string text_begin = "separator";
   int64_t max_tokens = 8192;
 
   static auto fields() {
@@ -61,7 +62,13 @@ struct GenerationOptions : SamplingOptions {
             .also_called({"min_length", "min_new_tokens"}),
         field(&O::stop, "stop", "texts before which a continuation ends; they are not printed",
               any(), scoring)
-            .also_called({"stop_strings", "stop_sequences", "stop_sequence", "until"})}
+            .also_called({"stop_strings", "stop_sequences", "stop_sequence", "until"}),
+        field(&O::text_begin, "text_begin",
+              "what stands in front of a text that is continued or scored: separator = the token "
+              "between texts in training; tokenizer = what tokenizer.json puts there, perhaps "
+              "nothing, as a model that was imported expects it",
+              one_of({"separator", "tokenizer"}), scoring)
+            .also_called({"prompt_begin", "begin_of_text"})}
         .with(SamplingOptions::fields())
         .with(Fields{field(&O::max_tokens, "max_tokens",
                            "bound of one batch: tokens of prompts and continuations", at_least(1),

@@ -2,90 +2,88 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <numeric>
 
 namespace stretto::decoding {
 
-TokenPool::TokenPool(std::span<const float> row) : row_(row), tokens_(row.size()) {
+TokenPool::TokenPool(std::span<const float> row)
+    : row_(row), tokens_(row.size()), highest_(kNever) {
   std::iota(tokens_.begin(), tokens_.end(), 0);
   std::erase_if(tokens_,
                 [&](int64_t token) { return !(row_[static_cast<size_t>(token)] > kNever); });
+  for (const int64_t token : tokens_) {
+    highest_ = std::max(highest_, row_[static_cast<size_t>(token)]);
+  }
 }
 
-void TokenPool::sort(int64_t count) {
-  if (sorted_) return;
+void TokenPool::sort(size_t count) {
+  if (count <= sorted_) return;
   const auto likelier = [&](int64_t a, int64_t b) {
     const float left = row_[static_cast<size_t>(a)], right = row_[static_cast<size_t>(b)];
     return left != right ? left > right : a < b;
   };
-  if (count < std::ssize(tokens_)) {
-    std::partial_sort(tokens_.begin(), tokens_.begin() + count, tokens_.end(), likelier);
-  } else {
-    std::sort(tokens_.begin(), tokens_.end(), likelier);
-  }
+  // Whoever wants one more often wants many more: each selection reads all the rest.
+  constexpr size_t kFewest = 64, kGrowth = 4;
+  count = std::min(std::max({count, kFewest, kGrowth * sorted_}), tokens_.size());
+  const auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(sorted_),
+             end = tokens_.begin() + static_cast<std::ptrdiff_t>(count);
+  if (end != tokens_.end()) std::nth_element(begin, end, tokens_.end(), likelier);
+  std::sort(begin, end, likelier);
+  sorted_ = count;
 }
 
 void TokenPool::keep_likeliest(int64_t count) {
-  count = std::min(count, std::ssize(tokens_));
-  sort(count);
-  sorted_ = true;
-  tokens_.resize(static_cast<size_t>(count));
-  weights_.clear();
+  const auto kept = std::min(static_cast<size_t>(count), tokens_.size());
+  sort(kept);
+  tokens_.resize(kept);
+  sorted_ = kept;
+  mass_.reset();
 }
 
-void TokenPool::weigh() {
-  if (!weights_.empty() || tokens_.empty()) return;
-  sort(std::ssize(tokens_));
-  sorted_ = true;
-  const double highest = row_[static_cast<size_t>(tokens_.front())];
-  for (const int64_t token : tokens_) {
-    weights_.push_back(std::exp((row_[static_cast<size_t>(token)] - highest) / temperature_));
-  }
-  mass_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+double TokenPool::weight_of(int64_t token) const {
+  const double highest = highest_;
+  return std::exp((row_[static_cast<size_t>(token)] - highest) / temperature_);
 }
 
-const std::vector<double>& TokenPool::weights() {
-  weigh();
-  return weights_;
+double TokenPool::weight(size_t rank) {
+  sort(rank + 1);
+  return weight_of(tokens_[rank]);
 }
 
 double TokenPool::mass() {
-  weigh();
-  return mass_;
+  if (!mass_) {
+    mass_ = 0;
+    for (const int64_t token : tokens_) *mass_ += weight_of(token);
+  }
+  return *mass_;
 }
 
 void TokenPool::cut(size_t count) {
-  weigh();
   count = std::min(std::max<size_t>(count, 1), tokens_.size());
-  if (count == tokens_.size()) return;
-  tokens_.resize(count);
-  weights_.resize(count);
-  mass_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  if (count < tokens_.size()) keep_likeliest(static_cast<int64_t>(count));
 }
 
 int64_t TokenPool::draw(double uniform) {
-  weigh();
-  double rest = uniform * mass_;
-  for (size_t i = 0; i < weights_.size(); ++i) {
-    rest -= weights_[i];
-    if (rest < 0) return tokens_[i];
+  double rest = uniform * mass();
+  for (size_t rank = 0; rank < size(); ++rank) {
+    rest -= weight(rank);
+    if (rest < 0) return tokens_[rank];
   }
   return tokens_.back();
 }
 
 void TopP::apply(TokenPool& pool) const {
-  const std::vector<double>& weights = pool.weights();
   const double enough = p * pool.mass();
   size_t size = 0;
-  for (double mass = 0; size < weights.size() && mass < enough; ++size) mass += weights[size];
+  for (double mass = 0; size < pool.size() && mass < enough; ++size) mass += pool.weight(size);
   pool.cut(size);
 }
 
 void MinP::apply(TokenPool& pool) const {
-  const std::vector<double>& weights = pool.weights();  // largest first, and that one is 1
-  size_t size = 0;
-  while (size < weights.size() && weights[size] >= p) ++size;
+  size_t size = 0;  // weights are largest first, and the first one is 1
+  while (size < pool.size() && pool.weight(size) >= p) ++size;
   pool.cut(size);
 }
 

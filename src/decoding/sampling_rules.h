@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -17,35 +18,37 @@ namespace stretto::decoding {
 /// The log-probability of a token that cannot come.
 inline constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-/// The tokens that may be drawn. Rules leave some of them out, or weigh them otherwise.
+/// The tokens that may be drawn. Rules leave some of them out, or weigh them otherwise. As many of
+/// the likeliest are sorted as somebody asks for: of a large vocabulary most draws want few.
 class TokenPool {
  public:
   /// @param row  log-probabilities [vocab], which outlive this; tokens of -inf are left out
   explicit TokenPool(std::span<const float> row);
 
   bool empty() const { return tokens_.empty(); }
+  size_t size() const { return tokens_.size(); }
   /// Keeps the `count` likeliest; of equal ones those with the lowest ids.
   void keep_likeliest(int64_t count);
   /// Log-probabilities are divided by it from now on. Before anybody asks for weights.
   void divide_by(double temperature) { temperature_ *= temperature; }
-  /// Weights in proportion to probabilities, that of the likeliest is 1; largest first.
-  const std::vector<double>& weights();
-  double mass();  ///< the sum of the weights
+  /// In proportion to the probability of the token at this rank; that of the likeliest, at 0, is 1.
+  double weight(size_t rank);
+  double mass();  ///< the sum of all weights
   /// Keeps so many of the likeliest, at least one.
   void cut(size_t count);
   /// The token behind `uniform` in [0, 1). Not of an empty pool.
   int64_t draw(double uniform);
 
  private:
-  void sort(int64_t count);
-  void weigh();
+  void sort(size_t count);
+  double weight_of(int64_t token) const;
 
   std::span<const float> row_;
   std::vector<int64_t> tokens_;
   double temperature_ = 1;
-  bool sorted_ = false;
-  std::vector<double> weights_;  ///< empty: not asked for yet
-  double mass_ = 0;
+  size_t sorted_ = 0;  ///< so many tokens are the likeliest in their order
+  float highest_;
+  std::optional<double> mass_;  ///< nothing: not asked for yet
 };
 
 /// The k likeliest tokens (Fan et al. 2018, arXiv:1805.04833).

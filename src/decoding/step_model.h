@@ -66,6 +66,9 @@ class StepModel {
   /// where there are no logits, such as in an ensemble: log-probabilities stand for them.
   virtual at::Tensor log_normalisers() const { return {}; }
 
+  /// The most bytes that its caches of keys and values have had, with room for steps to come.
+  virtual int64_t most_cache_bytes() const { return 0; }
+
   virtual int64_t vocab_size() const = 0;
 };
 

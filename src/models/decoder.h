@@ -29,6 +29,8 @@ class StepDecoder {
   virtual at::Tensor prefill_packed(const decoding::PackedPrompts& prompts,
                                     int64_t lanes_per_source);
   virtual bool takes_unequal_prompts() const { return false; }
+  /// As decoding::StepModel::most_cache_bytes.
+  virtual int64_t most_cache_bytes() const { return 0; }
   /// From now on lane i continues what lane parents[i] was; there may be fewer than before.
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 };

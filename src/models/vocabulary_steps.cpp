@@ -39,6 +39,7 @@ class StepsOfVocabulary : public decoding::StepModel {
   }
   bool takes_unequal_prompts() const override { return parts_.steps->takes_unequal_prompts(); }
   at::Tensor log_normalisers() const override { return normalisers_; }
+  int64_t most_cache_bytes() const override { return parts_.steps->most_cache_bytes(); }
 
   void reorder(const std::vector<int64_t>& parents) override {
     const torch::NoGradGuard no_grad;

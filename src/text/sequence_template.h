@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -18,6 +19,25 @@ struct SequenceTemplate {
   std::vector<Slot> single = {{}};
   std::vector<Slot> pair = {{}, {.part = Part::kSecond, .segment = 1}};
   bool operator==(const SequenceTemplate&) const = default;
+
+  /// Ids of the special tokens in front of one text.
+  std::vector<int64_t> front() const {
+    std::vector<int64_t> ids;
+    for (const Slot& slot : single) {
+      if (slot.part == Part::kFirst) break;
+      ids.push_back(slot.id);
+    }
+    return ids;
+  }
+  /// The same template with these in front of one text, and of the first of two.
+  void set_front(const std::vector<int64_t>& ids) {
+    std::vector<Slot> slots;
+    for (const int64_t id : ids) slots.push_back({.part = Part::kSpecial, .id = id});
+    for (auto* all : {&single, &pair}) {
+      all->erase(all->begin(), std::ranges::find(*all, Part::kFirst, &Slot::part));
+      all->insert(all->begin(), slots.begin(), slots.end());
+    }
+  }
 };
 
 }  // namespace stretto::text

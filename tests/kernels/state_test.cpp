@@ -10,6 +10,7 @@
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::kernels {
 namespace {
@@ -118,6 +119,32 @@ TEST(KernelsState, DecodingOfAHistoryThatBeginsLaterHasTheBitsOfOneThatBeginsAtO
             decode_self_attention(one[0], one[1], one[2], own_keys, own_values,
                                   at::zeros({1, length}, at::kInt), length - 1, kHeads, own);
         EXPECT_TRUE(at::equal(got[lane], want[0])) << level->name << ", lane " << lane;
+      }
+    }
+  }
+}
+
+// Histories are long enough for threads to share the heads of a lane.
+TEST(KernelsState, DecodingHasTheSameBitsForAnyNumberOfThreads) {
+  constexpr int64_t kSteps = 2800, kWidth = 24, kHeadWidth = 4, kHeads = 12;
+  for (const int64_t lanes : {1, 2}) {
+    const at::Tensor q = noise({lanes, kHeads * kHeadWidth}), k = noise({lanes, kWidth}, 8),
+                     v = noise({lanes, kWidth}, 9);
+    const at::Tensor keys = noise({kSteps, lanes, kWidth}, 10),
+                     values = noise({kSteps, lanes, kWidth}, 11);
+    const at::Tensor lineage =
+        at::arange(lanes, at::kInt).unsqueeze(1).repeat({1, kSteps}).contiguous();
+    const DistanceBias none, bias{.table = noise({kHeads, kSteps}, 12), .zero = kSteps - 1};
+    for (const DistanceBias& distances : {none, bias}) {
+      const auto decoded = [&](int threads) {
+        const testing::Threads count(threads);
+        at::Tensor own_keys = keys.clone(), own_values = values.clone();
+        return decode_self_attention(q, k, v, own_keys, own_values, lineage, kSteps - 1, kHeads,
+                                     distances);
+      };
+      const at::Tensor one = decoded(1);
+      for (const int threads : {2, 4, 5, 16}) {
+        EXPECT_TRUE(at::equal(decoded(threads), one)) << lanes << " lanes, " << threads;
       }
     }
   }

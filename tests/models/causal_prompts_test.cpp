@@ -106,5 +106,37 @@ TEST(CausalPrompts, TogetherHaveTheBitsOfEachAlone) {
   }
 }
 
+TEST(CausalPrompts, CachesTakeTheBytesThatTheyAreComputedToTake) {
+  const torch::NoGradGuard no_grad;
+  for (const PromptedKind& kind : prompted_kinds()) {
+    SCOPED_TRACE(kind.name);
+    if (kind.name == "windows and capped scores") continue;
+    const auto model = make_causal_model({.model = kind.options,
+                                          .rows = 24,
+                                          .num_ids = 21,
+                                          .specials = stretto::testing::kSpecials,
+                                          .seed = 3},
+                                         {});
+    model->eval();
+    constexpr int64_t kSources = 3, kLanes = 2, kLayers = 2, kHeadWidth = 4;
+    const int64_t kv_heads = kind.name == "Llama" ? 2 : 4;
+    const auto bytes_of = [&](int64_t tokens) {
+      const bool has_cache = kind.options.is<CausalTransformerOptions>();
+      return has_cache ? kLayers * 2 * kv_heads * kHeadWidth * kSources * kLanes * tokens * 4 : 0;
+    };
+    const auto steps = model->start(kSources, kLanes);
+    EXPECT_EQ(steps->most_cache_bytes(), 0);
+    steps->prefill_packed(prompts_of_lengths({6, 1, 20}, 0, 3), kLanes);
+    EXPECT_EQ(steps->most_cache_bytes(), bytes_of(32)) << "20 tokens, in blocks of 32";
+    const at::Tensor tokens = at::full({kSources * kLanes}, 5, at::kLong);
+    for (int64_t t = 20; t < 32; ++t) steps->step(tokens);
+    EXPECT_EQ(steps->most_cache_bytes(), bytes_of(32));
+    steps->step(tokens);
+    EXPECT_EQ(steps->most_cache_bytes(), bytes_of(64));
+    steps->reorder({0, 1});
+    EXPECT_EQ(steps->most_cache_bytes(), bytes_of(64)) << "the most that there were";
+  }
+}
+
 }  // namespace
 }  // namespace stretto::models

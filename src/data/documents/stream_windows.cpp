@@ -88,7 +88,7 @@ StreamWindows::Window StreamWindows::window_of(int64_t sample) const {
                           std::min(all.begin + place * stride_ + length_, all.end)};
   // The window before it ends where a whole one does, since it is not the last.
   const uint64_t scored_before = place == 0 ? range.begin : range.begin - stride_ + length_;
-  return {.range = range, .scored = range.end - scored_before};
+  return {.range = range, .scored = range.end - scored_before, .begins_text = place == 0};
 }
 
 void StreamWindows::append(int64_t sample, Batch& batch) const {
@@ -96,10 +96,13 @@ void StreamWindows::append(int64_t sample, Batch& batch) const {
   auto& inputs = batch.column<int64_t>(kStreamInputs).values;
   const size_t first = inputs.size();
   append_stretch(*documents_, window.range, sample, batch);
-  if (setting_.begin == WindowBegin::kSeparator) {
-    std::vector<int64_t> separator;
-    documents_->append(documents_->num_ids() - 1, documents_->num_ids(), separator);
-    inputs[first] = separator.front();
+  if (window.begins_text || setting_.begin == WindowBegin::kTextBegin) {
+    std::vector<int64_t> begin{setting_.text_begin};
+    if (setting_.text_begin < 0) {
+      begin.clear();
+      documents_->append(documents_->num_ids() - 1, documents_->num_ids(), begin);
+    }
+    inputs[first] = begin.front();
   }
   auto& scored = batch.column<int64_t>(kStreamScored);
   scored.values.push_back(static_cast<int64_t>(window.scored));

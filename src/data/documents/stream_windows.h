@@ -19,8 +19,8 @@ inline const PackedTokens& stream_scored(const Batch& batch) {
 
 /// What the first token of a window is predicted from.
 enum class WindowBegin : uint8_t {
-  kTokenBefore,  ///< what stands before it in the stream; before the first of all a separator
-  kSeparator,
+  kTokenBefore,  ///< what stands before it in the stream; before the first of a text its begin
+  kTextBegin,    ///< as if each window began a text
 };
 
 /// Windows of a stream, or of each of its documents.
@@ -29,6 +29,8 @@ struct WindowSetting {
   int64_t stride = 0;        ///< from one begin to the next; at most `length`, 0 = length
   bool by_document = false;  ///< no window has tokens of two documents
   WindowBegin begin = WindowBegin::kTokenBefore;
+  /// The token in front of a text, which is all of the stream, or a document; -1 = the separator.
+  int64_t text_begin = -1;
   int64_t max_tokens = 0;   ///< of a micro-batch; a longer window is one by itself
   int64_t max_samples = 0;  ///< of a micro-batch; 0 = any number
   Shuffle shuffle = Shuffle::kNo;
@@ -64,6 +66,7 @@ class StreamWindows {
   struct Window {
     StreamRange range;
     uint64_t scored = 0;
+    bool begins_text = false;
   };
   uint64_t windows_of(uint64_t length) const;
   void add_text(uint64_t length, std::vector<uint32_t>& lengths);

@@ -45,7 +45,7 @@ struct LanguageEvalOptions : TextEvalOptions {
             .read_with_key(model, {"transformer"}),
         field(&O::window_begin, "window_begin",
               "what the first token of a window is predicted from: before = the token before it in "
-              "the text; separator = the token that stands between documents",
+              "the text; separator = the token that stands in front of a text",
               one_of({"before", "separator"}), scoring)
             .also_called({"add_bos", "add_bos_token", "prefix_token"}, "= \"separator\"")
             .value_also_called("separator", {"bos", "eos", "beginning"})

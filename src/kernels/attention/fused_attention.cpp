@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -281,6 +282,14 @@ class StepBias {
   const float* first_ = nullptr;
 };
 
+/// Of few lanes, threads share the heads of each, where a history is long enough to be worth it.
+/// @param numbers  of the keys of one lane
+int64_t parts_of_lane(int64_t lanes, int64_t kv_heads, int64_t numbers) {
+  constexpr int64_t kFewest = int64_t{1} << 16;
+  if (lanes == 0 || numbers < kFewest || at::in_parallel_region()) return 1;
+  return std::clamp<int64_t>(at::get_num_threads() / lanes, 1, kv_heads);
+}
+
 }  // namespace
 
 at::Tensor self_attention(const at::Tensor& qkv, const SelfAttention& options) {
@@ -348,28 +357,38 @@ at::Tensor decode_self_attention(const at::Tensor& q, const at::Tensor& k_new,
   const float *from = queries.const_data_ptr<float>(), *keys = k_cache.const_data_ptr<float>();
   const float* values = v_cache.const_data_ptr<float>();
   const int32_t* begins = first.defined() ? first.const_data_ptr<int32_t>() : nullptr;
-  const int64_t step = k_cache.size(1) * k_cache.size(2);
+  const int64_t row = k_cache.size(2), step = k_cache.size(1) * row;
+  const int64_t kv_heads = row / head_width, sharers = num_heads / kv_heads;
+  const int64_t parts = parts_of_lane(lanes, kv_heads, (t + 1) * row);
   float* to = out.data_ptr<float>();
-  at::parallel_for(0, lanes, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t lane = begin; lane < end; ++lane) {
+  at::parallel_for(0, lanes * parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t lane = i / parts, part = i % parts;
+      const int64_t kv_head = part * kv_heads / parts;
+      const int64_t kv_count = (part + 1) * kv_heads / parts - kv_head;
+      const int64_t head = kv_head * sharers, place = lane * width + head * head_width;
       // A history that begins later is the same one with another step 0.
       const int64_t before = begins == nullptr ? 0 : begins[lane];
       const float* bias_of_lane = biases.of_lane(lane);
-      cpu::table().decode({.q = from + lane * width,
-                           .k_cache = keys + before * step,
-                           .v_cache = values + before * step,
-                           .slots = slots + lane * table.size(1) + before,
-                           .lane = lane,
-                           .lanes = k_cache.size(1),
-                           .t = t - before,
-                           .heads = num_heads,
-                           .kv_heads = k_cache.size(2) / head_width,
-                           .width = head_width,
-                           .compute = compute,
-                           .bias = bias_of_lane == nullptr ? nullptr : bias_of_lane + before,
-                           .bias_stride = biases.stride(),
-                           .softcap = static_cast<float>(softcap)},
-                          to + lane * width);
+      const int64_t column = before * step + kv_head * head_width;
+      cpu::table().decode(
+          {.q = from + place,
+           .k_cache = keys + column,
+           .v_cache = values + column,
+           .slots = slots + lane * table.size(1) + before,
+           .lane = lane,
+           .lanes = k_cache.size(1),
+           .t = t - before,
+           .heads = kv_count * sharers,
+           .kv_heads = kv_count,
+           .width = head_width,
+           .kv_row = row,
+           .compute = compute,
+           .bias =
+               bias_of_lane == nullptr ? nullptr : bias_of_lane + before + head * biases.stride(),
+           .bias_stride = biases.stride(),
+           .softcap = static_cast<float>(softcap)},
+          to + place);
     }
   });
   round_(out, compute);

@@ -64,9 +64,10 @@ struct AttentionGradient {
 /// One lane of cached decoding: all heads of its query against steps 0..t of its history.
 struct DecodeItem {
   const float* q;                  ///< [heads * width]
-  const float *k_cache, *v_cache;  ///< [T, L, kv_heads * width]
+  const float *k_cache, *v_cache;  ///< [T, L, kv_row], of which kv_heads * width are read
   const int32_t* slots;            ///< [t]: the lane that holds step s of this history
   int64_t lane, lanes, t, heads, kv_heads, width;
+  int64_t kv_row;               ///< numbers of a row, of all heads of keys
   Compute compute;              ///< weights are rounded before the product with the values
   const float* bias = nullptr;  ///< [heads, ...]: what step s adds to its score; null: nothing
   int64_t bias_stride = 0;

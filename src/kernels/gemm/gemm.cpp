@@ -17,6 +17,8 @@ namespace {
 
 constexpr int64_t kColumns = 1024;    // of B in one item, for which a block of A is copied once
 constexpr int64_t kColumnUnit = 128;  // a multiple of every level's panel
+constexpr int64_t kFewRows = 48;      // of A; their items have columns in smaller units
+constexpr int64_t kFewRowsUnit = 64;  // a multiple of every level's panel
 
 std::atomic<bool>& taken_always() {
   static std::atomic<bool> always = false;
@@ -69,13 +71,16 @@ struct Target {
 };
 
 /// Columns of an item: as many as fit in kColumns evenly, and fewer when there are too few rows for
-/// all threads.
+/// all threads. Of few rows the time goes into reading B: each thread reads as many columns of it
+/// as any other, and no two threads the same.
 int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
+  const int64_t threads = available_threads();
   const int64_t of_rows = divide_up(rows, 2 * RowItems::kUnit) * parts;
-  const int64_t blocks =
-      std::max(divide_up(columns, kColumns), divide_up(available_threads(), of_rows));
-  return std::clamp(divide_up(divide_up(columns, blocks), kColumnUnit) * kColumnUnit, kColumnUnit,
-                    kColumns);
+  int64_t blocks = std::max(divide_up(columns, kColumns), divide_up(threads, of_rows));
+  const bool is_few = rows <= kFewRows;
+  if (is_few) blocks = divide_up(blocks, threads) * threads;
+  const int64_t unit = is_few ? kFewRowsUnit : kColumnUnit;
+  return std::clamp(divide_up(divide_up(columns, blocks), unit) * unit, unit, kColumns);
 }
 
 /// One product, cut into items that any thread may take. Any cut gives the same result.

@@ -90,6 +90,7 @@ void TransformerStepDecoder::make_room(int64_t steps) {
     cache.v = grown(cache.v, more);
   }
   lineage_ = at::cat({lineage_, at::zeros({lineage_.size(0), more}, lineage_.options())}, 1);
+  most_cache_bytes_ = std::max(most_cache_bytes_, cached_numbers() * int64_t{sizeof(float)});
   bias_ = bias_of(decoder_->distance_bias_, lineage_.size(1), caches_.front().k);
 }
 

@@ -38,8 +38,10 @@ class TransformerStepDecoder : public StepDecoder {
                             int64_t lanes_per_source) override;
   bool takes_unequal_prompts() const override { return true; }
   void reorder(const std::vector<int64_t>& parents) override;
-  /// Numbers that its caches hold, with the room for steps to come.
+  /// Numbers that its caches hold, with the room for steps to come. Without memory: layers x 2 x E
+  /// x lanes x room, where room is a multiple of 32 steps.
   int64_t cached_numbers() const;
+  int64_t most_cache_bytes() const override { return most_cache_bytes_; }
 
  private:
   /// What one layer remembers.
@@ -92,6 +94,7 @@ class TransformerStepDecoder : public StepDecoder {
   at::Tensor positions_;        ///< int64 [L]: the present step, counted from there
   int64_t time_ = 0;            ///< steps taken
   kernels::DistanceBias bias_;  ///< of `room` steps, where all layers share one
+  int64_t most_cache_bytes_ = 0;
 };
 
 }  // namespace stretto::models

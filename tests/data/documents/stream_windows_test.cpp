@@ -109,10 +109,25 @@ TEST(StreamWindows, OfDocumentsHaveTokensOfOneAlone) {
   EXPECT_EQ(numbers.num_split(), 1);
 }
 
-TEST(StreamWindows, MayBeginBehindASeparator) {
-  const auto windows = stream_windows_of({9}, {.length = 4, .begin = WindowBegin::kSeparator});
+TEST(StreamWindows, MayAllBeginAsTextsDo) {
+  const auto windows = stream_windows_of({9}, {.length = 4, .begin = WindowBegin::kTextBegin});
   EXPECT_EQ(windows.at(1).inputs, (Ids{0, 5, 6, 7}));
   EXPECT_EQ(windows.at(1).next, (Ids{5, 6, 7, 8}));
+}
+
+TEST(StreamWindows, ATextMayHaveATokenOfItsOwnInFront) {
+  const auto stream = stream_windows_of({5}, {.length = 4, .text_begin = 77});
+  EXPECT_EQ(stream.at(0).inputs, (Ids{77, 1, 2, 3}));
+  EXPECT_EQ(stream.at(1).inputs, (Ids{4, 5})) << "goes on with the text";
+  const auto documents =
+      stream_windows_of({5, 1}, {.length = 4, .by_document = true, .text_begin = 77});
+  EXPECT_EQ(documents.at(0).inputs, (Ids{77, 1, 2, 3}));
+  EXPECT_EQ(documents.at(1).inputs, (Ids{4, 5}));
+  EXPECT_EQ(documents.at(2).inputs, (Ids{77, 6}));
+  EXPECT_EQ(documents.at(2).next, (Ids{6, 0}));
+  const auto all =
+      stream_windows_of({5}, {.length = 4, .begin = WindowBegin::kTextBegin, .text_begin = 77});
+  EXPECT_EQ(all.at(1).inputs, (Ids{77, 5}));
 }
 
 TEST(StreamWindows, AreBatchesOfAboutEqualLengthsUnderTheirBounds) {

@@ -104,6 +104,7 @@ class LineContinuer : public LineFamily<ContinuedLine> {
     line.request.prompt = generator_.prompt_of(line.input.text);
     line.request.line = line.number;
     line.num_tokens = std::ssize(line.request.prompt);
+    if (line.num_tokens == 0) return refuse_empty();
     if (generator_.room(line.request) > 0) return;
     line.input.problem = counted(line.num_tokens, "token") + ", and the model has positions for " +
                          std::to_string(max_length_);
@@ -119,8 +120,8 @@ class LineContinuer : public LineFamily<ContinuedLine> {
     });
     if (has_told_of_empty_ || line == window.end()) return;
     has_told_of_empty_ = true;
-    log::warn(line->input.place +
-              ": an empty line is not continued, here and below; `--prompt \"\"` begins a text");
+    log::warn(line->input.place + ": an empty line is not continued, here and below" +
+              (generator_.begins_texts() ? "; `--prompt \"\"` begins a text" : ""));
   }
 
   int64_t cost(const ContinuedLine& line) const override {
@@ -171,9 +172,24 @@ class LineContinuer : public LineFamily<ContinuedLine> {
               "of decode.stop");
   }
 
-  std::string counts() const override { return counted(new_tokens_, "new token"); }
+  std::string counts() const override {
+    const int64_t bytes = generator_.most_cache_bytes();
+    return counted(new_tokens_, "new token") +
+           (bytes == 0
+                ? ""
+                : ", keys and values of a batch " + human_bytes(static_cast<uint64_t>(bytes)));
+  }
 
  private:
+  /// For a prompt of the command line; a line of that kind counts as empty.
+  void refuse_empty() const {
+    if (asked_.prompts.empty()) return;
+    throw Error(ExitCode::kUsage,
+                "--prompt: an empty text, and this model has no token in front of a text "
+                "(decode.text_begin = \"tokenizer\")",
+                "give a text, or decode.text_begin=separator, which begins one as if another had "
+                "ended");
+  }
   /// Whether there is one text, which may have lines.
   bool is_one_text() const { return asked_.prompts.size() == 1 && options_.nbest == 1; }
   std::string shown(std::string_view text) const {

@@ -62,6 +62,13 @@ void print_text(const Evaluated& evaluated) {
             << std::endl;
 }
 
+/// What the first token of a text is predicted from.
+std::string begin_words(const experiment::LanguageModelOptions& options,
+                        const text::Tokenizer& tokenizer) {
+  const int64_t begin = text_begin_of(options, tokenizer);
+  return begin == tokenizer.specials().eos ? kSeparatorWords : printable(tokenizer.piece(begin));
+}
+
 /// Lines in step with those of the text: blank ones too, and none is left out.
 data::DocumentInput lines_input(const experiment::Experiment& experiment, const EvalFiles& set) {
   auto data = language_model_of(experiment).data;
@@ -75,7 +82,8 @@ std::string per_line(models::CausalModel& model, const experiment::Experiment& e
   const auto input = lines_input(experiment, set);
   const auto documents = data::open_documents(input, tokenizer);
   const auto sizes = data::sizes_of_documents(input);
-  const auto scores = score_documents(model, language_model_of(experiment), *documents, setup);
+  const auto& own = language_model_of(experiment);
+  const auto scores = score_documents(model, own, *documents, setup, text_begin_of(own, tokenizer));
   if (documents->left_out().count > 0 || scores.size() != sizes.words_of_documents.size()) {
     throw Error(ExitCode::kBadData,
                 "--per-line: some lines or documents of the text are left out, so that no line of "
@@ -103,7 +111,7 @@ int evaluate_language_model(const EvalRequest& request, const CommandContext& co
   Evaluated evaluated{.set = set.name,
                       .checkpoint = checkpoint_names(run.checkpoints, folder),
                       .score = {},
-                      .context = context_words(own),
+                      .context = context_words(own, begin_words(own, *run.tokenizer.tokenizer)),
                       .counted = count_words(own)};
   if (group.is_root()) log::info("checkpoint " + evaluated.checkpoint + ", " + set.name + " text");
   const auto& tokenizer = *run.tokenizer.tokenizer;

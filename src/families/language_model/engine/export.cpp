@@ -23,10 +23,15 @@ std::string export_language_model(const ExportedRun& run, const ExportRequest& r
   const auto& its = interchange::choose_causal_class(model.as<Transformer>(), request.model_type);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   run.require_same_tokenizer(run.assets);
-  const auto ids = text::make_spec_tokenizer(tokenizer, request.run_directory, 0)->size();
+  const auto own = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
+  // What stands in front of a prompt here, transformers puts there too, and nothing behind it.
+  if (const auto& options = language_model_of(run.experiment); !begins_as_tokenizer(options)) {
+    tokenizer.sequences = {};
+    tokenizer.sequences.set_front(tokens_before_text(options, *own));
+  }
   const auto weights = run.weights();
   interchange::export_causal(
-      {.description = {.its = &its, .model = model.as<Transformer>(), .vocab_size = ids},
+      {.description = {.its = &its, .model = model.as<Transformer>(), .vocab_size = own->size()},
        .tokenizer = std::move(tokenizer),
        .tensors = weights.file.tensors()},
       request.folder);

@@ -110,16 +110,17 @@ std::vector<std::vector<Continuation>> Generator::run_together(
     const std::function<void()>& beat) const {
   const text::SpecialIds specials = tokenizer_.specials();
   Watch watch(*this, requests, listener, beat);
-  decoding::SearchInput input{.src_lengths = std::vector<int64_t>(requests.size(), 0),
-                              .sentence_ids = {},
-                              .prefixes = {},
-                              .max_length = model_.max_length,
-                              .pad = specials.pad,
-                              .bos = specials.bos >= 0 ? specials.bos : specials.eos,
-                              .eos = specials.eos,
-                              .prompts = {},
-                              .ends_at_bound = true,
-                              .watch = &watch};
+  decoding::SearchInput input{
+      .src_lengths = std::vector<int64_t>(requests.size(), 0),
+      .sentence_ids = {},
+      .prefixes = {},
+      .max_length = model_.max_length,
+      .pad = model_.writes_all ? -1 : specials.pad,
+      .bos = model_.writes_all || specials.bos < 0 ? specials.eos : specials.bos,
+      .eos = specials.eos,
+      .prompts = {},
+      .ends_at_bound = true,
+      .watch = &watch};
   for (const GenerationRequest* request : requests) {
     input.sentence_ids.push_back(request->line);
     input.prompts.push_back(request->prompt);
@@ -127,6 +128,7 @@ std::vector<std::vector<Continuation>> Generator::run_together(
   const auto model = model_.start(static_cast<int64_t>(requests.size()), options_.lanes());
   auto found = decoding::search(*model, input, search_);
   watch.finish();
+  note_cache_bytes(model->most_cache_bytes());
   std::vector<std::vector<Continuation>> all(requests.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (options_.method == "sample") {
@@ -137,6 +139,12 @@ std::vector<std::vector<Continuation>> Generator::run_together(
     }
   }
   return all;
+}
+
+void Generator::note_cache_bytes(int64_t bytes) const {
+  int64_t most = most_cache_bytes_;
+  while (bytes > most && !most_cache_bytes_.compare_exchange_weak(most, bytes)) {
+  }
 }
 
 Continuation Generator::continuation_of(const GenerationRequest& request,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -23,8 +24,11 @@ struct GeneratingModel {
   std::function<std::unique_ptr<decoding::StepModel>(int64_t sources, int64_t lanes_per_source)>
       start;
   int64_t max_length = std::numeric_limits<int64_t>::max();  ///< positions
-  /// Ids in front of each prompt, as in front of each text in training: at least one.
+  /// Ids in front of each prompt. Where there are none, an empty prompt cannot be continued.
   std::vector<int64_t> before;
+  /// Whether padding and beginning-of-sentence may be written like any token, as `transformers`
+  /// lets them.
+  bool writes_all = false;
 };
 
 /// One prompt to continue.
@@ -58,6 +62,8 @@ class Generator {
 
   /// The ids of a prompt. Behind it there may be no room in the model: room().
   std::vector<int64_t> prompt_of(std::string_view text) const;
+  /// Whether an empty prompt begins a text, by what stands in front of it.
+  bool begins_texts() const { return !model_.before.empty(); }
   /// Tokens that may come behind a prompt; 0 = it is longer than the model has positions.
   int64_t room(const GenerationRequest& request) const;
   /// What a request costs: the unit of `decode.max_tokens`.
@@ -74,11 +80,15 @@ class Generator {
                                              const TextListener& listener = {},
                                              const std::function<void()>& beat = {}) const;
 
+  /// Of any batch so far, the most bytes of cached keys and values.
+  int64_t most_cache_bytes() const { return most_cache_bytes_; }
+
  private:
   class Watch;
   std::vector<std::vector<Continuation>> run_together(
       std::span<const GenerationRequest* const> requests, const TextListener& listener,
       const std::function<void()>& beat) const;
+  void note_cache_bytes(int64_t bytes) const;
   Continuation continuation_of(const GenerationRequest& request,
                                decoding::Hypothesis hypothesis) const;
 
@@ -87,6 +97,7 @@ class Generator {
   decoding::GenerationOptions options_;
   decoding::DecodeOptions search_;
   bool packs_prompts_;
+  mutable std::atomic<int64_t> most_cache_bytes_{0};
 };
 
 }  // namespace stretto::tasks

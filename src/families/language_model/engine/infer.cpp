@@ -36,8 +36,9 @@ int infer_language_model(const InferRequest& request, const CommandContext& cont
     for (const auto& model : run.models) {
       generation.model.max_length = std::min(generation.model.max_length, model->max_length());
     }
-    // As in front of each document in training.
-    generation.model.before = {run.tokenizer.tokenizer->specials().eos};
+    const auto& own = language_model_of(experiment);
+    generation.model.before = tokens_before_text(own, *run.tokenizer.tokenizer);
+    generation.model.writes_all = begins_as_tokenizer(own);
     return generation;
   });
 }

@@ -15,6 +15,22 @@ const experiment::LanguageModelOptions& language_model_of(
   return experiment::language_model_sections(experiment);
 }
 
+bool begins_as_tokenizer(const experiment::LanguageModelOptions& options) {
+  return options.decode.text_begin == "tokenizer";
+}
+
+std::vector<int64_t> tokens_before_text(const experiment::LanguageModelOptions& options,
+                                        const text::Tokenizer& tokenizer) {
+  if (begins_as_tokenizer(options)) return tokenizer.sequences().front();
+  return {tokenizer.specials().eos};
+}
+
+int64_t text_begin_of(const experiment::LanguageModelOptions& options,
+                      const text::Tokenizer& tokenizer) {
+  const auto before = tokens_before_text(options, tokenizer);
+  return before.empty() ? tokenizer.specials().eos : before.back();
+}
+
 models::CausalModelSetup causal_model_setup(const experiment::Experiment& experiment,
                                             int64_t num_ids, const text::SpecialIds& specials,
                                             at::Device device) {

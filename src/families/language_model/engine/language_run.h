@@ -21,6 +21,16 @@ namespace stretto::tasks {
 /// The sections of a language model. Throws std::bad_variant_access for another family.
 const experiment::LanguageModelOptions& language_model_of(const experiment::Experiment& experiment);
 
+/// Whether `decode.text_begin` leaves to the tokenizer what stands in front of a text.
+bool begins_as_tokenizer(const experiment::LanguageModelOptions& options);
+/// What stands in front of a text that is continued: the separator, as in training, or what the
+/// tokenizer's file puts there, perhaps nothing.
+std::vector<int64_t> tokens_before_text(const experiment::LanguageModelOptions& options,
+                                        const text::Tokenizer& tokenizer);
+/// From which token the first one of a text is predicted: the last of these, else the separator.
+int64_t text_begin_of(const experiment::LanguageModelOptions& options,
+                      const text::Tokenizer& tokenizer);
+
 /// What the model of an experiment is made from, for a tokenizer with so many ids.
 models::CausalModelSetup causal_model_setup(const experiment::Experiment& experiment,
                                             int64_t num_ids, const text::SpecialIds& specials,

@@ -119,13 +119,14 @@ train::ScoreTable score_windows(models::CausalModel& model,
 }
 
 data::WindowSetting window_setting(const experiment::LanguageModelOptions& options,
-                                   at::Device device) {
+                                   int64_t text_begin, at::Device device) {
   const auto window = experiment::eval_window(options);
   return {.length = window.length,
           .stride = window.stride,
           .by_document = options.data.packing == "document",
-          .begin = options.eval.window_begin == "separator" ? data::WindowBegin::kSeparator
+          .begin = options.eval.window_begin == "separator" ? data::WindowBegin::kTextBegin
                                                             : data::WindowBegin::kTokenBefore,
+          .text_begin = text_begin,
           .max_tokens = batch_tokens(options.eval.max_tokens, device),
           .max_samples = options.eval.max_samples};
 }
@@ -197,7 +198,8 @@ ScoredText open_scored_text(const experiment::Experiment& experiment,
   const auto& data = language_model_of(experiment).data;
   const auto input = data::input_of(data, paths, key, experiment::num_threads(experiment));
   ScoredText text{.documents = data::open_documents(input, tokenizer),
-                  .by_line = data.format == "lines"};
+                  .by_line = data.format == "lines",
+                  .begin = text_begin_of(language_model_of(experiment), tokenizer)};
   text.sizes = data::sizes_of_documents(input);
   return text;
 }
@@ -217,7 +219,8 @@ std::vector<train::Score> scores_of(const TextScore& score) {
   return scores;
 }
 
-std::string context_words(const experiment::LanguageModelOptions& options) {
+std::string context_words(const experiment::LanguageModelOptions& options,
+                          const std::string& begin) {
   if (models::carries_state(options.model)) {
     const int64_t lanes = options.eval.lanes;
     return lanes == 1 ? "state carried through the whole text"
@@ -230,9 +233,10 @@ std::string context_words(const experiment::LanguageModelOptions& options) {
                ? "disjoint"
                : "stride " + std::to_string(window.stride) + ", each token scored once";
   words += options.data.packing == "document" ? ", within documents" : ", across documents";
-  return words + (options.eval.window_begin == "separator"
-                      ? "; the first token of a window behind a separator"
-                      : "; the first token of a window behind the one before it");
+  words += "; the first token of a window behind ";
+  if (options.eval.window_begin == "separator") return words + begin;
+  return words + "the one before it" +
+         (begin == kSeparatorWords ? "" : ", of a text behind " + begin);
 }
 
 std::string count_words(const experiment::LanguageModelOptions& options) {
@@ -249,7 +253,7 @@ TextScore score_text(models::CausalModel& model, const experiment::LanguageModel
                             experiment::eval_lanes(options));
     score = total(score_lanes(model, options, text.documents, how, setup));
   } else {
-    const auto setting = window_setting(options, setup.device);
+    const auto setting = window_setting(options, text.begin, setup.device);
     auto windows = std::make_shared<data::StreamWindows>(text.documents, setting);
     score = total(score_windows(model, std::move(windows), setting, how, setup));
   }
@@ -263,12 +267,12 @@ TextScore score_text(models::CausalModel& model, const experiment::LanguageModel
 std::vector<DocumentScore> score_documents(models::CausalModel& model,
                                            const experiment::LanguageModelOptions& options,
                                            const data::Documents& documents,
-                                           const train::EvaluationSetup& setup) {
+                                           const train::EvaluationSetup& setup, int64_t begin) {
   // The caller's documents outlive the windows.
   const std::shared_ptr<const data::Documents> shared(std::shared_ptr<void>(), &documents);
-  auto setting = window_setting(options, setup.device);
+  auto setting = window_setting(options, begin, setup.device);
   setting.by_document = true;
-  setting.begin = data::WindowBegin::kTokenBefore;  // of the first one a separator
+  setting.begin = data::WindowBegin::kTokenBefore;  // of the first one `begin`
   if (models::carries_state(options.model)) {
     setting.length = setting.stride = std::max<int64_t>(1, documents.counts().longest + 1);
   }

@@ -45,6 +45,7 @@ struct ScoredText {
   std::shared_ptr<const data::Documents> documents;
   std::optional<data::TextSizes> sizes;  ///< where bytes and words are counted
   bool by_line = false;                  ///< whether a document is a line, with its end
+  int64_t begin = -1;                    ///< the token in front of a text; -1 = the separator
 };
 
 /// Opens a text for evaluation: tokenised, with its sizes. Throws as data::open_documents() does.
@@ -68,8 +69,11 @@ struct TextScore {
 /// loss, nll, ppl, bits_per_byte, word_ppl: those that are known.
 std::vector<train::Score> scores_of(const TextScore& score);
 
+inline constexpr const char* kSeparatorWords = "a separator";
 /// What a token is predicted from, in words: "windows of 256 tokens …", "state carried …".
-std::string context_words(const experiment::LanguageModelOptions& options);
+/// @param begin  what stands in front of a text
+std::string context_words(const experiment::LanguageModelOptions& options,
+                          const std::string& begin = kSeparatorWords);
 /// What is counted, in words: "ends of lines counted".
 std::string count_words(const experiment::LanguageModelOptions& options);
 
@@ -80,8 +84,8 @@ TextScore score_text(models::CausalModel& model, const experiment::LanguageModel
                      const ScoredText& text, const std::string& name,
                      const train::EvaluationSetup& setup);
 
-/// Each document by itself: the model begins anew, and its first token is predicted from a
-/// separator.
+/// Each document by itself: the model begins anew, and its first token is predicted from `begin`,
+/// as ScoredText has it.
 struct DocumentScore {
   double log_prob = 0;  ///< sum over its tokens, natural logarithm
   int64_t tokens = 0;
@@ -89,6 +93,6 @@ struct DocumentScore {
 std::vector<DocumentScore> score_documents(models::CausalModel& model,
                                            const experiment::LanguageModelOptions& options,
                                            const data::Documents& documents,
-                                           const train::EvaluationSetup& setup);
+                                           const train::EvaluationSetup& setup, int64_t begin = -1);
 
 }  // namespace stretto::tasks

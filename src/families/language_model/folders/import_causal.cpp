@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/name_pattern.h"
+#include "families/language_model/folders/causal_begin.h"
 #include "interchange/config_reader.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/model_folders.h"
@@ -43,7 +44,8 @@ text::TokenizerSpec read_causal_tokenizer(const fs::path& folder, const CausalCl
 }
 
 void take_causal_tokenizer(ImportedCausal& model, const fs::path& folder) {
-  const auto spec = without_segments(read_causal_tokenizer(folder, *model.description.its));
+  auto spec = without_segments(read_causal_tokenizer(folder, *model.description.its));
+  set_causal_begin(folder, *model.description.its, spec);
   const std::string bytes = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(bytes, (folder / "tokenizer").string());
   model.num_pieces = model.tokenizer->size();

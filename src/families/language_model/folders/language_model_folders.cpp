@@ -22,6 +22,7 @@ constexpr int64_t kUsualCausalTokens = 1024;  // of a text; many models have mor
 experiment::Experiment causal_experiment(const CausalDescription& description) {
   experiment::LanguageModelOptions sections;
   sections.model = description.model;
+  sections.decode.text_begin = "tokenizer";
   auto& data = sections.data;
   data.max_text_tokens = std::min(description.model.max_positions, kUsualCausalTokens);
   data.max_tokens = std::max(data.max_tokens, data.max_text_tokens);

@@ -164,5 +164,30 @@ TEST(ContinueLines, RefusesAPromptThatTheModelHasNoPositionsFor) {
       << said;
 }
 
+TEST(ContinueLines, RefusesAnEmptyPromptWhereNothingStandsInFront) {
+  const auto load = [] {
+    GenerationRun run{.model = ScriptedModel::generating(),
+                      .tokenizer = ScriptedModel::tokenizer(),
+                      .device = at::kCPU};
+    run.model.before = {};
+    return run;
+  };
+  const auto printed = [&](const InferRequest& request) {
+    return standard_output_of([&] { continue_lines(request, scripted_options(), load); });
+  };
+  const std::string said =
+      stretto::testing::failure(ExitCode::kUsage, [&] { printed(of_prompts({""})); }).what();
+  EXPECT_NE(said.find("--prompt: an empty text"), std::string::npos) << said;
+  EXPECT_EQ(printed(of_prompts({"the cat"})), " sat on mat .\n");
+  const TempDir folder;
+  InferRequest lines = of_prompts({});
+  lines.files = {folder.write("lines.txt", "\nmat\n")};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(printed(lines), "\n .\n");
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("an empty line is not continued"), std::string::npos) << told;
+  EXPECT_EQ(told.find("--prompt"), std::string::npos) << told;
+}
+
 }  // namespace
 }  // namespace stretto::tasks

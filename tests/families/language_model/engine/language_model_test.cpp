@@ -23,12 +23,14 @@
 #include "parallel/carry.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "tasks/exported_run.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
+#include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -386,6 +388,29 @@ TEST_P(LanguageModelKinds, ADocumentMayBeScoredByItself) {
   }
 }
 
+TEST_F(LanguageModelTest, ATextMayBeginBehindATokenOfItsOwn) {
+  sections().eval.window = 512;
+  const auto task = make_task();
+  constexpr int64_t kBegin = 5;
+  auto text = valid_text();
+  const auto& documents = *text.documents;
+  const auto sum_of = [&](uint64_t end) {
+    std::vector<int64_t> ids{kBegin};
+    documents.append(0, end, ids);
+    return nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()})
+        .sum()
+        .item<double>();
+  };
+  const auto alone = score_documents(model_of(*task), sections(), documents, {}, kBegin);
+  EXPECT_NEAR(alone.front().log_prob, -sum_of(documents.begin(1)), 1e-4);
+  text.begin = kBegin;
+  const double whole = sum_of(documents.num_ids());
+  EXPECT_NEAR(score_text(model_of(*task), sections(), text, "validation text", {}).nll, whole,
+              1e-5 * whole);
+  EXPECT_NE(context_words(sections(), "<s>").find("of a text behind <s>"), std::string::npos);
+  EXPECT_EQ(context_words(sections()).find("of a text"), std::string::npos);
+}
+
 TEST_P(LanguageModelKinds, ItsNumbersAreThoseOfItsList) {
   choose(GetParam());
   const auto task = make_task();
@@ -480,6 +505,28 @@ TEST_F(LanguageModelTest, SampledTokensTrainAModelThatIsScoredOverAll) {
   sections().loss.sampled_tokens = 0;
   const auto whole = make_task();
   EXPECT_EQ(valid_nll(*sampled), valid_nll(*whole)) << "of the same first weights";
+}
+
+TEST_F(LanguageModelTest, AnExportPutsInFrontOfATextWhatStandsThereHere) {
+  sections().tokenizer.type = "byte_bpe";
+  sections().tokenizer.vocab_size = 280;
+  train(2);
+  for (const std::string begin : {"separator", "tokenizer"}) {
+    sections().decode.text_begin = begin;
+    const ExportRequest request{.experiment = experiment_,
+                                .run_directory = (folder_ / "run").string(),
+                                .checkpoint = "last",
+                                .folder = (folder_ / begin).string()};
+    family_.export_model(open_exported_run(request), request);
+    const auto tokenizer =
+        text::make_json_tokenizer(read_file(folder_ / begin / "tokenizer.json"), "test");
+    const auto ids = tokenizer->specials();
+    const bool is_separator = begin == "separator";
+    EXPECT_EQ(tokenizer->sequences().front(),
+              std::vector<int64_t>{is_separator ? ids.eos : ids.bos});
+    // The tokenizer is one of encoders, with an end behind a text too.
+    EXPECT_EQ(tokenizer->sequences().single.size(), is_separator ? 2U : 3U);
+  }
 }
 
 TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {

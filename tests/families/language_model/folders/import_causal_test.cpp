@@ -208,6 +208,18 @@ TEST(ImportCausal, OtherClassesOfLlamasFormComeBackToo) {
   expect_round_trip(llama_folder(llama_config("mistral", "MistralForCausalLM")));
 }
 
+TEST(ImportCausal, WhatStandsInFrontOfATextComesBack) {
+  const auto front_of = [](const ModelFolder& folder) {
+    expect_round_trip(folder);
+    return import_causal(folder.dir->path()).tokenizer->sequences().front();
+  };
+  EXPECT_EQ(front_of(llama_folder()), std::vector<int64_t>{1});
+  const auto none = llama_folder();
+  none.dir->write("tokenizer_config.json", R"({"add_bos_token": false, "bos_token": "<s>"})");
+  EXPECT_TRUE(front_of(none).empty());
+  EXPECT_TRUE(front_of(gpt2_folder()).empty());
+}
+
 TEST(ImportCausal, QueriesKeysAndValuesAndBothMapsOfAGateAreOne) {
   const auto folder = llama_folder();
   folder.write();

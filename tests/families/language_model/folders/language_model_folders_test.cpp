@@ -32,6 +32,7 @@ TEST(LanguageModelFolders, AFolderDescribesAModelByItsConfigAlone) {
   EXPECT_EQ(model.num_kv_heads, 1);
   EXPECT_EQ(model.positions, "rotary");
   EXPECT_EQ(sections.data.max_text_tokens, 32) << "as many as there are positions";
+  EXPECT_EQ(sections.decode.text_begin, "tokenizer");
   EXPECT_EQ(std::ranges::count(found.tensors, "output.weight"), 1);
   EXPECT_EQ(std::ranges::count(found.tensors, "decoder.layers.1.ffn.down.weight"), 1);
 }
