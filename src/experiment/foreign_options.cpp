@@ -283,7 +283,8 @@ const std::vector<OptionGroup>& answers() {
       {{"adaptive_softmax_cutoff", "adaptive_softmax_dropout", "adaptive_softmax_factor",
         "adaptive_input"},
        "",
-       "there is no adaptive softmax: the loss is computed block by block, and never holds all "
+       "an adaptive softmax is for language models: model.adaptive_softmax.cutoffs and div_value, "
+       "without dropout of its own. Any loss is computed block by block, and never holds all "
        "logits"},
       {{"layernorm_embedding", "no_decoder_final_norm"},
        "",

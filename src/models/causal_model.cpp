@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "models/causal_bodies.h"
+#include "models/heads/adaptive.h"
+#include "models/heads/token.h"
 #include "models/option_conflicts.h"
 #include "models/registry.h"
 #include "models/vocabulary_steps.h"
@@ -15,14 +17,27 @@
 namespace stretto::models {
 namespace {
 
+int64_t num_classes_of(const CausalModelSetup& setup) {
+  return setup.num_ids > 0 ? setup.num_ids : setup.rows;
+}
+
+void require_none(const std::vector<OptionConflict>& wrong) {
+  if (wrong.empty()) return;
+  throw Error(ExitCode::kUsage, wrong.front().keys.front() + ": " + wrong.front().what,
+              wrong.front().hint);
+}
+
 const CausalModelOptions& checked(const CausalModelSetup& setup, const nn::OutputLosses& losses) {
-  if (const auto wrong = option_conflicts(setup.model); !wrong.empty()) {
-    throw Error(ExitCode::kUsage, wrong.front().keys.front() + ": " + wrong.front().what,
-                wrong.front().hint);
-  }
+  require_none(option_conflicts(setup.model));
+  require_none(vocabulary_conflicts(setup.model, num_classes_of(setup)));
   if (logit_softcap_of(setup.model) > 0 && losses.pair) {
     throw Error(ExitCode::kUsage, "model.logit_softcap: R-Drop takes no bent logits",
                 "set loss.r_drop = 0, or model.logit_softcap = 0");
+  }
+  if (adaptive_softmax_of(setup.model).is_on() && losses.pair) {
+    throw Error(ExitCode::kUsage,
+                "model.adaptive_softmax.cutoffs: R-Drop takes no adaptive softmax",
+                "set loss.r_drop = 0, or leave the cutoffs out");
   }
   TORCH_CHECK(setup.rows > 0, "[causal_model] the table of tokens needs rows");
   return setup.model;
@@ -43,30 +58,46 @@ nn::Init root_of(const CausalModelSetup& setup) {
       .with_adapter(adapter_of(setup.model));
 }
 
+std::shared_ptr<Head> make_head(const CausalModelSetup& setup, const CausalBody& body,
+                                const nn::Init& init, nn::OutputLosses losses) {
+  const nn::Embedding tied = ties_output(setup.model) ? body.embedding() : nn::Embedding(nullptr);
+  const nn::InitRule first_rows = first_rows_of(setup.model);
+  const AdaptiveOptions& groups = adaptive_softmax_of(setup.model);
+  if (groups.is_on()) {
+    return std::make_shared<AdaptiveHead>(AdaptiveHeadSetup{.init = init,
+                                                            .width = body.width(),
+                                                            .num_classes = num_classes_of(setup),
+                                                            .groups = groups,
+                                                            .tied = tied,
+                                                            .first_rows = first_rows},
+                                          std::move(losses));
+  }
+  return std::make_shared<TokenHead>(TokenHeadSetup{.init = init,
+                                                    .width = body.width(),
+                                                    .rows = setup.rows,
+                                                    .num_classes = num_classes_of(setup),
+                                                    .tied = tied,
+                                                    .bias = has_output_bias(setup.model),
+                                                    .softcap = logit_softcap_of(setup.model),
+                                                    .first_rows = first_rows},
+                                     std::move(losses));
+}
+
 }  // namespace
 
 CausalModel::CausalModel(const CausalModelSetup& setup, nn::OutputLosses losses)
     : options_(checked(setup, losses)) {
   const nn::Init root = root_of(setup);
-  const nn::InitRule first_rows = first_rows_of(options_);
   body_ = make_causal_body(options_, PartSetup{.init = root.child("decoder"),
                                                .d_model = d_model_of(options_),
                                                .rows = setup.rows,
                                                .pad = setup.specials.pad,
                                                .embedding_scale = "none",
-                                               .shared_rows = first_rows,
+                                               .shared_rows = first_rows_of(options_),
                                                .first_site = kDecoderSites});
   register_module("decoder", body_->module());
-  const TokenHeadSetup of_head{
-      .init = root.child("output"),
-      .width = body_->width(),
-      .rows = setup.rows,
-      .num_classes = setup.num_ids > 0 ? setup.num_ids : setup.rows,
-      .tied = ties_output(options_) ? body_->embedding() : nn::Embedding(nullptr),
-      .bias = has_output_bias(options_),
-      .softcap = logit_softcap_of(options_),
-      .first_rows = first_rows};
-  head_ = register_module("output", std::make_shared<TokenHead>(of_head, std::move(losses)));
+  head_ =
+      register_module("output", make_head(setup, *body_, root.child("output"), std::move(losses)));
 }
 
 CausalPass CausalModel::forward(const nn::PackedRows& input, const std::vector<at::Tensor>& carry,
@@ -95,7 +126,8 @@ std::vector<at::Tensor> CausalModel::first_carry(int64_t lanes) const {
 
 std::vector<VocabularyTable> CausalModel::vocabulary_tables() const {
   std::vector<VocabularyTable> tables{{"decoder.embedding.weight"}};
-  if (!ties_output(options_)) tables.push_back({"output.weight"});
+  const bool has_table = !ties_output(options_) && !adaptive_softmax_of(options_).is_on();
+  if (has_table) tables.push_back({"output.weight"});
   if (has_output_bias(options_)) tables.push_back({"output.bias"});
   return tables;
 }

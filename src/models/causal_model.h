@@ -12,9 +12,10 @@
 #include "models/causal_options.h"
 #include "models/decoder.h"
 #include "models/encoder.h"
-#include "models/heads/token.h"
+#include "models/head.h"
 #include "models/model_cost.h"
 #include "models/seq2seq_model.h"
+#include "nn/embedding.h"
 #include "nn/init.h"
 #include "nn/output_loss.h"
 #include "nn/packed_rows.h"
@@ -74,7 +75,9 @@ struct CausalModelSetup {
 /// A stack of layers over the tokens of a text, and the head that predicts the next token.
 /// Parameters are named as those of the decoder of an EncoderDecoder, which may start from them:
 /// `decoder.embedding.weight`, `decoder.layers.0.self_attention.qkv.weight`, `output.weight` unless
-/// it is tied, `output.bias` where it has one. Single-device code.
+/// it is tied, `output.bias` where it has one. An adaptive softmax has `output.clusters` or, where
+/// it is not tied, `output.weight` and `output.tails.0.…` (models/heads/adaptive.h). Single-device
+/// code.
 ///
 /// A Transformer begins each sequence of a micro-batch at position 0, and no sequence attends to
 /// another: documents of any lengths are packed as sequences of their own. It has no state.
@@ -86,7 +89,8 @@ struct CausalModelSetup {
 ///     const kernels::CrossEntropy sums = model.head().loss(pass.rows, {.labels = next_tokens});
 class CausalModel : public torch::nn::Module {
  public:
-  /// Throws Error(kUsage) for options that contradict each other (models/option_conflicts.h).
+  /// Throws Error(kUsage) for options that contradict each other, or the vocabulary
+  /// (models/option_conflicts.h).
   CausalModel(const CausalModelSetup& setup, nn::OutputLosses losses);
 
   /// @param input  what the model reads; row n predicts the token behind it
@@ -97,8 +101,8 @@ class CausalModel : public torch::nn::Module {
                      const ForwardContext& context);
 
   /// The loss behind rows of forward(), and probabilities of the next token.
-  TokenHead& head() { return *head_; }
-  const TokenHead& head() const { return *head_; }
+  Head& head() { return *head_; }
+  const Head& head() const { return *head_; }
 
   /// A view of the model for generation, without gradients; weights are shared. Each source is a
   /// text from its beginning, of which lanes_per_source continuations grow side by side.
@@ -127,7 +131,7 @@ class CausalModel : public torch::nn::Module {
  private:
   CausalModelOptions options_;
   std::unique_ptr<CausalBody> body_;
-  std::shared_ptr<TokenHead> head_;
+  std::shared_ptr<Head> head_;
 };
 
 /// CausalModel of the setup, with first weights that depend on seed and parameter name.

@@ -10,6 +10,7 @@
 #include "config/field.h"
 #include "models/causal_recurrent_options.h"
 #include "models/causal_transformer_options.h"
+#include "models/heads/adaptive_options.h"
 #include "nn/adapter_options.h"
 #include "nn/init_options.h"
 #include "nn/lora_options.h"
@@ -23,6 +24,7 @@ struct CausalLstmModelOptions : CausalLstmOptions {
   int64_t d_model = 400;
   bool tie_embeddings = true;
   bool output_bias = true;
+  AdaptiveOptions adaptive_softmax;
   std::vector<std::string> init;
   nn::LoraOptions lora;
   nn::AdapterOptions adapter;
@@ -46,6 +48,7 @@ struct CausalLstmModelOptions : CausalLstmOptions {
                   "zero",
                   any())
                 .also_called({"out_bias", "decoder_bias"}),
+            field(&O::adaptive_softmax, "adaptive_softmax", kAdaptiveHelp),
             nn::init_field(&O::init),
             field(&O::lora, "lora", "low-rank adaptation of linear maps, for fine-tuning")
                 .also_called({"peft"}),
@@ -59,7 +62,7 @@ struct CausalLstmModelOptions : CausalLstmOptions {
 };
 
 /// `[model]` of families of language models, as `model.name` says: one list of keys for each kind.
-/// All kinds have d_model, tie_embeddings, output_bias, init, lora and adapter.
+/// All kinds have d_model, tie_embeddings, output_bias, adaptive_softmax, init, lora and adapter.
 ///
 /// A further kind is one more alternative here, and an overload in models/causal_bodies.cpp and in
 /// models/option_conflicts.cpp.
@@ -117,6 +120,11 @@ inline bool has_output_bias(const CausalModelOptions& options) {
 /// Whether the output projection is the table of tokens.
 inline bool ties_output(const CausalModelOptions& options) {
   return options.visit([](const auto& kind) { return kind.tie_embeddings; });
+}
+/// How the output projection is divided.
+inline const AdaptiveOptions& adaptive_softmax_of(const CausalModelOptions& options) {
+  return options.visit(
+      [](const auto& kind) -> const AdaptiveOptions& { return kind.adaptive_softmax; });
 }
 inline const std::vector<std::string>& init_of(const CausalModelOptions& options) {
   return options.visit(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "models/heads/adaptive_options.h"
 #include "models/transformer_options.h"
 #include "nn/adapter_options.h"
 #include "nn/init_options.h"
@@ -72,6 +73,7 @@ struct CausalTransformerOptions {
   std::string embedding_scale = "none";
   bool tie_embeddings = true;
   bool output_bias = false;
+  AdaptiveOptions adaptive_softmax;
   double dropout = 0.1;
   double attention_dropout = 0.0;
   double activation_dropout = 0.0;
@@ -251,6 +253,7 @@ struct CausalTransformerOptions {
         field(&O::output_bias, "output_bias",
               "whether the output projection adds a learned number for each token", any())
             .also_called({"final_logits_bias", "logits_bias", "lm_head_bias"}),
+        field(&O::adaptive_softmax, "adaptive_softmax", kAdaptiveHelp),
         field(&O::dropout, "dropout", "on embeddings and each part's output", fraction())
             .also_called({"dropout_rate", "hidden_dropout", "resid_pdrop", "embd_pdrop",
                           "resid_dropout", "residual_dropout", "hidden_dropout_prob"}),

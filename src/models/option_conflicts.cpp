@@ -382,6 +382,30 @@ std::vector<OptionConflict> conflicts_of(const CausalLstmModelOptions& /*model*/
   return {};
 }
 
+constexpr const char* kCutoffs = "model.adaptive_softmax.cutoffs";
+
+// What the softmaxes of groups of tokens do not have.
+void adaptive_softmax_fits(const CausalModelOptions& model, std::vector<OptionConflict>& found) {
+  const AdaptiveOptions& groups = adaptive_softmax_of(model);
+  if (!groups.is_on()) return;
+  const std::string problem = groups.problem(AdaptiveOptions::kMostCutoff + 2);
+  if (!problem.empty()) {
+    found.push_back({{kCutoffs, "model.adaptive_softmax.div_value"},
+                     problem,
+                     "give whole numbers in ascending order, such as [2000, 10000]"});
+  }
+  if (has_output_bias(model)) {
+    found.push_back({{"model.output_bias", kCutoffs},
+                     "an adaptive softmax adds no bias",
+                     "set model.output_bias = false, or leave the cutoffs out"});
+  }
+  if (logit_softcap_of(model) > 0) {
+    found.push_back({{"model.logit_softcap", kCutoffs},
+                     "the logits of an adaptive softmax are not capped",
+                     "set model.logit_softcap = 0, or leave the cutoffs out"});
+  }
+}
+
 }  // namespace
 
 std::vector<OptionConflict> option_conflicts(const Seq2SeqOptions& model) {
@@ -414,7 +438,21 @@ std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const La
 }
 
 std::vector<OptionConflict> option_conflicts(const CausalModelOptions& model) {
-  return model.visit([](const auto& kind) { return conflicts_of(kind); });
+  auto found = model.visit([](const auto& kind) { return conflicts_of(kind); });
+  adaptive_softmax_fits(model, found);
+  return found;
+}
+
+std::vector<OptionConflict> vocabulary_conflicts(const CausalModelOptions& model, int64_t num_ids) {
+  std::vector<OptionConflict> found;
+  const AdaptiveOptions& groups = adaptive_softmax_of(model);
+  if (num_ids < groups.least_tokens()) {
+    found.push_back({{kCutoffs, "tokenizer.vocab_size"},
+                     "a vocabulary of " + counted(num_ids, "token") +
+                         " cannot be divided so: " + groups.problem(num_ids),
+                     "lower the cutoffs, or raise tokenizer.vocab_size"});
+  }
+  return found;
 }
 
 std::vector<OptionConflict> option_conflicts(const BertOptions& model) {

@@ -29,6 +29,9 @@ std::vector<OptionConflict> option_conflicts(const StackOptions& stack, const La
 /// The same of a language model.
 std::vector<OptionConflict> option_conflicts(const CausalModelOptions& model);
 
+/// What keeps a sound language model from having a vocabulary of so many tokens.
+std::vector<OptionConflict> vocabulary_conflicts(const CausalModelOptions& model, int64_t num_ids);
+
 /// The same of an encoder of text: sizes that are missing, heads that do not divide the width.
 std::vector<OptionConflict> option_conflicts(const BertOptions& model);
 

@@ -65,14 +65,22 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
   const KeyPaths of_text{"model.num_heads",         "model.activation",   "model.norm",
                          "model.norm_layer",        "model.norm_epsilon", "model.positions",
                          "model.adapter.activation"};
-  // Of a language model also what angles, windows and caps do.
-  const KeyPaths of_language{"model.num_heads",         "model.head_dim",
-                             "model.activation",        "model.norm",
-                             "model.norm_layer",        "model.norm_epsilon",
-                             "model.positions",         "model.parallel_residual",
-                             "model.sliding_window",    "model.full_attention_every",
-                             "model.attention_softcap", "model.logit_softcap",
-                             "model.embedding_scale",   "model.adapter.activation"};
+  // Of a language model also what angles, windows, caps and groups of tokens do.
+  const KeyPaths of_language{"model.num_heads",
+                             "model.head_dim",
+                             "model.activation",
+                             "model.norm",
+                             "model.norm_layer",
+                             "model.norm_epsilon",
+                             "model.positions",
+                             "model.parallel_residual",
+                             "model.sliding_window",
+                             "model.full_attention_every",
+                             "model.attention_softcap",
+                             "model.logit_softcap",
+                             "model.embedding_scale",
+                             "model.adapter.activation",
+                             "model.adaptive_softmax.cutoffs"};
   Experiment defaults;
   const auto schema = experiment_schema(defaults);
   const auto* tasks = schema.find_switch("task");

@@ -31,8 +31,11 @@ PlannedTables language_tables(const Experiment& experiment) {
 TableGradients language_gradients(const Experiment& experiment, const TableRows& rows,
                                   bool rows_apart) {
   const auto& model = language_model_sections(experiment).model;
-  const int64_t table = rows.output * models::d_model_of(model);
-  if (!models::ties_output(model)) return {.first_parameters = table, .late_parameters = table};
+  const int64_t width = models::d_model_of(model), table = rows.output * width;
+  const models::AdaptiveOptions& groups = models::adaptive_softmax_of(model);
+  const bool is_divided = groups.is_on() && groups.problem(rows.output).empty();
+  const int64_t output = is_divided ? groups.num_parameters(width, rows.output) : table;
+  if (!models::ties_output(model)) return {.first_parameters = output, .late_parameters = table};
   if (!rows_apart) return {.late_parameters = table};
   return {.first_parameters = table, .lookups = 1};
 }

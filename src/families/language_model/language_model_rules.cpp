@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "data/documents/causal_text.h"
 #include "data/documents/document_texts.h"
@@ -85,12 +86,45 @@ void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
   }
 }
 
+constexpr const char* kGroupsKey = "model.adaptive_softmax.cutoffs";
+
+/// What training with a softmax of groups excludes.
+void check_groups(RuleCheck& c, const LanguageModelOptions& own) {
+  if (!models::adaptive_softmax_of(own.model).is_on()) return;
+  if (own.loss.sampled_tokens > 0) {
+    c.wrong({"loss.sampled_tokens", kGroupsKey}, "an adaptive softmax has no sum to estimate",
+            "set loss.sampled_tokens = 0, or leave the cutoffs out");
+  }
+  if (own.loss.label_smoothing > 0) {
+    c.wrong({"loss.label_smoothing", kGroupsKey},
+            "an adaptive softmax has few of the tokens that probability would be spread over",
+            "set loss.label_smoothing = 0, or leave the cutoffs out");
+  }
+  // Rows of its own matrices stand by groups, not by tokens.
+  const auto& train = c.e.train;
+  const bool has_own_rows = !models::ties_output(own.model) && train.init_only.empty();
+  if (!train.init_from.empty() && train.init_vocabulary == "match" && has_own_rows) {
+    c.wrong({"train.init_vocabulary", "train.init_only", kGroupsKey, "model.tie_embeddings"},
+            "the rows of an adaptive softmax are not matched with pieces of another vocabulary",
+            "take the layers alone, train.init_only = [\"decoder.*\"], or set "
+            "model.tie_embeddings = true");
+  }
+}
+
 class LanguageModelRules final : public TextRules {
  public:
   void check_model(RuleCheck& check) const override {
     const LanguageModelOptions& own = language_model_sections(check.e);
     for (const auto& conflict : models::option_conflicts(own.model)) {
       check.wrong(conflict.keys, conflict.what, conflict.hint);
+    }
+    // Of other tokenizers the size shows when they are read.
+    const bool is_trained = own.tokenizer.model.empty() && !takes_tokenizer_of_other_run(check.e);
+    if (is_trained) {
+      for (const auto& conflict :
+           models::vocabulary_conflicts(own.model, own.tokenizer.vocab_size)) {
+        check.wrong(conflict.keys, conflict.what, conflict.hint);
+      }
     }
     TextRules::check_model(check);
   }
@@ -106,6 +140,7 @@ class LanguageModelRules final : public TextRules {
   void check_training(RuleCheck& check) const override {
     TextRules::check_training(check);
     check_samples(check, language_model_sections(check.e));
+    check_groups(check, language_model_sections(check.e));
   }
 
   TextSections sections(const Experiment& experiment) const override {
@@ -122,9 +157,28 @@ class LanguageModelRules final : public TextRules {
                           const PreflightOptions& how) const override {
     const auto& data = language_model_sections(experiment).data;
     const auto input = data::input_of(data, data.train, "data.train", /*threads=*/1);
-    return look_at_documents(data, known, how, [&input](const std::string& path, auto& bad) {
-      return data::DocumentTexts(path, input, &bad);
-    });
+    Preflight found =
+        look_at_documents(data, known, how, [&input](const std::string& path, auto& bad) {
+          return data::DocumentTexts(path, input, &bad);
+        });
+    const std::string doubt = doubt_of_groups(language_model_sections(experiment));
+    if (!doubt.empty()) {
+      found.doubts.push_back(
+          {kGroupsKey, doubt,
+           "use tokenizer.type = \"word\", or leave the cutoffs out: one softmax "
+           "over some thousands of sub-words costs little"});
+    }
+    return found;
+  }
+
+  // A trained vocabulary may have fewer tokens than tokenizer.vocab_size.
+  void require_tokenizer(const Experiment& experiment,
+                         const text::Tokenizer& tokenizer) const override {
+    const auto conflicts =
+        models::vocabulary_conflicts(language_model_sections(experiment).model, tokenizer.size());
+    if (conflicts.empty()) return;
+    throw Error(ExitCode::kUsage, conflicts.front().keys.front() + ": " + conflicts.front().what,
+                conflicts.front().hint);
   }
 
   // A text that was read whole shows whether lanes fit, too.
@@ -250,6 +304,17 @@ int64_t micro_batch_tokens(const Experiment& experiment) {
   const int64_t lanes =
       std::max<int64_t>(divided_up(own.data.lanes, experiment.train.update_freq), 1);
   return own.data.bptt > kMost / lanes ? kMost : lanes * own.data.bptt;
+}
+
+// Merges come in an order of their own, and characters in that of their code points. Pieces of a
+// unigram model are sorted by their probability.
+std::string doubt_of_groups(const LanguageModelOptions& options) {
+  if (!models::adaptive_softmax_of(options.model).is_on()) return "";
+  const auto& tokenizer = options.tokenizer;
+  const bool is_unigram = tokenizer.type == "sentencepiece" && tokenizer.algorithm == "unigram";
+  if (tokenizer.type == "word" || is_unigram) return "";
+  return "the groups of an adaptive softmax go by ids, and those of tokenizer.type = \"" +
+         tokenizer.type + "\" are not in the order of frequency";
 }
 
 EvalWindow eval_window(const LanguageModelOptions& options) {

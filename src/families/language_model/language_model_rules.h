@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "data/documents/causal_text.h"
 #include "experiment/task_rules.h"
@@ -21,6 +22,10 @@ data::WantedLanes eval_lanes(const LanguageModelOptions& options);
 
 /// Tokens of a micro-batch at most, of either kind of models.
 int64_t micro_batch_tokens(const Experiment& experiment);
+
+/// Why the groups of an adaptive softmax may gain little: they go by ids, which the tokenizer does
+/// not have in the order of frequency. Empty = it has, or there is one softmax.
+std::string doubt_of_groups(const LanguageModelOptions& options);
 
 /// Tokens of a window of evaluation, and from the begin of one to that of the next.
 struct EvalWindow {

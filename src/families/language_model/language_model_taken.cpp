@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kPresetSizes{"model.num_layers", "model.d_model",
                                                        "model.num_heads", "model.ffn_dim"};
-constexpr const char* kTensors = "decoder.";
+constexpr const char *kTensors = "decoder.", *kHeadTensors = "output.";
 
 bool is_language_model(const Experiment& experiment) {
   return experiment.task.is<LanguageModelOptions>();
@@ -72,10 +72,13 @@ std::vector<ModelDifference> language_model_differences(const Experiment& theirs
   if (!taken.takes_layers(kTensors, kTensors)) return {};
   const bool adapters =
       models::adapter_of(model_of(theirs)).is_on() && models::adapter_of(model_of(own)).is_on();
+  const bool head = taken.takes(kHeadTensors, kHeadTensors);
   ModelComparison pair(theirs, own);
   pair.compare("model.name");
   for (const auto& key : pair.hidden_keys()) {
-    if (!key.starts_with("model.adapter.") || adapters) pair.compare(key);
+    const bool is_left_out = (key.starts_with("model.adapter.") && !adapters) ||
+                             (key.starts_with("model.adaptive_softmax.") && !head);
+    if (!is_left_out) pair.compare(key);
   }
   return pair.found();
 }

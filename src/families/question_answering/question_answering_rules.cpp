@@ -73,7 +73,8 @@ class QuestionAnsweringRules final : public EncoderRules {
                           const PreflightTimer& time) const override {
     return count_question_tokens(experiment, files, tokenizer, time);
   }
-  void require_tokenizer(const text::Tokenizer& tokenizer) const override {
+  void require_tokenizer(const Experiment& /*experiment*/,
+                         const text::Tokenizer& tokenizer) const override {
     if (tokenizer.fills_places()) return;
     throw Error(ExitCode::kUsage,
                 std::string("the tokenizer is a SentencePiece model, which") + kEmptyPlaces,

@@ -36,7 +36,7 @@ text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, b
     const auto lines = named ? nullptr : rules.training_text(e);
     tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
                                        static_cast<uint64_t>(e.run.seed), lines.get(), nullptr);
-    rules.require_tokenizer(*tokenizers.src);
+    rules.require_tokenizer(e, *tokenizers.src);
   });
   return tokenizers;
 }

@@ -55,7 +55,8 @@ class TextRules : public TaskRules {
                                   const PreflightTimer& time) const = 0;
   /// Throws Error(kUsage) for a tokenizer that the family cannot train with: one that is named,
   /// trained, or taken over from another run.
-  virtual void require_tokenizer(const text::Tokenizer& /*tokenizer*/) const {}
+  virtual void require_tokenizer(const Experiment& /*experiment*/,
+                                 const text::Tokenizer& /*tokenizer*/) const {}
   /// What training calls the samples of its text, behind "training" and "validation".
   virtual std::string name_of_samples() const { return "text"; }
   /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).

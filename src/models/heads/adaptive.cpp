@@ -1,6 +1,7 @@
 #include "models/heads/adaptive.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/gemm/packed_weights.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -15,11 +17,12 @@ namespace {
 
 /// The parameters of a cluster with matrices of its own.
 struct TailImpl : torch::nn::Module {
-  TailImpl(const nn::Init& init, int64_t width, int64_t narrow, int64_t tokens)
+  TailImpl(const nn::Init& init, int64_t width, int64_t narrow, int64_t tokens,
+           const std::optional<nn::InitRule>& first_rows)
       : down(register_module("down", nn::Linear(init.child("down"), width, narrow,
                                                 nn::LinearOptions{.bias = false}))),
-        weight(register_parameter("weight",
-                                  nn::Embedding(init, tokens, narrow, /*pad=*/-1)->weight)) {}
+        weight(register_parameter(
+            "weight", nn::Embedding(init, tokens, narrow, /*pad=*/-1, first_rows)->weight)) {}
 
   nn::Linear down;
   at::Tensor weight;
@@ -39,16 +42,15 @@ double zipf_mass(int64_t begin, int64_t end) {
 
 AdaptiveHead::AdaptiveHead(const AdaptiveHeadSetup& setup, nn::OutputLosses losses)
     : num_classes_(setup.num_classes),
-      shortlist_(setup.groups.cutoffs.empty() ? 0 : setup.groups.cutoffs.front()),
+      shortlist_(setup.groups.is_on() ? setup.groups.begin_of(0) : 0),
       tied_(setup.tied),
       matrix_name_(setup.matrix_name),
       losses_(std::move(losses)) {
   const std::string problem = setup.groups.problem(num_classes_);
   TORCH_CHECK(problem.empty(), "[adaptive_head] ", num_classes_, " tokens: ", problem);
-  const std::vector<int64_t>& cutoffs = setup.groups.cutoffs;
-  for (size_t i = 0; i < cutoffs.size(); ++i) {
-    const int64_t end = i + 1 < cutoffs.size() ? cutoffs[i + 1] : num_classes_;
-    groups_.push_back({.begin = cutoffs[i], .end = end});
+  for (size_t i = 0; i < setup.groups.cutoffs.size(); ++i) {
+    groups_.push_back(
+        {.begin = setup.groups.begin_of(i), .end = setup.groups.end_of(i, num_classes_)});
   }
   add_matrices(setup);
 }
@@ -59,19 +61,19 @@ void AdaptiveHead::add_matrices(const AdaptiveHeadSetup& setup) {
     TORCH_CHECK(tied_->weight.size(1) == setup.width && tied_->weight.size(0) >= num_classes_,
                 "[adaptive_head] a tied table must be at least [", num_classes_, ", ", setup.width,
                 "], got ", tied_->weight.sizes());
-    clusters_ = register_parameter("clusters", setup.init.matrix("clusters", clusters, setup.width,
-                                                                 nn::normal_of_width(setup.width)));
+    const nn::InitRule rule = setup.first_rows.value_or(nn::normal_of_width(setup.width));
+    clusters_ =
+        register_parameter("clusters", setup.init.matrix("clusters", clusters, setup.width, rule));
     return;
   }
-  const nn::Embedding head(setup.init, shortlist_ + clusters, setup.width, /*pad=*/-1);
+  const nn::Embedding head(setup.init, shortlist_ + clusters, setup.width, /*pad=*/-1,
+                           setup.first_rows);
   weight_ = register_parameter("weight", head->weight);
   torch::nn::ModuleList tails;
-  double narrow = static_cast<double>(setup.width);
   for (size_t i = 0; i < groups_.size(); ++i) {
-    narrow /= setup.groups.div_value;
-    const auto tail = std::make_shared<TailImpl>(
-        setup.init.child("tails").child(std::to_string(i)), setup.width,
-        std::max<int64_t>(static_cast<int64_t>(narrow), 1), groups_[i].size());
+    const auto tail = std::make_shared<TailImpl>(setup.init.child("tails").child(std::to_string(i)),
+                                                 setup.width, setup.groups.width_of(i, setup.width),
+                                                 groups_[i].size(), setup.first_rows);
     groups_[i].down = tail->down;
     groups_[i].weight = tail->weight;
     tails->push_back(tail);
@@ -91,9 +93,17 @@ AdaptiveHead::Matrices AdaptiveHead::matrices() const {
   for (const Cluster& cluster : groups_) sizes.push_back(cluster.size());
   sizes.push_back(whole.size(0) - num_classes_);
   const std::vector<at::Tensor> parts = whole.split_with_sizes(sizes);
-  all.head = at::cat({parts.front(), clusters_});
+  all.head = tied_head(parts.front());
   all.tails.assign(parts.begin() + 1, parts.end() - 1);
   return all;
+}
+
+// While weights are laid out for many products, this copy is made once, too: a new one for each
+// product would be laid out and kept each time.
+at::Tensor AdaptiveHead::tied_head(const at::Tensor& shortlist) const {
+  const auto joined = [&] { return at::cat({shortlist, clusters_}); };
+  auto* kept = at::GradMode::is_enabled() ? nullptr : kernels::PackedWeightsScope::current();
+  return kept != nullptr ? kept->made_of(clusters_, joined) : joined();
 }
 
 at::Tensor AdaptiveHead::projected(const Cluster& cluster, const at::Tensor& rows) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct AdaptiveHeadSetup {
   AdaptiveOptions groups;   ///< how it is divided
   nn::Embedding tied =
       nullptr;  ///< the table [>= C, D] to project with; null = matrices of its own
+  /// How its own matrices start, but for `down`; nothing: as rows of a table (nn/embedding.h).
+  std::optional<nn::InitRule> first_rows = std::nullopt;
   std::string matrix_name = "output.weight";  ///< as watchers are told, tied or not (nn::watch_use)
 };
 
@@ -68,6 +71,8 @@ class AdaptiveHead : public Head {
 
   void add_matrices(const AdaptiveHeadSetup& setup);
   Matrices matrices() const;
+  /// [c + K, D] of a tied table, whose rows of the shortlist are given.
+  at::Tensor tied_head(const at::Tensor& shortlist) const;
   const at::Tensor& matrix() const { return tied_ ? tied_->weight : weight_; }
   /// rows [N, D] as the softmax of a cluster reads them.
   static at::Tensor projected(const Cluster& cluster, const at::Tensor& rows);

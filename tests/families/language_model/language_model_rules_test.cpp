@@ -76,6 +76,97 @@ TEST_F(LanguageModelRulesTest, ALossFromSamplesHasNoSmoothing) {
   EXPECT_EQ(problems(), Keys{});
 }
 
+TEST_F(LanguageModelRulesTest, GroupsOfTokensExcludeWhatNeedsOneSoftmax) {
+  const std::string cutoffs = "model.adaptive_softmax.cutoffs";
+  own().tokenizer.type = "word";
+  own().tokenizer.vocab_size = 100;
+  for (const bool recurrent : {false, true}) {
+    SCOPED_TRACE(recurrent);
+    models::AdaptiveOptions& groups =
+        recurrent ? choose_lstm().adaptive_softmax : transformer().adaptive_softmax;
+    if (recurrent) own().model.as<models::CausalLstmModelOptions>().output_bias = false;
+    groups.cutoffs = {20, 98};
+    EXPECT_EQ(problems(), Keys{});
+    groups.cutoffs = {20, 99};
+    EXPECT_EQ(problems(), Keys{cutoffs}) << "more tokens than the vocabulary has";
+    own().tokenizer.model = folder_.write("words.txt", "a 1\n");
+    EXPECT_EQ(problems(), Keys{}) << "of a tokenizer that is read nothing is known yet";
+    own().tokenizer.model.clear();
+    groups.cutoffs = {20, 10};
+    EXPECT_EQ(problems(), Keys{cutoffs});
+    groups.cutoffs = {20.5, 50};
+    EXPECT_EQ(problems(), Keys{cutoffs});
+    groups.cutoffs = {20, 50};
+    own().loss.sampled_tokens = 10;
+    EXPECT_EQ(problems(), Keys{"loss.sampled_tokens"});
+    own().loss = {.label_smoothing = 0.1};
+    EXPECT_EQ(problems(), Keys{"loss.label_smoothing"});
+    own().loss = {};
+  }
+  own().model.as<models::CausalLstmModelOptions>().output_bias = true;
+  EXPECT_EQ(problems(), Keys{"model.output_bias"});
+  own().model = models::CausalTransformerOptions{};
+  transformer().adaptive_softmax.cutoffs = {20};
+  transformer().logit_softcap = 30;
+  EXPECT_EQ(problems(), Keys{"model.logit_softcap"});
+}
+
+TEST_F(LanguageModelRulesTest, ATrainedVocabularyMayBeTooSmallForItsGroups) {
+  own().tokenizer.type = "word";
+  own().tokenizer.vocab_size = 5000;
+  transformer().adaptive_softmax.cutoffs = {20, 100};
+  EXPECT_EQ(problems(), Keys{});
+  EXPECT_TRUE(look().stops.empty());
+  // The text has 203 words, and there are four special tokens.
+  transformer().adaptive_softmax.cutoffs = {20, 1000};
+  const auto found = look();
+  ASSERT_EQ(found.stops.size(), 1U);
+  EXPECT_NE(found.stops[0].what.find("model.adaptive_softmax.cutoffs"), std::string::npos)
+      << found.stops[0].what;
+}
+
+TEST_F(LanguageModelRulesTest, GroupsOfIdsThatAreNotInOrderAreDoubted) {
+  transformer().adaptive_softmax.cutoffs = {5};
+  auto found = look();
+  EXPECT_TRUE(found.stops.empty());
+  ASSERT_EQ(found.doubts.size(), 1U) << "characters are in the order of their code points";
+  EXPECT_EQ(found.doubts[0].key, "model.adaptive_softmax.cutoffs");
+  own().tokenizer.type = "word";
+  EXPECT_EQ(doubt_of_groups(own()), "");
+  own().tokenizer.type = "sentencepiece";
+  EXPECT_NE(doubt_of_groups(own()), "");
+  own().tokenizer.algorithm = "unigram";
+  EXPECT_EQ(doubt_of_groups(own()), "");
+  own().tokenizer.type = "byte_bpe";
+  EXPECT_NE(doubt_of_groups(own()), "");
+  transformer().adaptive_softmax.cutoffs.clear();
+  EXPECT_EQ(doubt_of_groups(own()), "");
+}
+
+TEST_F(LanguageModelRulesTest, RowsOfGroupsAreNotMatchedWithAnotherVocabulary) {
+  own().tokenizer.type = "word";
+  experiment_.train.init_from = "other";
+  experiment_.train.init_vocabulary = "match";
+  transformer().adaptive_softmax.cutoffs = {20, 100};
+  EXPECT_EQ(problems(), Keys{}) << "the table is tied";
+  transformer().tie_embeddings = false;
+  EXPECT_EQ(problems(), Keys{"train.init_vocabulary"});
+  experiment_.train.init_only = {"decoder.*"};
+  EXPECT_EQ(problems(), Keys{});
+}
+
+TEST_F(LanguageModelRulesTest, APlanHasTheGradientsOfGroups) {
+  transformer().tie_embeddings = false;
+  const TableRows rows{.input = 1000, .output = 1000};
+  const auto plan = language_model_plan().tables.value();
+  const auto whole = plan.gradients(experiment_, rows, /*rows_apart=*/false);
+  EXPECT_EQ(whole.first_parameters, whole.late_parameters);
+  transformer().adaptive_softmax.cutoffs = {100};
+  const auto divided = plan.gradients(experiment_, rows, /*rows_apart=*/false);
+  EXPECT_EQ(divided.late_parameters, whole.late_parameters);
+  EXPECT_EQ(divided.first_parameters, 101 * 768 + 192 * (768 + 900));
+}
+
 TEST_F(LanguageModelRulesTest, SequencesAndWindowsFitThePositions) {
   transformer().max_positions = 32;
   EXPECT_EQ(problems(), Keys{"data.max_text_tokens"});
@@ -227,6 +318,17 @@ TEST_F(LanguageModelRulesTest, WhatShapesDoNotShowIsADifference) {
   const auto found = rules->hidden_differences(experiment_, mine, {});
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].key, "model.activation");
+  // The groups of another head count where it is taken.
+  mine = experiment_;
+  mine.task.as<LanguageModelOptions>()
+      .model.as<models::CausalTransformerOptions>()
+      .adaptive_softmax.cutoffs = {20};
+  EXPECT_EQ(rules->hidden_differences(experiment_, mine, {}).size(), 1U);
+  mine.train.init_only = {"decoder.*"};
+  EXPECT_TRUE(rules
+                  ->hidden_differences(experiment_, mine,
+                                       {"decoder.layers.0.ffn.up.weight", "output.clusters"})
+                  .empty());
   Experiment other;
   other.task.select("masked_lm");
   EXPECT_TRUE(rules->hidden_differences(other, mine, {}).empty());

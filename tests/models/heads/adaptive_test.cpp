@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/gemm/packed_weights.h"
 #include "losses/registry.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::models {
 namespace {
@@ -172,6 +175,72 @@ TEST(AdaptiveHead, EveryMatrixHasAGradientWhateverTokensComeUp) {
   }
 }
 
+TEST(AdaptiveHead, PartsOfTheRowsAddUpToAllOfThem) {
+  for (const bool tied : {false, true}) {
+    SCOPED_TRACE(tied);
+    const auto made = adaptive(tied);
+    const at::Tensor rows = adaptive_rows(9);
+    const auto loss_of = [&](int64_t begin, int64_t end) {
+      const HeadTargets targets{.labels = all_groups().slice(0, begin, end)};
+      return made.head->loss(rows.slice(0, begin, end), targets).loss_sum;
+    };
+    const at::Tensor whole = loss_of(0, 9);
+    // The second part has no token of the last cluster.
+    const at::Tensor parts = loss_of(0, 5) + loss_of(5, 6) + loss_of(6, 9);
+    expect_close_numbers(parts.detach(), whole.detach(), 1e-10);
+    const auto got = torch::autograd::grad({parts}, made.parameters());
+    const auto want = torch::autograd::grad({whole}, made.parameters());
+    for (size_t i = 0; i < got.size(); ++i) expect_close_numbers(got[i], want[i], 1e-10);
+  }
+}
+
+TEST(AdaptiveHead, ItsMatricesStartAsTheyAreTold) {
+  const nn::Init init(3, at::kCPU);
+  const nn::InitRule rule{.distribution = nn::Distribution::kUniform, .number = 0.001};
+  AdaptiveHeadSetup setup{.init = init.child("output"),
+                          .width = kAdaptiveDepth,
+                          .num_classes = kAdaptiveTokens,
+                          .groups = kThreeGroups,
+                          .first_rows = rule};
+  for (const bool tied : {false, true}) {
+    if (tied) setup.tied = nn::Embedding(init, kAdaptiveTable, kAdaptiveDepth, /*pad=*/-1);
+    const AdaptiveHead head(setup, {});
+    for (const auto& item : head.named_parameters()) {
+      // A linear map starts by its own rule.
+      const bool is_ruled = item.key().find("down") == std::string::npos;
+      EXPECT_EQ(item.value().abs().max().item<double>() <= 0.001, is_ruled) << item.key();
+    }
+  }
+}
+
+TEST(AdaptiveHead, KnowsItsParameters) {
+  const auto made = adaptive(/*tied=*/false);
+  int64_t count = 0;
+  for (const at::Tensor& parameter : made.parameters()) count += parameter.numel();
+  EXPECT_EQ(kThreeGroups.num_parameters(kAdaptiveDepth, kAdaptiveTokens), count);
+  EXPECT_EQ(kThreeGroups.least_tokens(), 11);
+  EXPECT_EQ(AdaptiveOptions{}.least_tokens(), 0);
+}
+
+// Each product of a search and of an evaluation would lay out a copy of its own, and keep it.
+TEST(AdaptiveHead, TheMatrixOfATiedHeadIsMadeOnceWhileWeightsAreLaidOut) {
+  const torch::NoGradGuard no_grad;
+  const stretto::testing::OwnProducts own;
+  const auto made = adaptive(/*tied=*/true);
+  made.head->to(at::kFloat);
+  made.table->to(at::kFloat);
+  const at::Tensor rows = adaptive_rows(3).to(at::kFloat);
+  const at::Tensor want = made.head->log_probs(rows);
+  kernels::PackedWeights packed;
+  const kernels::PackedWeightsScope scope(packed);
+  ASSERT_NE(kernels::PackedWeightsScope::current(), nullptr);
+  EXPECT_TRUE(at::allclose(made.head->log_probs(rows), want, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(made.head->log_probs(rows), want, 1e-5, 1e-6));
+  const at::Tensor kept = packed.made_of(made.head->parameters()[0], [] { return at::Tensor(); });
+  ASSERT_TRUE(kept.defined());
+  EXPECT_EQ(kept.sizes(), (std::vector<int64_t>{5 + 2, kAdaptiveDepth}));
+}
+
 TEST(AdaptiveHead, LabelSmoothingStaysWithinASoftmax) {
   const torch::NoGradGuard no_grad;
   const auto smooth = adaptive(/*tied=*/false, 0.1), sharp = adaptive(/*tied=*/false);
@@ -195,7 +264,7 @@ TEST(AdaptiveHead, CountsTheClustersByTheirShareOfTokens) {
 }
 
 TEST(AdaptiveHead, RefusesWhatCannotBeDivided) {
-  const auto problem = [](std::vector<int64_t> cutoffs, int64_t tokens) {
+  const auto problem = [](std::vector<double> cutoffs, int64_t tokens) {
     return AdaptiveOptions{.cutoffs = std::move(cutoffs)}.problem(tokens);
   };
   EXPECT_EQ(problem({5, 9}, 11), "");
@@ -203,6 +272,10 @@ TEST(AdaptiveHead, RefusesWhatCannotBeDivided) {
   EXPECT_EQ(problem({0, 9}, 11), "the shortlist has no token");
   EXPECT_EQ(problem({5, 9}, 10), "from cutoff 9 to 10 there are fewer than two tokens");
   EXPECT_EQ(problem({9, 5}, 11), "from cutoff 9 to 5 there are fewer than two tokens");
+  for (const double no_number_of_tokens : {2.5, -1.0, 1e300, std::nan("")}) {
+    EXPECT_EQ(problem({1, no_number_of_tokens}, 11),
+              "cutoffs must be whole numbers from 1 to 1000000000");
+  }
   const AdaptiveHeadSetup setup{
       .init = nn::Init(3, at::kCPU), .width = 4, .num_classes = 8, .groups = kThreeGroups};
   EXPECT_THROW(AdaptiveHead(setup, {}), c10::Error);

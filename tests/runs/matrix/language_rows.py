@@ -103,4 +103,25 @@ hidden_dim = 80
             "lora_sharded": "its layers are those of a recurrent encoder",
             "adapters": "its layers are those of a recurrent encoder",
         }),
+    LanguageRow(
+        "language_model_adaptive",
+        BEGIN + """max_text_tokens = 24
+max_tokens = 192
+[tokenizer]
+type = "word"
+vocab_size = 100
+[model]
+preset = "none"
+num_layers = 1
+d_model = 32
+num_heads = 2
+tie_embeddings = false
+max_positions = 40
+[model.adaptive_softmax]
+cutoffs = [6, 11]
+div_value = 2
+""" + END,
+        # The family's other properties are covered by the rows above, whose models have one softmax.
+        {"heads": "groups of tokens"},
+        without=dict.fromkeys(("unfreeze", "lora", "lora_sharded", "adapters"), "its layers are those of another row")),
 )

@@ -99,6 +99,14 @@ train::TaskWords LanguageModelTask::words() const {
   return words;
 }
 
+std::vector<std::string> LanguageModelTask::notes() const {
+  auto notes = TextTask::notes();
+  if (auto doubt = experiment::doubt_of_groups(own()); !doubt.empty()) {
+    notes.push_back(std::move(doubt));
+  }
+  return notes;
+}
+
 std::vector<std::pair<std::string, std::string>> LanguageModelTask::show(const data::Batch& batch,
                                                                          int64_t index) const {
   const auto ids = data::stream_next(batch).sequence(index);

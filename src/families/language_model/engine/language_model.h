@@ -24,6 +24,7 @@ class LanguageModelTask final : public TextTask {
   torch::nn::Module& model() override { return *model_; }
   std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
   train::TaskWords words() const override;
+  std::vector<std::string> notes() const override;
   std::vector<std::pair<std::string, std::string>> show(const data::Batch& batch,
                                                         int64_t index) const override;
   std::vector<std::string> statistics() const override { return {"nll"}; }

@@ -1,5 +1,6 @@
 #include "families/language_model/engine/language_model_family.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,10 +17,13 @@
 namespace stretto::tasks {
 namespace {
 
-/// A model without memory.
+/// A model without memory. Who asks for names alone has no vocabulary: it has as many tokens as the
+/// model needs.
 std::shared_ptr<models::CausalModel> described_model(const experiment::Experiment& experiment,
                                                      int64_t num_ids) {
-  return models::make_causal_model(causal_model_setup(experiment, num_ids, {}, at::kMeta), {});
+  const auto& groups = models::adaptive_softmax_of(language_model_of(experiment).model);
+  const int64_t ids = std::max(num_ids, groups.least_tokens());
+  return models::make_causal_model(causal_model_setup(experiment, ids, {}, at::kMeta), {});
 }
 
 /// Tokens of a sequence, about.

@@ -30,6 +30,9 @@ std::string shared_causal_incompatibility(const models::CausalTransformerOptions
     return "model.embedding_scale = \"" + model.embedding_scale + "\": it adds vectors as they are";
   }
   if (model.output_bias) return "model.output_bias = true: its output has none";
+  if (model.adaptive_softmax.is_on()) {
+    return "model.adaptive_softmax: its output is one softmax over all tokens";
+  }
   return "";
 }
 

@@ -32,7 +32,8 @@ Assets TextFamily::first_assets(const experiment::LoadedExperiment& experiment) 
   require_trainable(experiment.options);
   const auto lines = training_text(experiment.options);
   auto made = first_tokenizer(experiment, *lines);
-  experiment::text_rules_of(experiment.options).require_tokenizer(*made.tokenizer);
+  experiment::text_rules_of(experiment.options)
+      .require_tokenizer(experiment.options, *made.tokenizer);
   return std::move(made.assets);
 }
 
@@ -78,7 +79,7 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
     if (known) {
       const auto lines = experiment::text_rules_of(e).training_text(e);
       tokenizer = first_tokenizer(request.experiment, run, *lines);
-      experiment::text_rules_of(e).require_tokenizer(*tokenizer.tokenizer);
+      experiment::text_rules_of(e).require_tokenizer(e, *tokenizer.tokenizer);
       num_ids = tokenizer.tokenizer->size();
       if (request.text) look_at_unknown_tokens(request, *tokenizer.tokenizer, found);
     }

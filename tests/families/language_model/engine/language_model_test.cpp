@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -20,6 +22,7 @@
 #include "families/language_model/language_model_display.h"
 #include "families/language_model/requests.h"
 #include "models/packed.h"
+#include "optim/group_options.h"
 #include "parallel/carry.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
@@ -527,6 +530,77 @@ TEST_F(LanguageModelTest, AnExportPutsInFrontOfATextWhatStandsThereHere) {
     // The tokenizer is one of encoders, with an end behind a text too.
     EXPECT_EQ(tokenizer->sequences().single.size(), is_separator ? 2U : 3U);
   }
+}
+
+/// Groups of about twenty tokens, and matrices of their own.
+void divide_into_groups(experiment::LanguageModelOptions& own) {
+  const models::AdaptiveOptions groups{.cutoffs = {6, 12}, .div_value = 2};
+  if (own.model.is<models::CausalLstmModelOptions>()) {
+    auto& lstm = own.model.as<models::CausalLstmModelOptions>();
+    lstm.adaptive_softmax = groups;
+    lstm.tie_embeddings = lstm.output_bias = false;
+  } else {
+    auto& transformer = own.model.as<models::CausalTransformerOptions>();
+    transformer.adaptive_softmax = groups;
+    transformer.tie_embeddings = false;
+  }
+}
+
+TEST_P(LanguageModelKinds, GroupsOfTokensTrainAModelThatIsScoredOverAll) {
+  choose(GetParam());
+  divide_into_groups(sections());
+  const auto setup = train(160);
+  const auto valid = events(setup, "valid");
+  EXPECT_LT(valid.back().number("ppl").value(), valid.front().number("ppl").value());
+  EXPECT_LT(valid.back().number("ppl").value(), 6) << "of 17 words";
+  const auto eval = nlohmann::json::parse(stretto::testing::standard_output_of([&] {
+    EXPECT_EQ(family_.eval({.experiment = experiment_,
+                            .run_directory = (folder_ / "run").string(),
+                            .checkpoint = "last",
+                            .json = true,
+                            .own = LanguageModelEvalFiles{}},
+                           {}),
+              0);
+  }));
+  EXPECT_NEAR(eval.at("nll").get<double>(), valid.back().number("nll").value(), 1e-6);
+
+  // The loss of training is that of evaluation, over the whole vocabulary.
+  sections().eval.window = 512;
+  const auto task = make_task();
+  const auto ids = stream_of(*valid_text().documents);
+  const at::Tensor each =
+      nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()});
+  EXPECT_NEAR(valid_nll(*task), each.mean().item<double>(), 1e-5);
+  EXPECT_TRUE(task->notes().empty()) << task->notes().front();
+}
+
+TEST_P(LanguageModelKinds, GroupsOfTokensGoOnBehindAResume) {
+  choose(GetParam());
+  divide_into_groups(sections());
+  const std::string whole = train::test::final_hash(train(24));
+  std::filesystem::remove_all(folder_ / "run");
+  auto setup = train(14);
+  setup.train.max_steps = 24;
+  const auto task = make_task();
+  EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
+  EXPECT_EQ(train::test::final_hash(setup), whole);
+}
+
+TEST_P(LanguageModelKinds, AVocabularyThatIsTooSmallForItsGroupsIsRefused) {
+  choose(GetParam());
+  divide_into_groups(sections());
+  if (sections().model.is<models::CausalLstmModelOptions>()) {
+    sections().model.as<models::CausalLstmModelOptions>().adaptive_softmax.cutoffs = {6, 300};
+  } else {
+    sections().model.as<models::CausalTransformerOptions>().adaptive_softmax.cutoffs = {6, 300};
+  }
+  const Error error = failure(ExitCode::kUsage, [&] { family_.first_assets(experiment_); });
+  EXPECT_NE(std::string(error.what()).find("model.adaptive_softmax.cutoffs"), std::string::npos)
+      << error.what();
+  // Names of tensors depend on no vocabulary.
+  const auto names = family_.tensor_names(experiment_.options);
+  EXPECT_TRUE(std::ranges::any_of(
+      names, [](const auto& tensor) { return tensor.name == "output.tails.1.weight"; }));
 }
 
 TEST_F(LanguageModelTest, TextWithoutAnythingToEvaluateIsRefused) {

@@ -255,6 +255,10 @@ TEST(CausalClass, AModelIsWrittenAsTheFirstClassThatIsEqual) {
             std::string::npos);
   EXPECT_NE(refused([](auto& model) { model.output_bias = true; }).find("model.output_bias"),
             std::string::npos);
+  EXPECT_NE(refused([](auto& model) {
+              model.adaptive_softmax.cutoffs = {100};
+            }).find("model.adaptive_softmax"),
+            std::string::npos);
   const auto of_llama = refused([](auto&) {}, "llama");
   EXPECT_NE(of_llama.find("LlamaForCausalLM: model.positions"), std::string::npos) << of_llama;
   EXPECT_EQ(of_llama.find("GPT2LMHeadModel"), std::string::npos) << of_llama;
