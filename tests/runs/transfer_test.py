@@ -199,6 +199,26 @@ def what_does_not_fit_is_refused(stretto):
         check(not (lab.root / "run").exists(), "a run folder was made")
 
 
+def parts_of_a_translation_model_begin_with_its_layers(stretto):
+    with lab_of(stretto) as lab:
+        begin = language_model(lab, "transformer")
+        lab.config = lab.root / "pairs.toml"
+        lab.config.write_text(COMMON + '[data]\ntrain_src = ["train.src"]\ntrain_tgt = ["train.tgt"]\nvalid_src = ["valid.src"]\n'
+                              'valid_tgt = ["valid.tgt"]\nmax_src_tokens = 36\nmax_tgt_tokens = 36\ncache_dir = "cache"\n')
+        said = lab.train("all", begin)
+        refused(said, 2, 'task.name: "language_model" there, "translation" here', "train.init_only")
+        said = succeeded(lab.train("pairs", begin, 'train.init_only=["decoder.*", "encoder.* = decoder.*"]', "train.max_steps=3",
+                                   "eval.bleu=false", "model.dropout=0", 'train.freeze=["*.layers.*"]'))
+        check("belong to another model" not in said, said)
+        check("cross_attention" in said and "begin anew" in said, said)
+        before = last(lab, "transformer_lm")
+        after = bytes_of(lab.root / "pairs/checkpoints/step_00000003")
+        for part in ("encoder", "decoder"):
+            names = {name: f"decoder.{name.partition('.')[2]}" for name in after
+                     if name.startswith(f"{part}.layers.") and "cross_" not in name}
+            check(len(names) > 8 and all(after[own] == before[there] for own, there in names.items()), f"{part}: {sorted(after)}")
+
+
 def pieces_that_both_have_keep_their_rows(stretto):
     """A tokenizer of its own, with the rows of the language model's words."""
     with lab_of(stretto) as lab:
