@@ -38,6 +38,8 @@ inline constexpr std::array<BertPreset, 6> kBertPresets{{
 /// `[model]` of masked_lm, question_answering and text_classification: an encoder like BERT's or
 /// RoBERTa's (models/encoders/bert.h), with the head that the task needs.
 struct BertOptions {
+  static constexpr const char* kName = "bert";
+
   std::string preset = "base";
   int64_t num_layers = 0;
   int64_t d_model = 0;

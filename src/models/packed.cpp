@@ -145,6 +145,19 @@ at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
   return rows.index_select(0, first_places(offsets));
 }
 
+at::Tensor last_places(const kernels::Offsets& offsets) {
+  return offsets.values.narrow(0, 1, offsets.values.size(0) - 1).to(at::kLong) - 1;
+}
+
+at::Tensor last_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
+  return rows.index_select(0, last_places(offsets));
+}
+
+at::Tensor max_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
+  const at::Tensor lengths = at::diff(offsets.values.to(at::kLong));
+  return at::segment_reduce(rows, "max", lengths);
+}
+
 at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets) {
   const at::Tensor lengths = at::diff(offsets.values.to(at::kLong));
   return at::segment_reduce(rows, "mean", lengths, {}, {}, 0, false, 0);

@@ -47,8 +47,15 @@ nn::PackedRows pack_text(const data::PackedTokens& tokens, const data::PackedTok
 at::Tensor first_places(const kernels::Offsets& offsets);
 /// The first row of each sequence; rows [N, D] -> [B, D]. No sequence is empty.
 at::Tensor first_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
+/// Where each sequence ends: its last row, int64 [B]. No sequence is empty.
+at::Tensor last_places(const kernels::Offsets& offsets);
+/// The last row of each sequence; rows [N, D] -> [B, D]. No sequence is empty.
+at::Tensor last_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
 /// The mean row of each sequence, [N, D] -> [B, D]; zero where it has no rows.
 at::Tensor mean_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
+/// The largest number of each column among the rows of a sequence, [N, D] -> [B, D]. No sequence is
+/// empty.
+at::Tensor max_rows(const at::Tensor& rows, const kernels::Offsets& offsets);
 
 /// The decoder's input for targets that end with end-of-sentence: each sequence shifted right by
 /// one, with beginning-of-sentence in front and the end left out. Lengths stay as they are.

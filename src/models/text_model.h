@@ -5,16 +5,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/bert_options.h"
-#include "models/encoders/bert.h"
+#include "models/causal_options.h"
 #include "models/heads/label.h"
 #include "models/heads/masked_token.h"
 #include "models/heads/span.h"
+#include "models/label_model_options.h"
 #include "models/model_cost.h"
 #include "models/seq2seq_model.h"
+#include "models/text_stack.h"
 #include "optim/group_options.h"
 
 /// Shape letters: N rows of all sequences, B sequences, D model width, V tokens.
@@ -28,22 +31,30 @@ enum class TextHeadKind : uint8_t {
   kLabels,        ///< LabelHead
 };
 
+/// A stack of a language model, and how labels are read from its rows.
+struct CausalTextOptions {
+  CausalModelOptions stack;
+  CausalPool pool = {};
+};
+
 /// What a TextModel is built from.
 struct TextModelSetup {
   BertOptions model;
-  int64_t rows = 0;                         ///< V of the table of tokens; may be rounded up
-  int64_t num_ids = 0;                      ///< the real vocabulary; 0 = rows
-  int64_t pad = -1;                         ///< row that starts at zero; -1 = none
-  TextHeadKind head = TextHeadKind::kNone;  ///< kNone counts with model.head = "none" too
-  int64_t num_labels = 0;                   ///< of kLabels; 1 for a value
-  double label_smoothing = 0;               ///< of kMaskedTokens
-  uint64_t seed = 1;                        ///< of the first weights
+  std::optional<CausalTextOptions> causal = {};  ///< in the place of `model`; of kLabels and kNone
+  int64_t rows = 0;                              ///< V of the table of tokens; may be rounded up
+  int64_t num_ids = 0;                           ///< the real vocabulary; 0 = rows
+  int64_t pad = -1;                              ///< row that starts at zero; -1 = none
+  TextHeadKind head = TextHeadKind::kNone;       ///< kNone counts with model.head = "none" too
+  int64_t num_labels = 0;                        ///< of kLabels; 1 for a value
+  double label_smoothing = 0;                    ///< of kMaskedTokens
+  uint64_t seed = 1;                             ///< of the first weights
   bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
 };
 
-/// An encoder of text and what is read from its rows; parameters are named like
-/// `encoder.layers.0.self_attention.qkv.weight` and `head.output.weight`. Single-device code.
+/// A stack over the tokens of a text and what is read from its rows; parameters are named like
+/// `encoder.layers.0.self_attention.qkv.weight` and `head.output.weight`. A causal stack is
+/// `decoder`, with the names of a CausalModel. Single-device code.
 class TextModel : public torch::nn::Module {
  public:
   /// Throws Error(kUsage) for options that contradict each other (models/option_conflicts.h).
@@ -51,14 +62,15 @@ class TextModel : public torch::nn::Module {
 
   /// Rows of the last layer, [N, D].
   at::Tensor encode(const nn::PackedRows& input, const ForwardContext& context);
-  /// Rows `wanted` of these alone, int64 [R] -> [R, D], for less: see BertEncoder::forward_of.
+  /// Rows `wanted` of these alone, int64 [R] -> [R, D], for less: see TextStack::forward_of.
   at::Tensor encode_of(const at::Tensor& wanted, const nn::PackedRows& input,
                        const ForwardContext& context);
 
-  /// One row for each sequence as model.pooling says, with head_dropout in training: [B, D]. Of
-  /// heads of labels and none.
+  /// One row for each sequence as model.pooling says, with head_dropout in training: [B, D], or
+  /// what LabelHead makes of it. Of heads of labels and none.
   at::Tensor pooled(const nn::PackedRows& input, const ForwardContext& context);
-  /// From rows of encode(), without a layer and without dropout. @param pooling  "mean" or "cls"
+  /// From rows of encode(), without a layer and without dropout. @param pooling  "mean" or "cls",
+  /// which is the first row: that of a causal stack has seen no text
   at::Tensor sentence_vectors(const at::Tensor& rows, const kernels::Offsets& offsets,
                               const std::string& pooling) const;
 
@@ -68,11 +80,14 @@ class TextModel : public torch::nn::Module {
   const LabelHead& labels() const;
 
   TextHeadKind head_kind() const { return kind_; }
-  const BertOptions& options() const { return options_; }
-  BertEncoder& encoder() { return *encoder_; }
-  c10::Device device() const { return encoder_->embedding()->weight.device(); }
+  const BertOptions& options() const { return options_; }  ///< defaults of a causal model
+  bool is_causal() const { return is_causal_; }
+  /// Whether tokens have a vector for the text of a pair that they belong to.
+  bool has_segments() const { return !is_causal_ && options_.num_segments > 0; }
+  int64_t width() const { return stack_->width(); }  ///< D
+  c10::Device device() const { return stack_->embedding()->weight.device(); }
   /// Longest sequence, in tokens with special ones, that the model has positions for.
-  int64_t max_length() const { return max_length_of(options_); }
+  int64_t max_length() const { return stack_->max_length(); }
 
   /// Every table with a row for each token.
   std::vector<VocabularyTable> vocabulary_tables() const;
@@ -85,9 +100,12 @@ class TextModel : public torch::nn::Module {
   double operations(double length, double head_rows) const;
 
  private:
+  void add_head(const TextModelSetup& setup, const nn::Init& init);
+
   BertOptions options_;
+  bool is_causal_;
   TextHeadKind kind_;
-  std::shared_ptr<BertEncoder> encoder_;
+  std::unique_ptr<TextStack> stack_;
   std::shared_ptr<MaskedTokenHead> masked_tokens_;  // one of the three, or none
   std::shared_ptr<SpanHead> spans_;
   std::shared_ptr<LabelHead> labels_;

@@ -216,7 +216,9 @@ TEST_F(InitialModel, OfAFolderIsWhatItsReaderDescribes) {
   std::filesystem::create_directories(dir_ / "folder");
   const ReadContext read_context{.describe = [&](const auto& folder, const Experiment& own) {
     OtherModel other{.options = own, .tensors = {}, .name = folder.string()};
-    other.options.task.as<TextClassificationOptions>().model.num_segments = 7;
+    models::BertOptions model;
+    model.num_segments = 7;
+    other.options.task.as<TextClassificationOptions>().model = model;
     return std::optional(other);
   }};
   const auto loaded = load(text(""), "folder", {}, read_context);

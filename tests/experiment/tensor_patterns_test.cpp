@@ -182,7 +182,7 @@ TEST(NamePatterns, AreLeftWithoutFirstWeightsInEveryFamily) {
   EXPECT_EQ(keys_that_name_tensors(without_init(e)), Lines{"train.freeze"});
   EXPECT_EQ(translation_of(e).model.init, Lines{"* zeros"}) << "the given one stays as it is";
   TextClassificationOptions labels;
-  labels.model.init = {"* zeros"};
+  labels.model.as<models::BertOptions>().init = {"* zeros"};
   e.task = labels;
   EXPECT_EQ(keys_that_name_tensors(without_init(e)), Lines{"train.freeze"});
 }

@@ -147,6 +147,11 @@ class LanguageModelRules final : public TextRules {
     return sections_of(language_model_sections(experiment));
   }
 
+  std::optional<models::CausalModelOptions> causal_stack(
+      const Experiment& experiment) const override {
+    return language_model_sections(experiment).model;
+  }
+
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     const auto& data = language_model_sections(experiment).data;
     return data::open_tokenizer_lines(

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
+#include "families/text/causal_taken.h"
 #include "families/text/encoder_taken.h"
 #include "models/option_conflicts.h"
 
@@ -30,7 +31,11 @@ bool is_of_masked_head(const std::string& key) {
 }  // namespace
 
 void EncoderRules::check_model(RuleCheck& check) const {
-  for (const auto& conflict : models::option_conflicts(*encoder_sections(check.e).model)) {
+  const EncoderSections sections = encoder_sections(check.e);
+  const auto conflicts = sections.causal != nullptr
+                             ? models::option_conflicts(models::causal_stack_of(*sections.causal))
+                             : models::option_conflicts(*sections.model);
+  for (const auto& conflict : conflicts) {
     check.wrong(conflict.keys, conflict.what, conflict.hint);
   }
   TextRules::check_model(check);
@@ -39,7 +44,7 @@ void EncoderRules::check_model(RuleCheck& check) const {
 void EncoderRules::check_data(RuleCheck& check) const {
   TextRules::check_data(check);
   const EncoderSections text = encoder_sections(check.e);
-  const int64_t positions = models::max_length_of(*text.model);
+  const int64_t positions = text.max_length();
   if (positions < text.max_text_tokens) {
     check.wrong({"data.max_text_tokens", "model.max_positions", "model.positions"},
                 counted(positions, "learned position") + ", texts may have " +
@@ -50,7 +55,7 @@ void EncoderRules::check_data(RuleCheck& check) const {
 
 void EncoderRules::check_training(RuleCheck& check) const {
   TextRules::check_training(check);
-  if (encoder_sections(check.e).model->head == "none") {
+  if (!encoder_sections(check.e).has_head()) {
     check.wrong(
         {"model.head", "task.name"},
         "\"none\" leaves an encoder without a head, and " + check.e.task.name() + " trains one",
@@ -58,20 +63,30 @@ void EncoderRules::check_training(RuleCheck& check) const {
   }
 }
 
+std::optional<models::CausalModelOptions> EncoderRules::causal_stack(
+    const Experiment& experiment) const {
+  const EncoderSections sections = encoder_sections(experiment);
+  if (sections.causal == nullptr) return std::nullopt;
+  return models::causal_stack_of(*sections.causal);
+}
+
 std::vector<std::string> EncoderRules::init_rules(const Experiment& experiment) const {
-  return encoder_sections(experiment).model->init;
+  return encoder_sections(experiment).init();
 }
 
 const nn::LoraOptions* EncoderRules::lora(const Experiment& experiment) const {
-  return &encoder_sections(experiment).model->lora;
+  return &encoder_sections(experiment).lora();
 }
 
 const nn::AdapterOptions* EncoderRules::adapter(const Experiment& experiment) const {
-  return &encoder_sections(experiment).model->adapter;
+  return &encoder_sections(experiment).adapter();
 }
 
 std::vector<ModelDifference> EncoderRules::hidden_differences(
     const Experiment& theirs, const Experiment& own, const std::vector<std::string>& stored) const {
+  if (causal_stack(own) || find_causal_stack(theirs)) {
+    return causal_differences(theirs, own, stored);
+  }
   const auto other = find_encoder_sections(theirs);
   if (!other) return {};
   const auto &before = *other->model, &now = *encoder_sections(own).model;
@@ -99,12 +114,12 @@ std::vector<ModelDifference> EncoderRules::hidden_differences(
 std::vector<TakenValue> EncoderRules::values_of_other_model(const OtherModel& other,
                                                             const Experiment& own,
                                                             const config::Origins& given) const {
+  if (find_causal_stack(other.options)) return causal_values_of(other, own, given);
   return encoder_values_of(other, own, given);
 }
 
 ModelWidth EncoderRules::model_width(const Experiment& experiment) const {
-  const auto& model = *encoder_sections(experiment).model;
-  return {.key = "model.d_model", .value = models::sizes_of(model).d_model};
+  return {.key = "model.d_model", .value = encoder_sections(experiment).d_model()};
 }
 
 const EncoderRules& encoder_rules_of(const Experiment& experiment) {

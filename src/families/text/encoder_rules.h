@@ -1,15 +1,17 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
+#include "models/causal_options.h"
 
 namespace stretto::experiment {
 
 /// What `check` asks of every task on encoded texts (families/text/encoder_sections.h): TextRules,
-/// and the rules of the encoder. A family calls check_model(), check_data() and check_training() of
+/// and the rules of the model. A family calls check_model(), check_data() and check_training() of
 /// this class first.
 class EncoderRules : public TextRules {
  public:
@@ -20,6 +22,11 @@ class EncoderRules : public TextRules {
   /// That there is training text, and that the model has a head.
   void check_training(RuleCheck& check) const override;
 
+  /// Whether `model.name` may choose a causal stack (EncoderSections::causal).
+  virtual bool takes_causal_stacks() const { return false; }
+  /// Of a causal stack.
+  std::optional<models::CausalModelOptions> causal_stack(
+      const Experiment& experiment) const override;
   /// The family's sections: encoder_sections_of() its struct.
   virtual EncoderSections encoder_sections(const Experiment& experiment) const = 0;
   TextSections sections(const Experiment& experiment) const final {

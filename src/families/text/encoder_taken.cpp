@@ -17,10 +17,11 @@ namespace {
 constexpr std::array<std::string_view, 4> kSizes{"model.num_layers", "model.d_model",
                                                  "model.num_heads", "model.ffn_dim"};
 
-// The head is the task's, first weights are drawn anew, and LoRA is merged into weights.
+// The head is the task's, first weights are drawn anew, and LoRA is merged into weights. Not every
+// family chooses its stack by a name.
 bool stays_own(const std::string& key) {
   return key == "model.head" || key == "model.pooling" || key == "model.init" ||
-         key.starts_with("model.lora.");
+         key == "model.name" || key.starts_with("model.lora.");
 }
 
 // A preset that is given says the sizes that are not.
@@ -50,7 +51,7 @@ std::optional<std::string> pooling_of(const OtherModel& other, const Experiment&
 
 std::vector<TakenValue> encoder_values_of(const OtherModel& other, const Experiment& own,
                                           const config::Origins& given) {
-  if (!find_encoder_sections(other.options)) return {};
+  if (!find_encoder_sections(other.options) || encoder_sections(own).causal != nullptr) return {};
   const TakenParts taken(other.is_own ? std::vector<std::string>() : own.train.init_only,
                          other.tensors);
   Experiment theirs = other.options;

@@ -24,15 +24,18 @@ PlannedTables planned_table(const Experiment& experiment) {
   const EncoderSections text = encoder_sections(experiment);
   return {.tokenizer = text.tokenizer->tokenizer_options(),
           .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
-          .d_model = models::sizes_of(*text.model).d_model};
+          .d_model = text.d_model()};
 }
 
 }  // namespace
 
 FamilyPlan text_plan() {
   const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
-    return text_table_gradients(*encoder_sections(e).model, rows.output, writes_tokens(e),
-                                rows_apart);
+    const EncoderSections text = encoder_sections(e);
+    if (text.causal != nullptr) {
+      return TableGradients{.late_parameters = rows.output * text.d_model()};
+    }
+    return text_table_gradients(*text.model, rows.output, writes_tokens(e), rows_apart);
   };
   const auto sizes = [](const TableRows& rows) {
     return FamilyValues(tasks::TextSizes{.rows = rows.output});

@@ -173,6 +173,11 @@ FileSizes TextRules::file_sizes(const Experiment& experiment) const {
   return {.epoch = tokens_in(bytes.value_or(0))};
 }
 
+std::optional<models::CausalModelOptions> find_causal_stack(const Experiment& experiment) {
+  const auto* rules = dynamic_cast<const TextRules*>(find_task_rules(experiment));
+  return rules == nullptr ? std::nullopt : rules->causal_stack(experiment);
+}
+
 const TextRules& text_rules_of(const Experiment& experiment) {
   return dynamic_cast<const TextRules&>(*find_task_rules(experiment));
 }

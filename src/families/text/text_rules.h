@@ -10,6 +10,7 @@
 #include "experiment/task_rules.h"
 #include "families/text/known_text.h"
 #include "families/text/text_sections.h"
+#include "models/causal_options.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {
@@ -57,6 +58,11 @@ class TextRules : public TaskRules {
   /// trained, or taken over from another run.
   virtual void require_tokenizer(const Experiment& /*experiment*/,
                                  const text::Tokenizer& /*tokenizer*/) const {}
+  /// The model, where its layers are those of a language model: runs may begin with its weights.
+  virtual std::optional<models::CausalModelOptions> causal_stack(
+      const Experiment& /*experiment*/) const {
+    return std::nullopt;
+  }
   /// What training calls the samples of its text, behind "training" and "validation".
   virtual std::string name_of_samples() const { return "text"; }
   /// Whether training would stop at tokens of the texts that are unknown (`data.max_unknown`).
@@ -82,6 +88,9 @@ class TextRules : public TaskRules {
   /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;
 };
+
+/// TextRules::causal_stack of the experiment's family; nothing for families that are not of text.
+std::optional<models::CausalModelOptions> find_causal_stack(const Experiment& experiment);
 
 /// The rules of the experiment's family. Throws std::bad_cast for other families.
 const TextRules& text_rules_of(const Experiment& experiment);

@@ -6,7 +6,7 @@
 #include "data/labelled/labelled_options.h"
 #include "families/text/text_eval_options.h"
 #include "losses/label_loss_options.h"
-#include "models/bert_options.h"
+#include "models/label_model_options.h"
 #include "text/text_tokenizer_options.h"
 
 namespace stretto::experiment {
@@ -18,7 +18,7 @@ struct TextClassificationOptions {
 
   data::LabelledOptions data;
   text::TextTokenizerOptions tokenizer;
-  models::BertOptions model;
+  models::LabelModelOptions model;
   losses::LabelLossOptions loss;
   TextEvalOptions eval;
 
@@ -30,7 +30,8 @@ struct TextClassificationOptions {
             .also_called({"dataset", "corpus", "datasets"}),
         field(&O::tokenizer, "tokenizer", "from text to ids")
             .also_called({"vocab", "vocabulary", "wordpiece"}),
-        field(&O::model, "model", "the network").also_called({"network", "architecture"}),
+        models::with_label_names_elsewhere(field(&O::model, "model", "the network"))
+            .also_called({"network", "architecture"}),
         field(&O::loss, "loss", "what is minimised").also_called({"criterion", "objective"}),
         field(&O::eval, "eval", "validation while training"),
     };

@@ -152,6 +152,7 @@ class TextClassificationRules final : public EncoderRules {
   }
 
   bool reads_pooled_rows() const override { return true; }
+  bool takes_causal_stacks() const override { return true; }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {
     return encoder_sections_of(classification_of(experiment));

@@ -7,6 +7,7 @@
 #include "config/schema.h"
 #include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
+#include "families/translation/causal_parts.h"
 #include "families/translation/translation_options.h"
 #include "models/seq2seq_options.h"
 
@@ -158,7 +159,9 @@ void compare_key(const std::string& key, const std::vector<Pair>& pairs, bool ad
 std::vector<ModelDifference> translation_differences(const Experiment& theirs,
                                                      const Experiment& own,
                                                      const std::vector<std::string>& stored) {
-  if (!theirs.task.is<TranslationOptions>()) return {};
+  if (!theirs.task.is<TranslationOptions>()) {
+    return differences_of_language_model(theirs, own, stored);
+  }
   const auto &other = translation_of(theirs).model, &model = translation_of(own).model;
   const TakenParts taken(own.train.init_only, stored);
   const auto there = parts_of(other), here = parts_of(model);

@@ -8,6 +8,7 @@
 #include "config/schema.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/taken_parts.h"
+#include "families/translation/causal_parts.h"
 #include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
@@ -134,7 +135,9 @@ class TranslationValues {
 
 std::vector<TakenValue> translation_values_of(const OtherModel& other, const Experiment& own,
                                               const config::Origins& given) {
-  if (!other.options.task.is<TranslationOptions>()) return {};
+  if (!other.options.task.is<TranslationOptions>()) {
+    return values_of_language_model(other, own, given);
+  }
   return TranslationValues(other, own, given).found();
 }
 

@@ -35,11 +35,39 @@ LabelHead::LabelHead(const BertOptions& options, const LabelHeadSetup& setup)
   }
 }
 
+LabelHead::LabelHead(const CausalPool& pool, int64_t width, const LabelHeadSetup& setup)
+    : pooling_(pool.pooling),
+      dropout_(pool.head_dropout),
+      first_site_(setup.first_site),
+      num_labels_(setup.num_labels) {
+  if (num_labels_ == 0) return;
+  int64_t in = pooling_ == "concat" ? 3 * width : width;
+  if (pool.head_units > 0) {
+    hidden_ =
+        register_module("hidden", nn::Linear(setup.init.child("hidden"), in, pool.head_units));
+    in = pool.head_units;
+  }
+  output_ = register_module("output", nn::Linear(setup.init.child("output"), in, num_labels_));
+}
+
+bool LabelHead::reads_one_row() const {
+  return pooling_ == "last" || pooling_.starts_with("cls");
+}
+
+at::Tensor LabelHead::places_of_rows(const kernels::Offsets& offsets) const {
+  return pooling_ == "last" ? last_places(offsets) : first_places(offsets);
+}
+
+at::Tensor LabelHead::pool(const at::Tensor& rows, const kernels::Offsets& offsets) const {
+  if (reads_one_row()) return rows.index_select(0, places_of_rows(offsets));
+  if (pooling_ == "mean") return mean_rows(rows, offsets);
+  if (pooling_ == "max") return max_rows(rows, offsets);
+  return at::cat({last_rows(rows, offsets), max_rows(rows, offsets), mean_rows(rows, offsets)}, 1);
+}
+
 at::Tensor LabelHead::pooled(const at::Tensor& rows, const nn::PackedRows& input,
                              const ForwardContext& context) const {
-  return behind_pooling(
-      reads_first_rows() ? first_rows(rows, input.offsets) : mean_rows(rows, input.offsets), input,
-      context);
+  return behind_pooling(pool(rows, input.offsets), input, context);
 }
 
 at::Tensor LabelHead::behind_pooling(const at::Tensor& row_of_each, const nn::PackedRows& input,
@@ -49,9 +77,13 @@ at::Tensor LabelHead::behind_pooling(const at::Tensor& row_of_each, const nn::Pa
     x = pooler_->forward(x);
     x = pooling_ == "cls_relu" ? at::relu(x) : at::tanh(x);
   }
-  if (!context.training || dropout_ <= 0) return x;
-  const nn::DropoutSource source = context.dropout(first_rows(input.row_keys, input.offsets));
-  return kernels::dropout(x, source.at(dropout_, first_site_));
+  const bool drops = context.training && dropout_ > 0;
+  nn::DropoutSource source;
+  if (drops) source = context.dropout(first_rows(input.row_keys, input.offsets));
+  if (drops) x = kernels::dropout(x, source.at(dropout_, first_site_));
+  if (!hidden_) return x;
+  x = at::relu(hidden_->forward(x));
+  return drops ? kernels::dropout(x, source.at(dropout_, first_site_ + 1)) : x;
 }
 
 at::Tensor LabelHead::logits(const at::Tensor& pooled) const {

@@ -8,10 +8,12 @@
 
 #include "models/bert_options.h"
 #include "models/encoder.h"
+#include "models/label_model_options.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 
-/// Shape letters: N rows of all sequences, B sequences, D width of rows, L labels.
+/// Shape letters: N rows of all sequences, B sequences, D width of rows, L labels, P width of what
+/// is pooled: 3 D of "concat", else D.
 namespace stretto::models {
 
 /// What is read from a text: how the head's logits [B, L] are meant, and its labels are given.
@@ -30,33 +32,40 @@ struct LabelHeadSetup {
 /// One row for each sequence, and labels or a value read from it:
 ///
 ///     pooled = dropout(pooling(rows))                     as model.pooling says, by head_dropout
+///     pooled = dropout(relu(hidden pooled))               of causal stacks, with head_units
 ///     logits = output pooled                              [B, L]
 ///
 /// `pooler` is a layer of the poolings cls_tanh and cls_relu alone, tanh or relu behind it.
 class LabelHead : public torch::nn::Module {
  public:
   LabelHead(const BertOptions& options, const LabelHeadSetup& setup);
+  /// Behind a causal stack. A head without labels has no hidden layer. @param width  D
+  LabelHead(const CausalPool& pool, int64_t width, const LabelHeadSetup& setup);
 
-  /// Whether the head reads the first row of each sequence, and no other one.
-  bool reads_first_rows() const { return pooling_ != "mean"; }
-  /// rows [N, D] of `input` -> [B, D], with head_dropout in training.
+  /// Whether the head reads one row of each sequence, and no other one.
+  bool reads_one_row() const;
+  /// Which one, int64 [B]: the first, or the last.
+  at::Tensor places_of_rows(const kernels::Offsets& offsets) const;
+  /// rows [N, D] of `input` -> [B, P], or [B, head_units], with head_dropout in training.
   at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
                     const ForwardContext& context) const;
-  /// The same of the one row of each sequence that pooling leaves, [B, D].
+  /// The same of the one row of each sequence that pooling leaves, [B, P].
   at::Tensor behind_pooling(const at::Tensor& row_of_each, const nn::PackedRows& input,
                             const ForwardContext& context) const;
-  /// pooled [B, D] -> fp32 (or double) [B, L]. Throws c10::Error where there are no labels.
+  /// pooled -> fp32 (or double) [B, L]. Throws c10::Error where there are no labels.
   at::Tensor logits(const at::Tensor& pooled) const;
 
   int64_t num_labels() const { return num_labels_; }
   double operations() const;  ///< multiplications and additions for one sequence
 
  private:
+  at::Tensor pool(const at::Tensor& rows, const kernels::Offsets& offsets) const;
+
   std::string pooling_;
   double dropout_;
   uint64_t first_site_;
   int64_t num_labels_;
-  nn::Linear pooler_{nullptr}, output_{nullptr};
+  nn::Linear pooler_{nullptr}, hidden_{nullptr}, output_{nullptr};
 };
 
 /// What logits predict: probabilities [B, L], or values [B, 1]. No label is needed.

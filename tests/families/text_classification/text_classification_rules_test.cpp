@@ -8,6 +8,7 @@
 #include "families/text/encoder_rules.h"
 #include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
+#include "models/bert_options.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::experiment {
@@ -21,11 +22,12 @@ class TextClassificationRulesTest : public ::testing::Test {
     e_.task = TextClassificationOptions{};
     e_.train.max_steps = 5000;
     e_.eval.best_metric = "accuracy";
-    own().model.preset = "tiny";
+    encoder().preset = "tiny";
     own().data.train = {folder_.write("train.tsv", "text\tlabel\na b\tyes\nc d\tno\n")};
     own().data.valid = {folder_.write("valid.tsv", "text\tlabel\na\tyes\n")};
   }
   TextClassificationOptions& own() { return e_.task.as<TextClassificationOptions>(); }
+  models::BertOptions& encoder() { return own().model.as<models::BertOptions>(); }
 
   Keys problems(Purpose purpose = Purpose::kTraining) const {
     std::vector<config::Problem> found;
@@ -50,7 +52,7 @@ TEST_F(TextClassificationRulesTest, ASoundExperimentHasNoProblem) {
 
 TEST_F(TextClassificationRulesTest, TrainingNeedsTextAndAHeadAndUseDoesNot) {
   own().data.train.clear();
-  own().model.head = "none";
+  encoder().head = "none";
   EXPECT_EQ(problems(), (Keys{"data.train", "model.head"}));
   EXPECT_EQ(problems(Purpose::kUse), Keys{});
 }
@@ -60,7 +62,7 @@ TEST_F(TextClassificationRulesTest, TextsMustFitIntoBatchesAndPositions) {
   EXPECT_EQ(problems(), Keys{"data.max_text_tokens"});
   own().data.max_tokens = 500;
   EXPECT_EQ(problems(), (Keys{"data.max_tokens", "data.max_text_tokens"}));
-  own().model.positions = "rotary";
+  encoder().positions = "rotary";
   EXPECT_EQ(problems(), Keys{"data.max_tokens"});
 }
 
@@ -139,7 +141,7 @@ TEST_F(TextClassificationRulesTest, ScoresAreThoseOfTheKindOfLabels) {
 
 TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
   const auto text = encoder_sections(e_);
-  EXPECT_EQ(text.model, &own().model);
+  EXPECT_EQ(text.model, &encoder());
   EXPECT_EQ(*text.valid, own().data.valid);
   EXPECT_EQ(text.max_text_tokens, own().data.max_text_tokens);
   EXPECT_FALSE(text.cuts_start);
@@ -262,7 +264,7 @@ TEST_F(TextClassificationRulesTest, AFileOfKeysBecomesAnExperiment) {
                                          "[train]\nmax_steps = 5000\n");
   const auto loaded = load_experiment(path, {"data.max_tokens=512"});
   const auto& own = loaded.options.task.as<TextClassificationOptions>();
-  EXPECT_EQ(own.model.preset, "mini");
+  EXPECT_EQ(own.model.as<models::BertOptions>().preset, "mini");
   EXPECT_EQ(own.data.max_tokens, 512);
   EXPECT_EQ(loaded.options.eval.best_metric, "accuracy");
   const auto stored = load_stored_experiment(loaded.resolved_toml, "config.toml", {});

@@ -65,6 +65,36 @@ TEST(LabelHead, PoolsAsTheOptionSays) {
   }
 }
 
+TEST(LabelHead, OfACausalStackIsThePlainFormula) {
+  const at::Tensor x = rows();
+  const std::vector<at::Tensor> texts{x.slice(0, 0, 4), x.slice(0, 4, 5), x.slice(0, 5)};
+  const auto plain_pool = [](const at::Tensor& text, const std::string& pooling) {
+    const at::Tensor last = text[text.size(0) - 1], max = text.amax(0), mean = text.mean(0);
+    if (pooling == "last") return last;
+    if (pooling == "max") return max;
+    return pooling == "mean" ? mean : at::cat({last, max, mean});
+  };
+  for (const std::string pooling : {"last", "max", "mean", "concat"}) {
+    LabelHead head({.pooling = pooling, .head_dropout = 0.5, .head_units = 5}, kLabelDepth,
+                   {.init = nn::Init(3, at::kCPU).child("head"),
+                    .num_labels = kLabels,
+                    .first_site = kTextHeadSites});
+    head.to(at::kDouble);
+    EXPECT_EQ(head.reads_one_row(), pooling == "last");
+    std::vector<at::Tensor> each;
+    for (const at::Tensor& text : texts) each.push_back(plain_pool(text, pooling));
+    const auto weights = head.named_parameters();
+    const at::Tensor hidden =
+        (at::stack(each).matmul(weights["hidden.weight"].t()) + weights["hidden.bias"]).relu();
+    const at::Tensor logits = hidden.matmul(weights["output.weight"].t()) + weights["output.bias"];
+    const at::Tensor got = head.pooled(x, input(), {});
+    EXPECT_TRUE(at::allclose(got, hidden, 1e-9, 1e-10)) << pooling;
+    EXPECT_TRUE(at::allclose(head.logits(got), logits, 1e-9, 1e-10)) << pooling;
+    const at::Tensor dropped = head.pooled(x, input(), {.training = true, .dropout_key = 5});
+    EXPECT_FALSE(at::allclose(dropped, got)) << pooling;
+  }
+}
+
 TEST(LabelHead, HasTheTensorsThatItsPoolingNeeds) {
   const auto names = [](const BertOptions& options, int64_t num_labels) {
     return head_of(options, num_labels).named_parameters().keys();

@@ -24,6 +24,27 @@ num_heads = 2
 ffn_dim = 512
 max_positions = 40
 """
+# The stack of a language model, and words, of which the texts have some forty.
+CAUSAL_LABELS = """[task]
+name = "text_classification"
+[data]
+train = ["train.tsv"]
+valid = ["valid.tsv"]
+text = "text"
+label = "label"
+max_text_tokens = 24
+max_tokens = 160
+[optim]
+name = "adamw"
+lr = 3e-3
+clip_norm = 1.0
+[eval]
+every = 4
+[tokenizer]
+type = "word"
+vocab_size = 100
+[model]
+"""
 LORA = ("model.lora.rank=4", "model.lora.alpha=8", 'model.lora.maps=["*attention*", "*ffn*"]', "optim.lr=1e-2")
 
 
@@ -92,6 +113,17 @@ class Labels(TextRow):
         for answer, line in zip(answers, text, strict=True):
             check(answer["label"] == line and line in ("north", "middle", "south"), f"{answer}, {line}")
             check(abs(sum(answer["probabilities"].values()) - 1) < 1e-5, f"{answer}")
+
+
+class CausalLabels(Labels):
+    """The same, read from the stack of a language model."""
+    lacks: ClassVar[dict] = {
+        "export": "no class of `transformers` has such a head",
+        "lora_export": "no class of `transformers` has such a head",
+        "adapters_elsewhere": "no class of `transformers` has such a head",
+        "init_from": "runs.transfer begins with a language model",
+        "freeze": "it has no encoder",
+    }
 
 
 class SeveralLabels(Labels):
@@ -176,6 +208,51 @@ label_smoothing = 0.1
         scores=frozenset({"accuracy", "f1", "macro_f1", "matthews"}),
         replayed=("texts", {"text", "label"}),
         begins_with="masked_lm"),
+    CausalLabels(
+        "labels_transformer",
+        CAUSAL_LABELS + """name = "transformer"
+preset = "none"
+num_layers = 2
+d_model = 32
+num_heads = 2
+ffn_dim = 512
+max_positions = 40
+pooling = "last"
+""",
+        {"family": "text_classification", "labels": "one label"},
+        lines=SENTENCES,
+        scores=frozenset({"accuracy", "f1", "macro_f1", "matthews"}),
+        replayed=("texts", {"text", "label"}),
+        overflow=(("decoder.layers.1.ffn.up.bias constant value=1e29", "decoder.layers.1.ffn.down.weight constant value=1e29"),
+                  "decoder.layers.1.ffn.down", "decoder.layers.1.ffn"),
+        unfreeze=(('train.unfreeze=["decoder.layers.1.* 2", "decoder.layers.0.* 5", "decoder.* 8"]', "optim.layer_decay=0.8"),
+                  {"decoder.layers.1.ffn.up.weight": True, "decoder.layers.0.ffn.up.weight": True,
+                   "decoder.embedding.weight": False})),
+    CausalLabels(
+        "labels_lstm",
+        CAUSAL_LABELS + """name = "lstm"
+num_layers = 2
+d_model = 80
+hidden_dim = 80
+input_dropout = 0.0
+hidden_dropout = 0.1
+output_dropout = 0.0
+weight_drop = 0.1
+pooling = "concat"
+head_dropout = 0.0
+head_units = 16
+""",
+        {"family": "text_classification", "labels": "one label"},
+        lines=SENTENCES,
+        scores=frozenset({"accuracy", "f1", "macro_f1", "matthews"}),
+        replayed=("texts", {"text", "label"}),
+        overflow=None,
+        without={
+            "unfreeze": "its layers are those of a recurrent encoder",
+            "lora": "its layers are those of a recurrent encoder",
+            "lora_sharded": "its layers are those of a recurrent encoder",
+            "adapters": "its layers are those of a recurrent encoder",
+        }),
     SeveralLabels(
         "several_labels",
         """[task]

@@ -21,6 +21,13 @@
 namespace stretto::tasks {
 namespace {
 
+void require_seen_rows(const EmbedRequest& request, const models::TextModel& model) {
+  if (!model.is_causal() || request.own.as<EmbedArguments>().pooling != "cls") return;
+  throw Error(ExitCode::kUsage,
+              "--pooling cls: the first row of a causal model has seen nothing of the text",
+              "leave it out: the mean of all rows has");
+}
+
 int64_t longest_line_of(const EmbedRequest& request, const models::TextModel& model) {
   const int64_t asked = request.own.as<EmbedArguments>().max_tokens;
   if (asked > model.max_length()) {
@@ -116,6 +123,7 @@ int embed_lines(const EmbedRequest& request, const CommandContext& context) {
   data::TextInput input(request.files);  // a missing file is told before the model loads
   const auto run =
       load_encoder(request.experiment.options, folder, request.checkpoint, context.device);
+  require_seen_rows(request, *run.model);
   const int64_t max_tokens = longest_line_of(request, *run.model);
   LineEmbedder embedder(request, run, max_tokens);
   const at::Device device = run.model->device();

@@ -24,7 +24,7 @@ Embedder::Embedder(std::shared_ptr<models::TextModel> model, EmbedderOptions opt
 }
 
 int64_t Embedder::width() const {
-  return model_->encoder().width();
+  return model_->width();
 }
 
 at::Tensor Embedder::embed(std::span<const text::EncodedText> texts) const {
@@ -34,8 +34,7 @@ at::Tensor Embedder::embed(std::span<const text::EncodedText> texts) const {
     ids.append(text.ids);
     segments.append(text.segments);
   }
-  const bool has_segments = model_->options().num_segments > 0;
-  const auto input = models::pack_text(ids, has_segments ? &segments : nullptr,
+  const auto input = models::pack_text(ids, model_->has_segments() ? &segments : nullptr,
                                        /*sample_ids=*/nullptr, model_->device());
   const auto rows = model_->encode(input, {});
   const auto vectors =

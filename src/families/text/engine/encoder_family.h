@@ -36,7 +36,7 @@ class EncoderFamily : public TextFamily {
   void require_trainable(const experiment::Experiment& experiment) const override;
   PlannedModel planned_model(const experiment::Experiment& experiment,
                              int64_t num_ids) const override;
-  std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
+  std::vector<std::string> replaceable_parts() const override { return text_parts_of_tasks(); }
 };
 
 }  // namespace stretto::tasks

@@ -21,7 +21,8 @@ EncoderOfRun load_encoder(const experiment::Experiment& experiment, const runs::
   auto setup = text_model_setup(described, run.tokenizer.tokenizer->size(), {}, device);
   setup.pad = run.tokenizer.tokenizer->specials().pad;
   setup.draws_weights = false;
-  setup.model.pooling = "cls";  // the pooler belongs to what is left out
+  // The pooler belongs to what is left out; a causal stack has none.
+  setup.model.pooling = "cls";
   run.model = models::make_text_model(setup);
   runs::load_weights(opened, *run.model, /*left_out=*/"head.*");
   run.model->eval();

@@ -19,8 +19,10 @@ EncoderTask::EncoderTask(const experiment::Experiment& experiment, Assets assets
 
 train::TaskWords EncoderTask::words() const {
   auto words = TextTask::words();
-  const auto& model = *experiment::encoder_sections(experiment()).model;
-  if (model.norm != "pre") words.stabilising_setting = "model.norm = \"pre\"";
+  const auto* model = experiment::encoder_sections(experiment()).model;
+  if (model != nullptr && model->norm != "pre") {
+    words.stabilising_setting = "model.norm = \"pre\"";
+  }
   return words;
 }
 
@@ -37,8 +39,8 @@ int64_t EncoderTask::num_parameters() const {
 train::Prepared prepare_texts(data::Batch batch, const models::TextModel& model) {
   train::Prepared made(std::move(batch));
   const data::Batch& texts = made;
-  const bool has_segments = model.options().num_segments > 0;
-  made.add(models::pack_text(data::tokens(texts), has_segments ? &data::segments(texts) : nullptr,
+  made.add(models::pack_text(data::tokens(texts),
+                             model.has_segments() ? &data::segments(texts) : nullptr,
                              &texts.sample_ids, at::kCPU));
   return made;
 }

@@ -18,7 +18,7 @@ class EncoderTask : public TextTask {
   torch::nn::Module& model() override { return *model_; }
   std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
   train::TaskWords words() const override;
-  std::vector<std::string> replaceable_parts() const override { return {"head.*"}; }
+  std::vector<std::string> replaceable_parts() const override { return text_parts_of_tasks(); }
   bool replaces_all_parts() const override;
 
  protected:

@@ -20,6 +20,12 @@ struct TextHead {
   double label_smoothing = 0;  ///< of kMaskedTokens
 };
 
+/// Patterns of tensors that are a task's (train::Task::replaceable_parts): heads of texts, and what
+/// a language model predicts tokens with.
+inline std::vector<std::string> text_parts_of_tasks() {
+  return {"head.*", "output.*"};
+}
+
 /// What the model of an experiment is made from, for a tokenizer with so many ids.
 models::TextModelSetup text_model_setup(const experiment::Experiment& experiment, int64_t num_ids,
                                         const TextHead& head, at::Device device);

@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "experiment/task_rules.h"
+#include "families/text/encoder_sections.h"
 #include "families/text/text_sections.h"
 #include "runs/provenance.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
+#include "text/behind_separator.h"
 
 namespace stretto::tasks {
 namespace {
@@ -55,7 +57,12 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
 }
 
 RunTokenizer load_tokenizer(const experiment::Experiment& experiment, const Assets& assets) {
-  return one_of_both(text::load_tokenizers(tokenizer_options(experiment), assets));
+  auto loaded = one_of_both(text::load_tokenizers(tokenizer_options(experiment), assets));
+  const auto encoded = experiment::find_encoder_sections(experiment);
+  if (encoded && encoded->causal != nullptr) {
+    loaded.tokenizer = text::behind_separator(std::move(loaded.tokenizer));
+  }
+  return loaded;
 }
 
 }  // namespace stretto::tasks

@@ -26,7 +26,8 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& experiment,
 RunTokenizer first_tokenizer(const experiment::LoadedExperiment& experiment,
                              const runs::InitialRun& run, text::LineSource& training_text);
 
-/// From the files of a run folder. Throws as text::load_tokenizers() does.
+/// From the files of a run folder. Texts of a causal stack stand behind a separator
+/// (text/behind_separator.h). Throws as text::load_tokenizers() does.
 RunTokenizer load_tokenizer(const experiment::Experiment& experiment, const Assets& assets);
 
 }  // namespace stretto::tasks

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "families/text/folders/import_model.h"
 #include "interchange/model_folders.h"
+#include "models/bert_options.h"
 
 namespace stretto::interchange {
 
@@ -44,8 +46,9 @@ template <class Sections>
 Sections sections_of_folder(const ModelDescription& description, const FolderTexts& texts) {
   const int64_t positions = description.model.max_positions;
   Sections sections;
-  sections.model = description.model;
-  sections.model.head = description.head == Head::kNone ? "none" : "auto";
+  models::BertOptions model = description.model;
+  model.head = description.head == Head::kNone ? "none" : "auto";
+  sections.model = std::move(model);
   sections.tokenizer.type = texts.byte_bpe ? "byte_bpe" : "wordpiece";
   sections.data.max_text_tokens =
       texts.max_tokens > 0 ? std::min(texts.max_tokens, positions) : positions;

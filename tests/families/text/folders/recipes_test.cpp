@@ -47,7 +47,8 @@ TEST(Recipes, OfMnliFitRobertaBaseAndTheRecipeThatPretrainsIt) {
   auto own = recipe("text_classification/mnli_roberta_base");
   expect_that_weights_fit(roberta, own);
   // As the recipe says of runs of configs/masked_lm.
-  auto& model = own.task.as<experiment::TextClassificationOptions>().model;
+  auto& model =
+      own.task.as<experiment::TextClassificationOptions>().model.as<models::BertOptions>();
   model.num_segments = 0;
   model.max_positions = 128;
   expect_that_weights_fit(recipe("masked_lm/roberta_12x768"), own);

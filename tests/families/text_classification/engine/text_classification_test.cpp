@@ -22,6 +22,7 @@
 #include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
+#include "models/bert_options.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
 #include "store/run_record.h"
@@ -51,13 +52,13 @@ class TextClassificationTest : public ::testing::Test {
     own.data.max_text_tokens = 24;
     own.data.max_tokens = 240;
     own.tokenizer.vocab_size = 60;
-    own.model.preset = "none";
-    own.model.num_layers = 1;
-    own.model.d_model = 16;
-    own.model.num_heads = 2;
-    own.model.ffn_dim = 32;
-    own.model.max_positions = 24;
-    own.model.dropout = own.model.attention_dropout = own.model.head_dropout = 0;
+    encoder().preset = "none";
+    encoder().num_layers = 1;
+    encoder().d_model = 16;
+    encoder().num_heads = 2;
+    encoder().ffn_dim = 32;
+    encoder().max_positions = 24;
+    encoder().dropout = encoder().attention_dropout = encoder().head_dropout = 0;
     own.eval.max_tokens = 100;
     experiment_.options.report.samples = 3;
     experiment_.options.eval.best_metric = "accuracy";
@@ -66,6 +67,8 @@ class TextClassificationTest : public ::testing::Test {
   experiment::TextClassificationOptions& sections() {
     return experiment_.options.task.as<experiment::TextClassificationOptions>();
   }
+
+  models::BertOptions& encoder() { return sections().model.as<models::BertOptions>(); }
 
   /// Columns text, text2 (an answer), label (food or vehicle), stars (a number), tags.
   static std::string rows(int64_t count, uint64_t seed) {
@@ -455,7 +458,7 @@ TEST_F(TextClassificationTest, AnotherRunsEncoderIsTakenAndItsHeadBeginsAnew) {
   experiment::Preflight found;
   family_.check_weights({.experiment = experiment_, .weights = true}, found);
   EXPECT_TRUE(found.stops.empty()) << found.stops.front().what;
-  sections().model.num_layers = 2;
+  encoder().num_layers = 2;
   family_.check_weights({.experiment = experiment_, .weights = true}, found);
   EXPECT_EQ(found.stops.size(), 1U);
 }
@@ -468,8 +471,8 @@ TEST_F(TextClassificationTest, WhatShapesHideAndWhatTheyShowIsToldAtOnce) {
                 store::seal_config(config::to_toml(experiment::experiment_schema(other)),
                                    setup.identity.run_id));
   experiment_.options.train.init_from = (folder_ / "labels").string();
-  sections().model.num_heads = 4;
-  sections().model.ffn_dim = 64;
+  encoder().num_heads = 4;
+  encoder().ffn_dim = 64;
   experiment::Preflight found;
   family_.check_weights({.experiment = experiment_, .weights = true}, found);
   ASSERT_EQ(found.stops.size(), 2U);
@@ -564,7 +567,7 @@ TEST_F(TextClassificationTest, AHeaderThatLooksLikeASampleIsToldOfOnceByRankZero
 }
 
 TEST_F(TextClassificationTest, AModelWithoutAHeadIsRefused) {
-  sections().model.head = "none";
+  encoder().head = "none";
   const Error error = failure(ExitCode::kUsage, [&] { make_task(); });
   EXPECT_NE(std::string(error.what()).find("model.head"), std::string::npos) << error.what();
 }
@@ -589,14 +592,14 @@ TEST_F(TextClassificationTest, NamesAndCostNeedNoWeights) {
 
 // A WordPiece tokenizer gives the second text a segment of its own.
 TEST_F(TextClassificationTest, ASegmentWithoutAVectorIsRefused) {
-  sections().model.num_segments = 1;
+  encoder().num_segments = 1;
   make_task();  // of one text each
   sections().data.text2 = "text2";
   const auto error = failure(ExitCode::kUsage, [&] { make_task(); });
   EXPECT_EQ(std::string(error.what()).rfind("model.num_segments: ", 0), 0U) << error.what();
   EXPECT_NE(error.advice().find("model.num_segments = 2"), std::string::npos);
   for (const int64_t segments : {0, 2}) {
-    sections().model.num_segments = segments;
+    encoder().num_segments = segments;
     make_task();
   }
 }
