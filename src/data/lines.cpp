@@ -58,6 +58,7 @@ bool LineReader::find_end(size_t& length) {
 
 bool LineReader::next(std::string_view& line) {
   size_t length = 0;
+  refused_long_ = false;
   const bool any = find_end(length);
   if (!any) return false;
   ++line_number_;
@@ -93,6 +94,7 @@ void LineReader::throw_too_long() {
   if (line_number_ == 0) require_line_ends({buffer_.data() + begin_, end_ - begin_});
   int64_t length = 0;
   refused_quotes_ = 0;
+  refused_long_ = true;
   const auto count_quotes = [&](size_t end) {
     refused_quotes_ += std::count(buffer_.data() + begin_, buffer_.data() + end, '"');
   };

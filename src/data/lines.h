@@ -41,6 +41,8 @@ class LineReader {
   /// Double quotes in the line that the last call refused: they tell whether a quoted field goes on
   /// behind it.
   int64_t refused_quotes() const { return refused_quotes_; }
+  /// Whether the last call refused a line because it is too long.
+  bool refused_long() const { return refused_long_; }
 
  private:
   bool fill();
@@ -52,7 +54,7 @@ class LineReader {
   std::string name_;
   std::string buffer_;
   size_t begin_ = 0, end_ = 0;
-  bool at_end_ = false;
+  bool at_end_ = false, refused_long_ = false;
   int64_t line_number_ = 0, refused_quotes_ = 0;
 };
 

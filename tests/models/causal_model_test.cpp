@@ -81,6 +81,16 @@ std::vector<Form> forms() {
   qwen3.head_dim = 6;
   qwen3.tie_embeddings = true;
   all.push_back({"Qwen3", qwen3});
+  CausalTransformerOptions llama3 = llama();
+  llama3.rope.scaling = "llama3";
+  llama3.rope.factor = 8;
+  llama3.rope.original_positions = 64;
+  all.push_back({"Llama 3.1", llama3});
+  CausalTransformerOptions yarn = llama();
+  yarn.rope.scaling = "yarn";
+  yarn.rope.factor = 4;
+  yarn.rope.original_positions = 64;
+  all.push_back({"YaRN", yarn});
   CausalTransformerOptions gemma = llama();
   gemma.activation = "geglu";
   gemma.sliding_window = 3;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "data/batch.h"
+#include "kernels/kernels.h"
 #include "models/causal_options.h"
+#include "nn/rotary.h"
 
 /// A second language model with a Transformer, as plain and slow as can be: one sequence at a time,
 /// masks, ATen only. It reads the parameters of the model under test by name.
@@ -117,19 +119,26 @@ class PlainCausal {
     return linear(active, name + "down");
   }
 
-  /// Frequencies of linear scaling and of none; other kinds have a test of their own
-  /// (tests/nn/rotary_test.cpp).
+  /// Frequencies of linear scaling and of none; those of other kinds have a test of their own
+  /// (tests/nn/rotary_test.cpp), and are taken from there.
   at::Tensor turned(const at::Tensor& heads) const {  // [H, T, W]
     const int64_t width = heads.size(2);
-    const double factor = options_.rope.scaling == "linear" ? options_.rope.factor : 1;
-    const at::Tensor w = torch::pow(
-        options_.rope.base, torch::arange(width / 2, torch::kDouble) * (-2.0 / double(width)));
+    const std::string& scaling = options_.rope.scaling;
+    const double factor = scaling == "linear" ? options_.rope.factor : 1;
+    at::Tensor w = torch::pow(options_.rope.base,
+                              torch::arange(width / 2, torch::kDouble) * (-2.0 / double(width)));
+    double longer = 1;
+    if (scaling == "llama3" || scaling == "yarn") {
+      const kernels::RotaryAngles angles = nn::rotary_angles(options_.rope, width);
+      w = angles.frequencies;
+      longer = angles.factor;
+    }
     const at::Tensor angle =
         torch::outer(torch::arange(heads.size(1), torch::kDouble) / factor, w).unsqueeze(0);
     const auto halves = heads.chunk(2, -1);
-    return torch::cat({halves[0] * angle.cos() - halves[1] * angle.sin(),
-                       halves[1] * angle.cos() + halves[0] * angle.sin()},
-                      -1);
+    return longer * torch::cat({halves[0] * angle.cos() - halves[1] * angle.sin(),
+                                halves[1] * angle.cos() + halves[0] * angle.sin()},
+                               -1);
   }
 
   at::Tensor attention(const at::Tensor& x, const std::string& layer, int64_t number) const {

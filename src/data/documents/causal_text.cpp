@@ -44,12 +44,12 @@ void require_lanes_fit(const std::string& name, int64_t tokens, const WantedLane
   const std::string has = name + " has " + counted(tokens, "token");
   const int64_t each = tokens / wanted.lanes;
   if (each < 2) {
+    const int64_t most = std::max<int64_t>(tokens / 2, 1);
     throw Error(ExitCode::kBadData,
                 has + ", and " + wanted.lanes_key + " = " + std::to_string(wanted.lanes) +
                     " lanes need two each",
-                "lower " + wanted.lanes_key + " to " +
-                    std::to_string(std::max<int64_t>(tokens / 2, 1)) +
-                    " or less, or give more text");
+                "lower " + wanted.lanes_key + " to " + std::to_string(most) +
+                    (most > 1 ? " or less" : "") + ", or give more text");
   }
   if (wanted.length <= each) return;
   throw Error(ExitCode::kBadData,

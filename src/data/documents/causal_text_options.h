@@ -19,6 +19,7 @@ struct CausalTextOptions {
   bool keep_blank_lines = true;
   std::string key = "text";
   std::string packing = "stream";
+  bool random_start = false;
   int64_t max_text_tokens = 256;
   int64_t max_tokens = 4096;
   int64_t max_samples = 0;
@@ -101,6 +102,13 @@ struct CausalTextOptions {
             .value_also_called("stream", {"packed", "concatenate"})
             .value_also_called("document", {"none", "isolated"})
             .read_with_key(model, {"transformer"}),
+        field(&O::random_start, "random_start",
+              "each epoch cuts the stream from another place on, drawn from run.seed, and goes on "
+              "at its begin where it ends, so that a token has another place in its sequence; "
+              "false = the same sequences in each epoch, in another order",
+              any())
+            .also_called({"rand_start", "random_offset", "shift_each_epoch"})
+            .read_with("packing", {"stream"}),
         field(&O::max_text_tokens, "max_text_tokens",
               "longest sequence: so many tokens are predicted, the first of them from the one "
               "before it",

@@ -27,11 +27,20 @@ bool DocumentLines::next(std::string_view& line, bool& begins_document) {
       if (keeps_blank || !is_blank_line(line)) return true;
       begins_document = true;
     } catch (const SampleError& error) {
-      if (bad_ == nullptr) throw;
-      if (!bad_->skips()) throw_all(error);
-      bad_->add(error);
+      const SampleError fault = with_advice(error);
+      if (bad_ == nullptr) throw fault;
+      if (!bad_->skips()) throw_all(fault);
+      bad_->add(fault);
     }
   }
+}
+
+/// Text of one endless line can be read in another way.
+SampleError DocumentLines::with_advice(const SampleError& error) const {
+  if (end_ != DocumentEnd::kEachLine || !lines_.refused_long()) return error;
+  return {error.file(), error.fault(),
+          "text without line ends is read with data.format = \"documents\"; a single line of this "
+          "kind can be split or removed"};
 }
 
 /// Looks for more such lines in the rest of the file. What else is wrong there comes behind them.
@@ -42,7 +51,7 @@ void DocumentLines::throw_all(const SampleError& first) {
     try {
       more = lines_.next(line);
     } catch (const SampleError& error) {
-      bad_->add(error);
+      bad_->add(with_advice(error));
     } catch (const Error&) {
       break;
     }

@@ -45,6 +45,7 @@ class DocumentLines {
 
  private:
   [[noreturn]] void throw_all(const SampleError& first);
+  SampleError with_advice(const SampleError& error) const;
 
   LineReader lines_;
   DocumentEnd end_;

@@ -173,7 +173,7 @@ std::vector<uint64_t> build_documents(const DocumentInput& input, const text::To
   for (size_t i = 0; i < input.paths.size(); ++i) read_lines(input, i, bad, pipeline);
   pipeline.finish();
   const DocumentFacts facts = writer.finish(bad.left_out());
-  if (facts.counts.tokens == 0) throw_no_documents(input.key, input.paths);
+  if (facts.counts.tokens == 0) throw_no_documents(input.key, input.paths, bad.left_out());
   return words_of(facts, input.paths);
 }
 
@@ -199,10 +199,14 @@ bool set_document_line(std::string_view text, bool begins_document, std::string&
   return is_valid;
 }
 
-void throw_no_documents(const std::string& key, const std::vector<std::string>& paths) {
+void throw_no_documents(const std::string& key, const std::vector<std::string>& paths,
+                        const LeftOut& left_out) {
+  const bool all_there = left_out.count == 0;
   throw Error(ExitCode::kBadData,
-              key + ": there is no document with a token in " + join(paths, ", "),
-              "look at the paths and at the files");
+              key + ": there is no document with a token in " + join(paths, ", ") +
+                  (all_there ? "" : "; data.bad_samples left out " + left_out.text()),
+              all_there ? "look at the paths and at the files"
+                        : "repair what is left out, or give other files");
 }
 
 }  // namespace stretto::data

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/bad_samples.h"
 #include "data/documents/documents.h"
 #include "data/sample_store.h"
 #include "text/tokenizer.h"
@@ -27,7 +28,10 @@ bool set_document_line(std::string_view text, bool begins_document, std::string&
 /// Words of a text: what ASCII white space separates.
 int64_t words_in(std::string_view text);
 
-/// Error(kBadData) for files of a key that have no text. @param key  "data.train"
-[[noreturn]] void throw_no_documents(const std::string& key, const std::vector<std::string>& paths);
+/// Error(kBadData) for files of a key that have no text.
+/// @param key       "data.train"
+/// @param left_out  lines that BadSampleRule left out, which may be all that there was
+[[noreturn]] void throw_no_documents(const std::string& key, const std::vector<std::string>& paths,
+                                     const LeftOut& left_out);
 
 }  // namespace stretto::data

@@ -49,7 +49,7 @@ TokenTotals count_tokens_of_documents(const DocumentInput& input, const text::To
     }
   }
   end_document();
-  if (found.tokens == 0) throw_no_documents(input.key, input.paths);
+  if (found.tokens == 0) throw_no_documents(input.key, input.paths, bad.left_out());
   return found;
 }
 

@@ -57,6 +57,14 @@ bool JsonDocuments::next_text() {
   refuse("`" + printable(key_) + "` has a NUL character", "remove it");
 }
 
+/// No other file goes with this one line by line.
+SampleError JsonDocuments::with_advice(const SampleError& error) const {
+  if (!lines_.refused_long()) return error;
+  return {error.file(), error.fault(),
+          "split this text into several objects, or give it in a file of its own, which "
+          "data.format = \"documents\" reads whatever its length"};
+}
+
 bool JsonDocuments::next(std::string_view& text, bool& begins_document) {
   begins_document = true;
   while (true) {
@@ -66,8 +74,9 @@ bool JsonDocuments::next(std::string_view& text, bool& begins_document) {
       text = text_;
       return true;
     } catch (const SampleError& error) {
-      if (bad_ == nullptr) throw;
-      bad_->add(error);
+      const SampleError fault = with_advice(error);
+      if (bad_ == nullptr) throw fault;
+      bad_->add(fault);
     } catch (const Error&) {
       if (bad_ == nullptr || !bad_->is_stopping()) throw;
       break;  // the bad lines before it are told

@@ -33,6 +33,7 @@ class JsonDocuments {
  private:
   bool next_text();
   [[noreturn]] void refuse(const std::string& what, const std::string& advice) const;
+  SampleError with_advice(const SampleError& error) const;
 
   LineReader lines_;
   std::string key_;

@@ -1,6 +1,18 @@
 #include "data/documents/stream_columns.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace stretto::data {
+namespace {
+
+void append_tokens(const Documents& documents, StreamRange range, std::vector<int64_t>& ids) {
+  const uint64_t all = documents.num_ids();
+  documents.append(range.begin, std::min(range.end, all), ids);
+  if (range.end > all) documents.append(0, range.end - all, ids);
+}
+
+}  // namespace
 
 void append_stretch(const Documents& documents, StreamRange range, int64_t sample_id,
                     Batch& batch) {
@@ -11,8 +23,8 @@ void append_stretch(const Documents& documents, StreamRange range, int64_t sampl
   } else {
     documents.append(range.begin - 1, range.begin, inputs.values);
   }
-  documents.append(range.begin, range.end - 1, inputs.values);
-  documents.append(range.begin, range.end, next.values);
+  append_tokens(documents, {range.begin, range.end - 1}, inputs.values);
+  append_tokens(documents, range, next.values);
   inputs.close_sequence();
   next.close_sequence();
   batch.sample_ids.push_back(sample_id);

@@ -27,13 +27,14 @@ inline Batch stream_batch() {
   return {.sample_ids = {}, .columns = {PackedTokens{}, PackedTokens{}}};
 }
 
-/// Tokens [begin, end) of all documents, with separators.
+/// Tokens [begin, end) of all documents, with separators. An end behind theirs goes on at their
+/// begin, where the last separator stands in front of the first token.
 struct StreamRange {
   uint64_t begin = 0, end = 0;
   bool operator==(const StreamRange&) const = default;
 };
 
-/// Appends a stretch as one more sample.
+/// Appends a stretch as one more sample. It has at least one token, and none twice.
 void append_stretch(const Documents& documents, StreamRange range, int64_t sample_id, Batch& batch);
 
 }  // namespace stretto::data

@@ -6,14 +6,18 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace stretto::data {
 namespace {
 
 class Stretches final : public LengthSamples {
  public:
-  Stretches(std::shared_ptr<const Documents> documents, uint64_t length)
-      : documents_(std::move(documents)), length_(length) {
+  Stretches(std::shared_ptr<const Documents> documents, const StretchSetting& setting)
+      : documents_(std::move(documents)),
+        length_(static_cast<uint64_t>(setting.length)),
+        random_start_(setting.random_start),
+        seed_(setting.seed) {
     const uint64_t full = documents_->num_ids() / length_;
     const auto rows_of_rest = static_cast<uint32_t>(documents_->num_ids() % length_);
     const auto rows_of_full = static_cast<uint32_t>(length_);
@@ -29,15 +33,29 @@ class Stretches final : public LengthSamples {
     return static_cast<int64_t>(position == 0 ? runs_.begins.back() - 1 : position - 1);
   }
   Batch empty_batch() const override { return stream_batch(); }
-  void append(int64_t /*epoch*/, int64_t sample, Batch& batch) const override {
-    const uint64_t begin = static_cast<uint64_t>(sample) * length_;
-    append_stretch(*documents_, {begin, std::min(begin + length_, documents_->num_ids())}, sample,
-                   batch);
+  void append(int64_t epoch, int64_t sample, Batch& batch) const override {
+    const uint64_t all = documents_->num_ids();
+    const uint64_t place = static_cast<uint64_t>(sample) * length_;
+    const uint64_t tokens = std::min(length_, all - place);
+    const uint64_t begin = (start_of(epoch) + place) % all;
+    append_stretch(*documents_, {begin, begin + tokens}, sample, batch);
   }
 
  private:
+  /// The token that the first stretch of an epoch begins with.
+  uint64_t start_of(int64_t epoch) const {
+    if (!random_start_) return 0;
+    return RandomStream(mix64(seed_, static_cast<uint64_t>(epoch)), kStarts)
+        .below(documents_->num_ids());
+  }
+
+  // Apart from what else is drawn from (seed, epoch).
+  static constexpr uint64_t kStarts = 0x7374'6172'7473;  // "starts"
+
   std::shared_ptr<const Documents> documents_;
   uint64_t length_;
+  bool random_start_;
+  uint64_t seed_;
   bool has_rest_ = false;
   LengthRuns runs_;
 };
@@ -54,8 +72,7 @@ std::unique_ptr<BatchSource> make_stretches(std::shared_ptr<const Documents> doc
                      " is too small for a stretch of " + std::to_string(lengths[0]) + " tokens",
                  "raise data.max_tokens, or make stretches shorter");
   };
-  auto stretches =
-      std::make_shared<Stretches>(std::move(documents), static_cast<uint64_t>(setting.length));
+  auto stretches = std::make_shared<Stretches>(std::move(documents), setting);
   return make_length_batches(std::move(stretches), bounds, setting.shuffle, setting.seed);
 }
 

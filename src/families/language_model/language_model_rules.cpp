@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,11 @@ void check_documents(RuleCheck& c, const data::CausalTextOptions& data) {
     c.wrong({"data.key", "data.format"}, "no string of an object is its text",
             "name the key of the text");
   }
+}
+
+void check_stops(RuleCheck& c, const decoding::GenerationOptions& decode) {
+  if (std::ranges::find(decode.stop, std::string()) == decode.stop.end()) return;
+  c.wrong({"decode.stop"}, "an empty text is no stop string", "leave it out; [] stops at no text");
 }
 
 void check_lanes(RuleCheck& c, const data::CausalTextOptions& data) {
@@ -132,6 +138,7 @@ class LanguageModelRules final : public TextRules {
   void check_data(RuleCheck& check) const override {
     const LanguageModelOptions& own = language_model_sections(check.e);
     check_documents(check, own.data);
+    check_stops(check, own.decode);
     if (carries_state(check.e)) return check_lanes(check, own.data);
     TextRules::check_data(check);
     check_windows(check, own);

@@ -39,7 +39,7 @@ Preflight look_at_documents(const Options& options, const std::vector<config::Pr
           return;
         }
       }
-      if (!has_text) data::throw_no_documents(key, files);
+      if (!has_text) data::throw_no_documents(key, files, bad.left_out());
     });
   };
   read("data.train", Stage::kTraining, options.train);

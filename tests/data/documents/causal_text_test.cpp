@@ -58,6 +58,18 @@ TEST(CausalText, BlankLinesAloneAreNoText) {
   failure(ExitCode::kBadData, [&] { read_as(options, "\n\n"); });
 }
 
+TEST(CausalText, ATextOfWhichAllIsLeftOutSaysSo) {
+  CausalTextOptions options;
+  options.format = "lines";
+  options.bad_samples = "skip";
+  const auto message =
+      failure(ExitCode::kBadData, [&] { read_as(options, std::string(1'000'001, 'a')); }).message();
+  EXPECT_NE(message.find("data.bad_samples left out 1 bad sample"), std::string::npos) << message;
+  options.bad_samples = "stop";
+  EXPECT_EQ(failure(ExitCode::kBadData, [&] { read_as(options, "\n"); }).message().find("left out"),
+            std::string::npos);
+}
+
 TEST(CausalText, EachReadingIsACacheOfItsOwn) {
   CausalTextOptions options;
   std::vector<std::string> keys;
@@ -90,7 +102,8 @@ TEST(CausalText, LanesNeedTextForAStretchEach) {
   require_lanes_fit("training text", 1400, wanted);
   EXPECT_NE(message(1399, wanted).find("data.bptt = 70 goes back further"), std::string::npos);
   EXPECT_NE(message(39, wanted).find("data.lanes = 20 lanes need two each"), std::string::npos);
-  EXPECT_NE(message(39, wanted).find("lower data.lanes to 19"), std::string::npos);
+  EXPECT_NE(message(39, wanted).find("lower data.lanes to 19 or less"), std::string::npos);
+  EXPECT_NE(message(3, wanted).find("lower data.lanes to 1, or"), std::string::npos);
   require_lanes_fit("validation text", 40, {.lanes = 20, .lanes_key = "eval.lanes"});
 }
 

@@ -71,6 +71,28 @@ TEST(DocumentLines, BadLinesAreLeftOutOrNamedTogether) {
       << error.what();
 }
 
+TEST(DocumentLines, ALineWithoutAnEndIsToldHowItCanBeRead) {
+  const auto advice = [](DocumentEnd end, const std::string& text) {
+    return testing::failure(ExitCode::kBadData, [&] { lines_of(text, end); }).advice();
+  };
+  const std::string endless(1'000'000, 'a');
+  EXPECT_NE(advice(DocumentEnd::kEachLine, endless).find("data.format = \"documents\""),
+            std::string::npos);
+  EXPECT_EQ(advice(DocumentEnd::kLine, endless).find("data.format"), std::string::npos)
+      << "other tasks read such lines";
+  EXPECT_EQ(advice(DocumentEnd::kEachLine, std::string("a\0", 2)).find("data.format"),
+            std::string::npos);
+  BadSamples stop;
+  const auto error = testing::failure(ExitCode::kBadData, [&] {
+    DocumentLines lines(std::make_unique<testing::MemoryStream>(endless), "t.txt",
+                        DocumentEnd::kEachLine, &stop);
+    std::string_view line;
+    for (bool begins = false; lines.next(line, begins);) {
+    }
+  });
+  EXPECT_NE(error.advice().find("data.format"), std::string::npos) << error.advice();
+}
+
 TEST(DocumentLines, ReadsCompressedFiles) {
   const testing::TempDir folder;
   const std::string path = (folder / "t.gz").string();

@@ -52,6 +52,19 @@ TEST(JsonDocuments, FaultsHaveTheirPlace) {
   EXPECT_NE(json_fault("{\"text\": \"a\"\n").find("a.jsonl:1"), std::string::npos);
 }
 
+TEST(JsonDocuments, ATextAboveTheBoundIsToldHowItCanBeRead) {
+  const std::string file =
+      "{\"text\": \"a\"}\n{\"text\": \"" + std::string(1'000'000, 'b') + "\"}\n";
+  const auto error = failure(ExitCode::kBadData, [&] { json_texts(file); });
+  EXPECT_NE(error.message().find("a.jsonl:2: this line has 1,000,0"), std::string::npos)
+      << error.message();
+  EXPECT_NE(error.advice().find("data.format = \"documents\""), std::string::npos)
+      << error.advice();
+  BadSamples skip({.skips = true, .most = 5});
+  EXPECT_EQ(json_texts(file, &skip), Texts{"a"});
+  EXPECT_EQ(skip.left_out().count, 1);
+}
+
 TEST(JsonDocuments, BadLinesAreLeftOutWhereTheRuleSaysSo) {
   BadSamples skip({.skips = true, .most = 5});
   EXPECT_EQ(json_texts("{\"text\": \"a\"}\nnone\n{\"text\": 5}\n{\"text\": \"b\"}\n", &skip),

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/documents/lanes.h"
@@ -84,6 +87,62 @@ TEST(Stretches, AreShuffledByEpochAndSeedAlone) {
     orders.insert(order);
   }
   EXPECT_EQ(orders.size(), 3u);
+}
+
+/// The stretches of an epoch by their numbers: inputs, and the tokens behind them.
+std::map<int64_t, std::pair<Ids, Ids>> stretches_of(const BatchSource& source, int64_t epoch) {
+  std::map<int64_t, std::pair<Ids, Ids>> found;
+  for (int64_t i = 0; i < source.num_batches(); ++i) {
+    const Batch batch = source.load(epoch, i);
+    for (int64_t k = 0; k < batch.num_sequences(); ++k) {
+      const bool is_new = found
+                              .emplace(batch.sample_ids[static_cast<size_t>(k)],
+                                       std::pair{ids_of(stream_inputs(batch).sequence(k)),
+                                                 ids_of(stream_next(batch).sequence(k))})
+                              .second;
+      EXPECT_TRUE(is_new);
+    }
+  }
+  return found;
+}
+
+TEST(Stretches, MayBeCutFromAnotherPlaceOnInEachEpoch) {
+  const auto documents = documents_of({4, 1, 5, 30});  // 44 ids
+  const Ids& ids = documents->ids();
+  for (const int64_t length : {1, 5, 11, 44, 100}) {
+    const StretchSetting setting{.length = length,
+                                 .max_tokens = 200,
+                                 .shuffle = Shuffle::kEachEpoch,
+                                 .random_start = true,
+                                 .seed = 7};
+    const auto source = make_stretches(documents, setting);
+    const auto other = make_stretches(documents, setting);
+    std::set<int64_t> starts;
+    for (const int64_t epoch : {0, 1, 2, 3, 9}) {
+      const auto stretches = stretches_of(*source, epoch);
+      EXPECT_EQ(stretches, stretches_of(*other, epoch));
+      Ids inputs, next;
+      for (const auto& [number, columns] : stretches) {
+        EXPECT_LE(std::ssize(columns.second), length);
+        EXPECT_EQ(columns.first.size(), columns.second.size());
+        inputs.insert(inputs.end(), columns.first.begin(), columns.first.end());
+        next.insert(next.end(), columns.second.begin(), columns.second.end());
+      }
+      // The stream from some place on to its end, and on from its begin.
+      bool is_turned = false;
+      for (size_t start = 0; start < ids.size() && !is_turned; ++start) {
+        const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(start);
+        Ids turned(middle, ids.end());
+        turned.insert(turned.end(), ids.begin(), middle);
+        Ids before{start == 0 ? ids.back() : *(middle - 1)};
+        before.insert(before.end(), turned.begin(), turned.end() - 1);
+        is_turned = next == turned && inputs == before;
+        if (is_turned) starts.insert(static_cast<int64_t>(start));
+      }
+      EXPECT_TRUE(is_turned) << "epoch " << epoch << ", stretches of " << length;
+    }
+    EXPECT_GE(starts.size(), 3u) << "of five epochs";
+  }
 }
 
 TEST(Stretches, MustFitIntoAMicroBatch) {

@@ -184,6 +184,13 @@ TEST_F(LanguageModelRulesTest, SequencesAndWindowsFitThePositions) {
   EXPECT_EQ(problems(), Keys{"data.max_tokens"});
 }
 
+TEST_F(LanguageModelRulesTest, AnEmptyTextIsNoStopString) {
+  own().decode.stop = {".", "\n"};
+  EXPECT_EQ(problems(), Keys{});
+  own().decode.stop = {".", ""};
+  EXPECT_EQ(problems(), Keys{"decode.stop"});
+}
+
 TEST_F(LanguageModelRulesTest, AMarkerIsALine) {
   own().data.documents = "marker";
   own().data.marker = "";

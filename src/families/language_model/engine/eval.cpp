@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,6 +31,7 @@ struct Evaluated {
   std::string set, checkpoint;
   TextScore score;
   std::string context, counted;
+  int64_t unknown = 0;  ///< tokens of the text that are `<unk>`
 };
 
 double value_of(const std::vector<train::Score>& scores, const char* name) {
@@ -43,6 +45,7 @@ void print_json(const Evaluated& evaluated) {
   out["tokens"] = evaluated.score.tokens;
   out["bytes"] = evaluated.score.bytes;
   out["words"] = evaluated.score.words;
+  out["unknown"] = evaluated.unknown;
   out["context"] = evaluated.context;
   out["counted"] = evaluated.counted;
   std::cout << out.dump() << std::endl;
@@ -59,6 +62,7 @@ void print_text(const Evaluated& evaluated) {
             << fixed(value_of(scores, score_key::kWordPpl), 2) << " (exp of the sum over "
             << counted(score.words, "word") << ")\n"
             << "rules: " << evaluated.context << "; " << evaluated.counted << "; <unk> counted"
+            << (evaluated.unknown == 0 ? "" : ", " + counted(evaluated.unknown, "token"))
             << std::endl;
 }
 
@@ -127,6 +131,7 @@ int evaluate_language_model(const EvalRequest& request, const CommandContext& co
                                      .group = group,
                                      .loading = experiment::text_sections(experiment).loading};
   evaluated.score = score_text(model, own, text, set.name + " text", setup);
+  evaluated.unknown = text.documents->counts().unknown;
   if (!std::isfinite(evaluated.score.nll)) {
     refuse_not_finite(set.name + " text", "its nll", request.run_directory);
   }

@@ -85,6 +85,7 @@ std::unique_ptr<data::BatchSource> LanguageModelTask::make_train_batches() {
                                        .max_tokens = data.max_tokens,
                                        .max_samples = data.max_samples,
                                        .shuffle = data::Shuffle::kEachEpoch,
+                                       .random_start = data.random_start,
                                        .seed = seed});
 }
 
