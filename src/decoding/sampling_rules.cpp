@@ -40,7 +40,9 @@ void TokenPool::weigh() {
   sorted_ = true;
   const double highest = row_[static_cast<size_t>(tokens_.front())];
   for (const int64_t token : tokens_) {
-    weights_.push_back(std::exp((row_[static_cast<size_t>(token)] - highest) / temperature_));
+    // The likeliest weighs 1 at any temperature, one that the processor takes for 0 too.
+    const double behind = row_[static_cast<size_t>(token)] - highest;
+    weights_.push_back(behind == 0 ? 1.0 : std::exp(behind / temperature_));
   }
   mass_ = std::accumulate(weights_.begin(), weights_.end(), 0.0);
 }
