@@ -90,8 +90,11 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
     in_list_.pop_back();
     return true;
   }
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": the end.
+  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error …": the end;
+  // "[json.exception.out_of_range.406] number overflow parsing '1e999'": all behind the tag.
   static std::string describe(std::string_view what) {
+    const size_t tag = what.find("] ");
+    if (what.starts_with("[json.") && tag != std::string_view::npos) what.remove_prefix(tag + 2);
     const size_t at = what.find(": ");
     return printable(at == std::string_view::npos ? what : what.substr(at + 2), 300);
   }

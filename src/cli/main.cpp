@@ -32,13 +32,16 @@ constexpr std::array kCommands{
             "  stretto eval runs/my --checkpoint averaged --json\n"
             "  stretto eval runs/my --src test.en --tgt test.de decode.beam_size=8\n"
             "  stretto eval runs/my --processes 4 --hypotheses output.txt\n"
-            "  stretto eval runs/my --src a.en --tgt b.de --per-line scores.tsv eval.bleu=false",
+            "  stretto eval runs/my --src a.en --tgt b.de --per-line scores.tsv eval.bleu=false\n"
+            "  stretto eval runs/lm --data lines.txt --per-line scores.tsv",
             &declare_eval},
-    Command{"infer", "run a model on lines: translations, labels, answers, masked words",
+    Command{"infer",
+            "run a model on lines: translations, continued texts, labels, answers, masked words",
             "  stretto infer runs/my < input.txt > output.txt\n"
             "  echo \"a red house\" | stretto infer runs/my --beam 8 --nbest 3 --scores\n"
             "  stretto infer runs/my --checkpoint 8000,9000,10000 input.txt   # an ensemble\n"
-            "  echo \"a fine film\" | stretto infer runs/reviews",
+            "  echo \"a fine film\" | stretto infer runs/reviews\n"
+            "  stretto infer runs/lm --prompt \"The old house\" --stream",
             &declare_infer},
     Command{"embed", "turn each line into a vector, with the encoder of a run",
             "  stretto embed runs/my < lines.txt > vectors.jsonl\n"

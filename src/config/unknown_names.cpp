@@ -66,15 +66,17 @@ bool UnknownNames::of_another_part(const std::string& path, const Place& place, 
   if (is_slip) return true;  // its name came too late to be taken
   const std::string what =
       "`" + path + "` is a key of " + listed(owners) + ", and " + name_key + " is " + chosen;
+  // A key of this very section before those below: `model.output_dropout` of a language model's
+  // LSTM for `model.dropout`, and not `model.lora.dropout`.
+  if (const Suggestion near = suggest_other_name(path, schema_); !near.path.empty()) {
+    problem(place, what, key_hint(near), path, {near.path});
+    return true;
+  }
   const auto meant = same_leaf_below(path);
   if (!meant.empty()) {
     problem(place, what,
             did_you_mean(meant) + " Otherwise set " + name_key + " = \"" + owners.front() + "\"",
             path, meant);
-    return true;
-  }
-  if (const Suggestion near = suggest_other_name(path, schema_); !near.path.empty()) {
-    problem(place, what, key_hint(near), path, {near.path});
     return true;
   }
   problem(place, what,

@@ -38,7 +38,9 @@ struct SamplingOptions {
         field(&O::presence_penalty, "presence_penalty",
               "taken once from the logit of a token that the output has already; 0 = off",
               between(-100, 100), scoring),
-        field(&O::temperature, "temperature", "of sampling: below 1 is safer, above 1 is bolder",
+        field(&O::temperature, "temperature",
+              "of sampling: below 1 is safer, above 1 is bolder; top_k = 1 takes the likeliest "
+              "token alone",
               greater(0), scoring)
             .also_called({"sampling_temperature", "random_sampling_temp"})
             .read_with("method", {"sample"}),

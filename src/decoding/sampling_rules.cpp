@@ -43,8 +43,10 @@ void TokenPool::keep_likeliest(int64_t count) {
 }
 
 double TokenPool::weight_of(int64_t token) const {
+  // The likeliest weighs 1 at any temperature, one that the processor takes for 0 too.
   const double highest = highest_;
-  return std::exp((row_[static_cast<size_t>(token)] - highest) / temperature_);
+  const double behind = row_[static_cast<size_t>(token)] - highest;
+  return behind == 0 ? 1.0 : std::exp(behind / temperature_);
 }
 
 double TokenPool::weight(size_t rank) {

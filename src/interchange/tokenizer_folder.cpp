@@ -258,7 +258,9 @@ TokenizerSpec exported_tokenizer(const std::map<std::string, std::string>& asset
   const auto found = assets.find(kFile);
   if (found == assets.end()) {
     throw Error(ExitCode::kUsage,
-                run + ": the tokenizer is a SentencePiece model, which has no tokenizer.json",
+                run +
+                    ": its tokenizer is a SentencePiece model, or a list of characters or words, "
+                    "and no tokenizer.json",
                 "models of WordPiece and of byte-level BPE are exported");
   }
   return text::parse_tokenizer_json(found->second, kFile);

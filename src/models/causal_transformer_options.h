@@ -195,6 +195,8 @@ struct CausalTransformerOptions {
               one_of({"learned", "rotary", "sinusoidal", "alibi", "t5", "none"}), hidden)
             .also_called({"position_embedding_type", "position_encoding", "position_embeddings",
                           "positional_encoding"})
+            .also_called({"decoder_learned_pos"}, "= \"learned\"")
+            .also_called({"no_token_positional_embeddings"}, "= \"none\"")
             .value_also_called("learned", {"absolute", "embedding", "trained"})
             .value_also_called("rotary", {"rope", "rotary_embedding"})
             .value_also_called("sinusoidal", {"sin", "sinusoid", "fixed"})

@@ -332,7 +332,7 @@ struct ScheduleOptions {
             .value_also_called("tri_stage", {"trapezoidal"}),
         field(&O::warmup_steps, "warmup_steps", "rise from warmup_init_lr to optim.lr", at_least(0),
               {.unit = "updates"})
-            .also_called({"warmup_updates", "num_warmup_steps", "lr_warmup"})
+            .also_called({"warmup_updates", "num_warmup_steps", "lr_warmup", "warmup_iters"})
             .also_called({"warmup_epochs"}, "in updates"),
         field(&O::warmup_ratio, "warmup_ratio",
               "the same as a share of all updates, rounded up: of total_steps, train.max_steps or "
@@ -356,8 +356,8 @@ struct ScheduleOptions {
               "update at which linear, cosine, polynomial and tri_stage end; 0 = train.max_steps, "
               "or without it the last of train.max_epochs",
               at_least(0), {.unit = "updates"})
-            .also_called(
-                {"total_num_update", "total_num_steps", "num_training_steps", "max_decay_steps"})
+            .also_called({"total_num_update", "total_num_steps", "num_training_steps",
+                          "max_decay_steps", "lr_decay_iters"})
             .read_with("name", {"polynomial", "linear", "cosine", "tri_stage"})
             .read_unless_zero("warmup_ratio"),
         field(&O::power, "power", "of polynomial", greater(0)).read_with("name", {"polynomial"}),

@@ -31,7 +31,7 @@ constexpr const char* kComparisonStyle =
     "cursor:pointer}"
     ".views>input:checked+label{color:var(--ink1);border-color:currentColor;font-weight:600}"
     ".views>input:focus-visible+label{outline:2px solid var(--ink1)}"
-    ".list .text,.list tbody th{text-align:left}.list tbody th{width:auto}"
+    ".list .text,.list tbody th{text-align:left}.list tbody th{width:auto;min-width:110px}"
     ".list .text{white-space:normal;overflow-wrap:normal}.list .word{white-space:nowrap}"
     ".list th .key{font-size:14px;color:var(--ink);overflow-wrap:anywhere;white-space:normal}"
     ".list .best.best{color:var(--good);font-weight:600}"

@@ -16,7 +16,8 @@ Assets assets_of(const runs::RunFolder& folder) {
   Assets assets = folder.read_assets();
   if (assets.empty()) {
     throw Error(ExitCode::kUsage, folder.directory().string() + " has no tokenizer yet",
-                "training never came so far; run `stretto train` first");
+                "run `stretto train` where training never came so far; of a trained run put its "
+                "folder `tokenizer` back from a copy");
   }
   return assets;
 }

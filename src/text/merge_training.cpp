@@ -49,7 +49,7 @@ class MergeTrainer {
         continue;
       }
       if (count < 1 || count < options_.min_frequency) break;
-      join(top);
+      if (is_short(top.pair)) join(top);
     }
     return result();
   }
@@ -63,6 +63,12 @@ class MergeTrainer {
       return std::tie(count, other.pair) < std::tie(other.count, pair);
     }
   };
+
+  /// Whether the joined piece is one that readers of tokenizers take.
+  bool is_short(uint64_t pair) const {
+    return pieces_[left_of(pair)].size() + pieces_[right_of(pair)].size() <=
+           options_.max_piece_bytes;
+  }
 
   static std::string utf8(char32_t c) {
     std::string text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,7 @@ struct MergeTraining {
       30000;  ///< specials and characters included; fewer where the text has no more pairs
   int64_t min_frequency = 2;                  ///< a rarer pair is not joined
   int64_t limit_alphabet = 0;                 ///< rarer characters have no piece; 0 = all have one
+  size_t max_piece_bytes = size_t{64} << 10;  ///< a longer one is not made: no reader takes it
   std::string continuing_prefix;              ///< of pieces that do not begin a word, such as `##`
   std::vector<std::string> specials;          ///< get the first ids
   std::vector<std::string> initial_alphabet;  ///< characters that have a piece in any case

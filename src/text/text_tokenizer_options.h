@@ -55,7 +55,8 @@ struct TextTokenizerOptions {
               "pieces of a trained model, specials included; of char and word the most that there "
               "may be",
               between(16, 1000000), {.unit = "pieces"})
-            .also_called({"bpe_size", "num_merges", "num_symbols", "vocabulary_size"}),
+            .also_called({"bpe_size", "num_merges", "num_symbols", "vocabulary_size",
+                          "output_dictionary_size", "ntoken"}),
         field(&O::algorithm, "algorithm", "how a SentencePiece model is trained",
               one_of({"bpe", "unigram"}))
             .also_called({"model_type", "subword_type", "spm_model_type"})

@@ -57,7 +57,7 @@ struct TrainOptions {
               at_least(0), {.unit = "updates", .change = Change::kScoring})
             .also_called({"max_update", "max_updates", "num_steps", "num_updates", "steps",
                           "updates", "train_steps", "max_iterations", "iterations", "after_batches",
-                          "max_batches"}),
+                          "max_batches", "max_iters"}),
         field(&O::max_epochs, "max_epochs",
               "stop after this many passes over the data; 0 = no limit", at_least(0),
               {.unit = "epochs", .change = Change::kScoring})

@@ -43,6 +43,8 @@ TEST(Json, AKeyTwiceInOneObjectIsRefused) {
 TEST(Json, ErrorsNameLineAndColumn) {
   EXPECT_EQ(message_of("{\n  \"a\": 1,\n  !}").substr(0, 11), "f.json:3:3:");
   EXPECT_EQ(message_of("").substr(0, 11), "f.json:1:1:");
+  EXPECT_TRUE(message_of("[1e999999]").ends_with(": number overflow parsing '1e999999'"));
+  EXPECT_EQ(message_of("[1e999999]").find("json.exception"), std::string::npos);
 }
 
 TEST(Json, ErrorsOfAPartOfAFileNameTheLineInTheFile) {

@@ -113,6 +113,13 @@ TEST(SamplingRules, MinPKeepsTheLikeliestTokenWhateverItIs) {
   for (const double uniform : {0.0, 0.5, 0.999}) EXPECT_EQ(draw(row, uniform, rules), 1);
 }
 
+// 1e-320 is such a temperature where a processor flushes subnormal numbers.
+TEST(SamplingRules, ATemperatureThatCountsAsZeroDrawsTheLikeliest) {
+  const std::vector<float> row = normalised_row({0, 1, 0.5F});
+  const std::vector<SamplingRule> rules{Temperature{0}};
+  for (const double uniform : {0.0, 0.5, 0.999}) EXPECT_EQ(draw(row, uniform, rules), 1);
+}
+
 TEST(SamplingRules, DrawNothingWhereNothingCanCome) {
   EXPECT_EQ(draw(std::vector<float>{kNever, kNever}, 0.5, sampling_rules({.min_p = 0.5})), -1);
   EXPECT_EQ(draw(std::vector<float>{kNever, -1, kNever}, 0.5, {}), 1);

@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "config/suggest.h"
 #include "experiment/experiment_schema.h"
+#include "tests/experiment/foreign_language_options.h"
 #include "tests/experiment/foreign_options.h"
 
 namespace stretto::experiment {
@@ -17,6 +18,8 @@ namespace {
 using foreign::Option;
 
 constexpr const char* kText = "[task]\nname = \"text_classification\"\n";
+constexpr const char* kLanguage = "[task]\nname = \"language_model\"\n";
+constexpr const char* kRecurrent = "[task]\nname = \"language_model\"\n[model]\nname = \"lstm\"\n";
 
 /// What `check` says of a file with this key: one hint, or the first of several problems.
 std::string answer_to(const std::string& task, const std::string& typed) {
@@ -87,6 +90,28 @@ TEST(ForeignOptions, AHundredOfEachToolkitLeadToTheirKeys) {
     RecordProperty(toolkit.name, std::to_string(right));
   }
   EXPECT_GE(transformers, 100U);
+}
+
+// What somebody has in his hand who trained a language model elsewhere.
+TEST(ForeignOptions, ThoseOfLanguageModelsLeadToTheirKeys) {
+  for (const Toolkit& toolkit :
+       {Toolkit{"nanoGPT", kLanguage, foreign::kNanoGpt},
+        Toolkit{"awd-lstm-lm", kRecurrent, foreign::kAwdLstm},
+        Toolkit{"run_clm.py", kLanguage, foreign::kRunClm},
+        Toolkit{"fairseq, language_modeling", kLanguage, foreign::kFairseqOfLanguage}}) {
+    SCOPED_TRACE(toolkit.name);
+    Experiment options, fallback;
+    std::vector<config::Problem> problems;
+    config::load_text(toolkit.task, "my.toml", "/nowhere", {}, experiment_schema(options),
+                      experiment_schema(fallback), problems);
+    const auto schema = experiment_schema(options);
+    for (const Option& option : toolkit.options) {
+      const std::string answer = answer_to(toolkit.task, option.typed);
+      EXPECT_EQ(judged(answer, option.typed, option, schema), Answer::kRight)
+          << option.typed << ", meant " << option.meant << "\n"
+          << answer;
+    }
+  }
 }
 
 std::vector<config::Schema> schemas_of_families(std::vector<Experiment>& experiments) {

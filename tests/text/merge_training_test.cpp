@@ -55,6 +55,12 @@ TEST(MergeTraining, TheAlphabetIsLimited) {
   EXPECT_EQ(joined.merges, (Merges{{"a", "b"}})) << "neighbours without what is left out";
 }
 
+TEST(MergeTraining, APieceHasABound) {
+  const TrainedMerges trained = train_merges(
+      {{"aaaaaaaa", 2}, {"bc", 1}}, {.vocab_size = 100, .min_frequency = 1, .max_piece_bytes = 3});
+  EXPECT_EQ(trained.merges, (Merges{{"a", "a"}, {"b", "c"}})) << "aa aa would have four bytes";
+}
+
 TEST(MergeTraining, PairsMayOverlap) {
   const TrainedMerges trained = train_merges({{"aaaaa", 2}}, {.vocab_size = 100});
   EXPECT_EQ(trained.merges, (Merges{{"a", "a"}, {"aa", "a"}, {"aa", "aaa"}}));

@@ -20,7 +20,7 @@ inline std::vector<experiment::ScoreSpec> language_model_scores() {
       ppl_score("of tokens"),
       {.style = {.name = score_key::kBitsPerByte,
                  .label = "bits per byte",
-                 .remark = "of the text as it stands in the file",
+                 .remark = "of the file",
                  .chart = "Bits per byte",
                  .tile = "Bits per byte",
                  .column = "Bits per byte",
@@ -29,7 +29,7 @@ inline std::vector<experiment::ScoreSpec> language_model_scores() {
        .title = "bits per byte"},
       {.style = {.name = score_key::kWordPpl,
                  .label = "word ppl",
-                 .remark = "exp of the sum over words and ends",
+                 .remark = "of words and ends",
                  .decimals = 2,
                  .chart = "Perplexity of words",
                  .axis = report::Axis::kLogarithmic,
@@ -51,6 +51,7 @@ inline report::Display language_model_display() {
                   .short_unit = "tok",
                   .remark = "predicted ones",
                   .batch = "tokens"};
+  display.samples = "Continued texts";
   display.loss_unit = {.name = "tokens", .count = "tokens"};
   return display;
 }

@@ -11,9 +11,11 @@ namespace stretto::experiment {
 namespace {
 
 std::string remedy_of_one(const Experiment& experiment) {
-  const bool named = !text_sections(experiment).tokenizer->model.empty();
-  if (!named && !takes_tokenizer_of_other_run(experiment)) {
-    return "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
+  const auto& tokenizer = *text_sections(experiment).tokenizer;
+  if (tokenizer.model.empty() && !takes_tokenizer_of_other_run(experiment)) {
+    const std::string advice = "raise tokenizer.vocab_size, or use tokenizer.type = \"byte_bpe\"";
+    // Published texts of words, such as the Penn Treebank, have it in the place of rare ones.
+    return tokenizer.type == "word" ? advice + "; `<unk>` in the text itself counts too" : advice;
   }
   return "give the tokenizer that was made for this text, or leave tokenizer.model and "
          "train.init_from out to train one";

@@ -118,9 +118,14 @@ Preflight TextRules::look_at_data(const Experiment& experiment,
   if (in_doubt || takes_tokenizer_of_other_run(experiment)) return found;
   if (!named && !found.stops.empty()) return found;
   if (!named && !how.full) {
-    found.unread.push_back({"tokenizer.vocab_size",
-                            "whether the text allows for so many pieces: training a tokenizer "
-                            "takes longer"});
+    const std::string& type = sections(experiment).tokenizer->type;
+    if (type == "char" || type == "word") {  // of which there may be fewer than vocab_size
+      found.unread.push_back({"data.max_unknown", "how many of the tokens are unknown"});
+    } else {
+      found.unread.push_back({"tokenizer.vocab_size",
+                              "whether the text allows for so many pieces: training a tokenizer "
+                              "takes longer"});
+    }
     return found;
   }
   const auto tokenizers = try_tokenizer(*this, experiment, named, found);

@@ -251,6 +251,21 @@ TEST_F(LanguageModelRulesTest, SoundTextIsCountedInMicroBatches) {
   EXPECT_EQ(found.most_batches, ((tokens + 63) / 64 + 1) / 2);
 }
 
+// Of these there are as many as the text has: no number of pieces is too large for it.
+TEST_F(LanguageModelRulesTest, AListOfCharactersMayBeShorterThanItsBound) {
+  const auto unread = [&] {
+    return find_task_rules(experiment_)->look_at_data(experiment_, {}, {}).unread;
+  };
+  for (const char* type : {"char", "word"}) {
+    own().tokenizer.type = type;
+    ASSERT_EQ(unread().size(), 1U) << type;
+    EXPECT_EQ(unread()[0].key, "data.max_unknown") << type;
+  }
+  own().tokenizer.type = "byte_bpe";
+  ASSERT_EQ(unread().size(), 1U);
+  EXPECT_EQ(unread()[0].key, "tokenizer.vocab_size");
+}
+
 TEST_F(LanguageModelRulesTest, LanesThatTheTextDoesNotFillAreFoundBeforeTraining) {
   choose_lstm();
   own().data.lanes = 20;

@@ -51,6 +51,13 @@ void print_json(const Evaluated& evaluated) {
   std::cout << out.dump() << std::endl;
 }
 
+std::string word_ppl_text(const std::vector<train::Score>& scores, const TextScore& score) {
+  const auto* known = train::find_score(scores, score_key::kWordPpl);
+  const std::string words = counted(score.words, "word");
+  if (known == nullptr) return "no word ppl: the text has " + words;
+  return "word ppl " + fixed(known->value, 2) + " (exp of the sum over " + words + ")";
+}
+
 void print_text(const Evaluated& evaluated) {
   const TextScore& score = evaluated.score;
   const auto scores = scores_of(score);
@@ -58,9 +65,8 @@ void print_text(const Evaluated& evaluated) {
             << fixed(value_of(scores, score_key::kPpl), 2) << " (exp of nll)  tokens "
             << with_thousands(score.tokens) << "\n"
             << "bits per byte " << fixed(value_of(scores, score_key::kBitsPerByte), 4) << " (of "
-            << counted(score.bytes, "byte") << " of the text)  word ppl "
-            << fixed(value_of(scores, score_key::kWordPpl), 2) << " (exp of the sum over "
-            << counted(score.words, "word") << ")\n"
+            << counted(score.bytes, "byte") << " of the text)  " << word_ppl_text(scores, score)
+            << "\n"
             << "rules: " << evaluated.context << "; " << evaluated.counted << "; <unk> counted"
             << (evaluated.unknown == 0 ? "" : ", " + counted(evaluated.unknown, "token"))
             << std::endl;

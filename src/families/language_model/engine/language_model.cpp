@@ -8,6 +8,8 @@
 #include "data/documents/stream_windows.h"
 #include "data/documents/stretches.h"
 #include "experiment/num_threads.h"
+#include "families/language_model/engine/continued_samples.h"
+#include "families/language_model/engine/generator.h"
 #include "families/language_model/language_model_rules.h"
 #include "families/text/engine/score_values.h"
 #include "losses/sampled_softmax.h"
@@ -153,7 +155,18 @@ std::vector<train::Score> LanguageModelTask::measures(const train::Totals& total
 
 train::Validation LanguageModelTask::validate() {
   const TextScore score = score_text(*model_, own(), valid_, "validation text", evaluation());
-  return {.scores = scores_of(score), .counts = {{"tokens", score.tokens}}};
+  return {.scores = scores_of(score), .counts = {{"tokens", score.tokens}}, .samples = samples()};
+}
+
+std::vector<report::Sample> LanguageModelTask::samples() {
+  const GeneratingModel model{.start =
+                                  [this](int64_t sources, int64_t lanes_per_source) {
+                                    return model_->start(sources, lanes_per_source);
+                                  },
+                              .max_length = model_->max_length(),
+                              .before = {tokenizer().specials().eos}};
+  return continued_samples(model, tokenizer(), *valid_.documents, own().decode,
+                           experiment().report.samples);
 }
 
 std::vector<TextFacts> LanguageModelTask::text_facts() const {

@@ -8,6 +8,7 @@
 #include "families/language_model/engine/language_run.h"
 #include "families/language_model/engine/scored_text.h"
 #include "families/text/engine/text_task.h"
+#include "report/sample.h"
 
 namespace stretto::tasks {
 
@@ -51,6 +52,7 @@ class LanguageModelTask final : public TextTask {
   const experiment::LanguageModelOptions& own() const { return language_model_of(experiment()); }
   bool has_carry() const { return models::carries_state(own().model); }
   std::unique_ptr<data::BatchSource> make_train_batches();
+  std::vector<report::Sample> samples();
 
   std::shared_ptr<models::CausalModel> model_;
   std::shared_ptr<const data::Documents> train_;

@@ -26,6 +26,8 @@ namespace {
 // seldom. The number never depends on threads or processes.
 constexpr int64_t kLanesTogether = 8;
 constexpr double kBitsPerNat = 1.4426950408889634;  // 1 / ln 2
+// Beyond it a text has no words to speak of: few spaces or none, such as Chinese.
+constexpr double kMostWordPpl = 1e15;
 
 enum StreamTensor : size_t {
   kLabels,  ///< int64 [R]: the tokens that are scored
@@ -213,8 +215,10 @@ std::vector<train::Score> scores_of(const TextScore& score) {
                       .value = score.nll * kBitsPerNat / static_cast<double>(score.bytes)});
   }
   if (score.words > 0) {
-    scores.push_back({.name = score_key::kWordPpl,
-                      .value = std::exp(score.nll / static_cast<double>(score.words))});
+    const double word_ppl = std::exp(score.nll / static_cast<double>(score.words));
+    if (word_ppl <= kMostWordPpl) {
+      scores.push_back({.name = score_key::kWordPpl, .value = word_ppl});
+    }
   }
   return scores;
 }

@@ -66,7 +66,8 @@ struct TextScore {
   double mean_nll() const { return nll / static_cast<double>(tokens); }
 };
 
-/// loss, nll, ppl, bits_per_byte, word_ppl: those that are known.
+/// loss, nll, ppl, bits_per_byte, word_ppl: those that are known. A perplexity of words beyond 1e15
+/// is left out: the text has no words to speak of.
 std::vector<train::Score> scores_of(const TextScore& score);
 
 inline constexpr const char* kSeparatorWords = "a separator";

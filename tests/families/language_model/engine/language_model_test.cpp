@@ -297,6 +297,13 @@ TEST(LanguageScores, AreSumsFirstAndThenTheExponent) {
   EXPECT_EQ(scores_of({.nll = 20, .loss = 24, .tokens = 10}).size(), 3U) << "what is not known";
 }
 
+TEST(LanguageScores, HaveNoPerplexityOfWordsForATextWithoutSpaces) {
+  const auto scores =
+      scores_of({.nll = 9000, .loss = 9000, .tokens = 3000, .bytes = 9000, .words = 2});
+  EXPECT_EQ(train::find_score(scores, "word_ppl"), nullptr) << "it would be infinite";
+  EXPECT_NE(train::find_score(scores, "bits_per_byte"), nullptr);
+}
+
 TEST_P(LanguageModelKinds, AScoreDoesNotDependOnBatches) {
   choose(GetParam());
   const auto task = make_task();
