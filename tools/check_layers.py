@@ -10,6 +10,7 @@ names of these are those of their folders. They neither name nor include what is
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
 A name that means something else too, since it is one word or that of a model, is a family's in quotes
 and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
+No source is longer than LONGEST, and no headers include each other, not even by way of others.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -67,6 +68,7 @@ OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
 SHARED_FOLDERS = {"text", "audio"}  # of families: what those of text, or of sound, have in common
 FAMILY_PARTS = "rules|spec|display|family|task|folders|facts|plan|preflight|requests"  # files and types of a family
 ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
+LONGEST = 600  # lines of a source
 
 
 def families(root: pathlib.Path) -> list[str]:
@@ -134,8 +136,27 @@ def word_of_a_family(name: str, room: str, line: str, others: re.Pattern) -> str
     return f"{match[0]!r} is a word of one family of tasks" if match else ""
 
 
+def circle(includes: dict[str, list[str]]) -> list[str]:
+    """Files that include each other in a circle, the first one again at its end; empty when there is none."""
+    done, path = set(), []
+
+    def follow(name: str) -> list[str]:
+        if name in path:
+            return path[path.index(name):] + [name]
+        if name in done or name not in includes:
+            return []
+        path.append(name)
+        for other in includes[name]:
+            if found := follow(other):
+                return found
+        done.add(path.pop())
+        return []
+
+    return next((found for name in sorted(includes) if (found := follow(name))), [])
+
+
 def offences(root: pathlib.Path) -> list[str]:
-    found = []
+    found, includes = [], {}
     others = words_of_families(root)
     naming = names_of_families(root)
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
@@ -150,6 +171,9 @@ def offences(root: pathlib.Path) -> list[str]:
             continue
         text = path.read_text(encoding="utf-8")
         source = path.relative_to(root).as_posix()
+        if (length := text.count("\n")) > LONGEST:
+            found.append(f"{source}:{LONGEST + 1}: the file has {length} lines, where {LONGEST} are allowed: divide it")
+        includes[own] = [match[1] for line in text.splitlines() if (match := OWN.match(line))]
         if source in NAMING and not naming.search(text):
             found.append(f"{source}:1: names no family any more: take it from NAMING in tools/check_layers.py")
         for number, line in enumerate(text.splitlines(), 1):
@@ -172,6 +196,8 @@ def offences(root: pathlib.Path) -> list[str]:
                              f"(level {LEVELS[other]}); only lower levels are allowed")
             elif family_of(own) and family_of(match[1]) not in {"", family_of(own)} | SHARED_FOLDERS:
                 found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
+    if round_trip := circle(includes):
+        found.append(f"src/{round_trip[0]}:1: includes itself by way of {', '.join(round_trip[1:-1]) or 'no other'}")
     return found
 
 
@@ -179,7 +205,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
     root = root if root.is_dir() else root.parent.parent
     found = offences(root)
-    print("\n".join(found) if found else "layers: every include points down, and no room speaks of another's family")
+    print("\n".join(found) if found else "layers: every include points down in no circle, and no room speaks of another's family")
     return 1 if found else 0
 
 

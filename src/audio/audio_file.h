@@ -17,7 +17,7 @@ enum class AudioFormat : uint8_t { kWav, kAiff, kFlac, kOgg, kMp3 };
 /// "WAV", "FLAC", …
 const char* name_of(AudioFormat format);
 
-/// The most channels of a file, and the highest rate in Hz.
+/// Upper bounds of the number of channels and of the sampling rate in Hz.
 inline constexpr int64_t kMaxChannels = 64, kMaxRate = 768'000;
 /// The most seconds that are decoded at once, unless a call says otherwise.
 inline constexpr double kMaxSeconds = 3600;
@@ -62,7 +62,8 @@ class AudioReader {
   const std::string& name() const;
   AudioRange all() const { return {.begin = 0, .end = info_.frames}; }
 
-  /// Decodes a range to one channel, the mean of all, in [-1, 1); float files may have more.
+  /// Decodes a range to one channel, the mean of all: [range.size()], in [-1, 1). Files of floats
+  /// may exceed these bounds.
   /// Memory is that of the result and one block.
   /// Throws Error(kBadData) for a file that is damaged or ends early (an MP3 may), for a sample
   /// that is no finite number, and for a range longer than `max_seconds`.
@@ -85,8 +86,8 @@ struct AudioRequest {
   double max_seconds = kMaxSeconds;
 };
 
-/// Decodes a file, or a part of one, to one channel at a rate (audio/resample.h). Throws as
-/// AudioReader and range_within() do.
+/// Decodes a file, or a part of one, to one channel at the requested rate (audio/resample.h).
+/// Throws as AudioReader and range_within() do.
 std::vector<float> read_audio(const std::filesystem::path& path, const AudioRequest& request = {});
 
 }  // namespace stretto::audio

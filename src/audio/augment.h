@@ -12,20 +12,23 @@
 /// loaded.
 namespace stretto::audio {
 
-/// A sound that is played faster (factor above 1) or slower: pitch changes too (Ko et al. 2015).
-/// The factor is rounded to what makes a whole rate.
+/// Speed perturbation (Ko et al. 2015): the sound is played faster (factor above 1) or slower,
+/// which changes its pitch too. The result has about n / factor samples, at the same rate. The
+/// factor is rounded so that rate * factor is a whole number of Hz.
 std::vector<float> at_speed(std::span<const float> samples, int64_t rate, double factor);
 
-/// Adds white noise of this level: its deviation is 10^(decibels / 20), where 1 is full scale.
+/// Adds white Gaussian noise of this level in dB below full scale: its standard deviation is
+/// 10^(decibels / 20).
 void add_noise(std::span<float> samples, double decibels, RandomStream& random);
 
 /// SpecAugment without warping (Park et al. 2019).
 struct MaskOptions {
   int64_t num_feature_masks = 0, most_features = 27;  ///< F: widths are drawn from 0 … F
-  int64_t num_frame_masks = 0, most_frames = 100;     ///< T
+  int64_t num_frame_masks = 0, most_frames = 100;     ///< T: likewise, in frames
   double most_frame_share = 1;  ///< p: a mask of frames covers at most this share of the sound
-  float value = 0;              ///< of what is hidden: the mean of normalised features
+  float value = 0;              ///< of masked features: 0 is the mean of normalised ones
 };
+/// Draws the masks, and writes `value` over what they cover.
 void mask(Features& features, const MaskOptions& options, RandomStream& random);
 
 }  // namespace stretto::audio

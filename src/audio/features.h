@@ -11,8 +11,8 @@
 /// Spectrograms, mel filter banks and MFCC, as two packages make them.
 namespace stretto::audio {
 
-/// Whose conventions decide where frames lie and what is done to each of them. With N = fft_size,
-/// W = frame_samples and H = hop_samples:
+/// The package whose conventions apply: where frames begin, and how each is processed. With
+/// N = fft_size, W = frame_samples and H = hop_samples:
 ///
 /// | | kLibrosa (0.10 and later) | kKaldi |
 /// |---|---|---|
@@ -27,7 +27,7 @@ namespace stretto::audio {
 /// snip_edges=false.
 enum class Dialect : uint8_t { kLibrosa, kKaldi };
 
-/// What lies outside of a sound that frames reach beyond.
+/// How a sound is padded where frames reach beyond its ends.
 enum class Padding : uint8_t {
   kZeros,      ///< librosa's pad_mode="constant", its default
   kReflect,    ///< the last sample stands once: torch.stft, NVIDIA's Tacotron 2
@@ -53,15 +53,15 @@ struct FeatureOptions {
   Padding padding = Padding::kZeros;
 
   double scale = 1;        ///< of the samples; 32768 where Kaldi's numbers are wanted
-  double dither = 0;       ///< standard deviation of noise that is added behind the scale
+  double dither = 0;       ///< standard deviation of the Gaussian noise added after scaling
   double preemphasis = 0;  ///< a of x_t - a x_{t-1}
   bool removes_mean = false;
-  double power = 2;  ///< of the magnitudes: 1 or 2, or another one
+  double power = 2;  ///< exponent of the magnitudes: 2 = power spectrum, 1 = magnitudes
 
-  std::optional<MelOptions> mel = MelOptions{};  ///< nothing: the spectrum itself
+  std::optional<MelOptions> mel = MelOptions{};  ///< unset: the spectrum itself, N / 2 + 1 bins
   Compression compression = Compression::kLogOfMax;
-  double floor = 1e-10;
-  double decibel_range = 80;
+  double floor = 1e-10;       ///< e of Compression
+  double decibel_range = 80;  ///< in dB, of Compression::kDecibel
 
   int64_t num_coefficients = 0;  ///< of a discrete cosine transform (type 2, orthonormal); 0: none
   double lifter = 0;             ///< L; 0: none
@@ -97,11 +97,13 @@ class FeatureExtractor {
   explicit FeatureExtractor(const FeatureOptions& options);
 
   const FeatureOptions& options() const { return options_; }
+  /// Numbers of a frame: coefficients, else mel bands, else bins.
   int64_t width() const;
-  /// Frames of so many samples; none of no sample.
+  /// Frames of a sound with so many samples; 0 of an empty one.
   int64_t num_frames(int64_t num_samples) const;
   /// @param samples     of one channel, at the rate of the options
-  /// @param dither_key  of the noise: a function of seed, epoch and sample
+  /// @param dither_key  seed of the noise: a function of run.seed, epoch and sample
+  /// @return [num_frames(samples.size()), width()]
   Features operator()(std::span<const float> samples, uint64_t dither_key = 0) const;
 
  private:

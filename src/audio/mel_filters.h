@@ -7,13 +7,13 @@
 
 namespace stretto::audio {
 
-/// Which frequencies are equally far apart.
+/// The scale on which the centres of the filters are equally spaced.
 enum class MelScale : uint8_t {
   kSlaney,  ///< linear up to 1 kHz, logarithmic above (Slaney 1998, Auditory Toolbox); librosa's
   kHtk,     ///< 2595 log10(1 + f / 700), HTK's and Kaldi's
 };
 
-/// Along which axis the sides of a triangle are straight.
+/// The axis on which the sides of a triangle are straight lines.
 enum class MelTriangles : uint8_t {
   kHertz,  ///< librosa, torchaudio
   kMel,    ///< Kaldi; the bin at the Nyquist frequency is left out
@@ -22,7 +22,7 @@ enum class MelTriangles : uint8_t {
 struct MelOptions {
   int64_t num_mels = 80;
   double low_hz = 0;
-  double high_hz = 0;  ///< 0: half of the rate; a negative one is added to that
+  double high_hz = 0;  ///< 0: the Nyquist frequency; a negative number is added to it
   MelScale scale = MelScale::kSlaney;
   MelTriangles triangles = MelTriangles::kHertz;
   /// Each triangle has the area 1 over its frequencies (librosa's norm="slaney"); else a peak of 1.
@@ -38,7 +38,7 @@ class MelFilters {
 
   int64_t size() const { return static_cast<int64_t>(filters_.size()); }
   /// @param bins  [fft_size / 2 + 1]
-  /// @param mels  [size()]: what each filter lets through
+  /// @param mels  [size()], overwritten: for each filter the weighted sum of the bins
   void apply(std::span<const float> bins, std::span<float> mels) const;
 
  private:

@@ -5,7 +5,7 @@
 
 namespace stretto::audio {
 
-/// What the samples of a frame are multiplied by. With N samples, n = 0 … N - 1 and
+/// The window function that multiplies the samples of a frame. With N samples, n = 0 … N - 1 and
 /// a = 2 pi n / N (periodic) or 2 pi n / (N - 1) (symmetric):
 enum class Window : uint8_t {
   kHann,         ///< 0.5 - 0.5 cos a
@@ -19,6 +19,7 @@ enum class Window : uint8_t {
 enum class WindowSymmetry : uint8_t { kPeriodic, kSymmetric };
 
 /// @param size  N, at least 1
+/// @return [N]
 std::vector<float> window_of(Window window, WindowSymmetry symmetry, int64_t size);
 
 }  // namespace stretto::audio

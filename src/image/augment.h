@@ -6,26 +6,28 @@
 #include "base/random.h"
 #include "image/image.h"
 
-/// Chances of augmentation. A stream of random numbers is a function of (seed, epoch, sample)
-/// (streams::augmentation), so that a picture is the same one whenever and wherever it is loaded.
+/// Random parameters of augmentation. A stream of random numbers is a function of (seed, epoch,
+/// sample) (streams::augmentation), so that a picture is the same one whenever and wherever it is
+/// loaded.
 namespace stretto::image {
 
 /// A random part of a picture (Szegedy et al. 2015, "Going Deeper with Convolutions").
 struct CropOptions {
   double least_area = 0.08, most_area = 1;             ///< as shares of the picture
   double least_ratio = 3.0 / 4, most_ratio = 4.0 / 3;  ///< of width to height, even in logarithms
-  int tries = 10;  ///< to fit a shape into the picture; then the largest one in the middle is taken
+  int tries = 10;  ///< attempts at a shape that fits; after them the largest one in the middle
 };
 /// The same rule as torchvision's RandomResizedCrop.
 Region draw_crop(int64_t height, int64_t width, const CropOptions& options, RandomStream& random);
 
-/// A part of exactly this size, each as likely as any other: of a padded picture.
+/// A part of exactly this size, uniform over all positions; the usual crop of a padded picture.
 /// Throws std::invalid_argument where it does not fit.
 Region draw_window(const Image& image, int64_t height, int64_t width, RandomStream& random);
 
+/// Whether this picture is mirrored.
 bool draw_flip(double probability, RandomStream& random);
 
-/// How far colours are changed, as torchvision's ColorJitter: factors in [1 - x, 1 + x], not below
+/// Ranges of colour jitter, as of torchvision's ColorJitter: factors in [1 - x, 1 + x], not below
 /// 0, and a turn of the hue in [-hue, hue]; the four changes come in a random order.
 struct JitterOptions {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;

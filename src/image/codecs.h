@@ -6,7 +6,7 @@
 
 #include "image/image_file.h"
 
-/// One decoder for each format; image_file.h is their face.
+/// One decoder for each format; image_file.h is their interface.
 namespace stretto::image {
 
 inline constexpr const char* kImageAdvice = "convert it to JPEG or PNG, or leave it out";

@@ -10,7 +10,7 @@ namespace stretto::image {
 /// @return 1 to 8; 1, upright, where there is none or the segment is damaged
 int exif_orientation(std::string_view app1);
 
-/// The picture as it was seen, from one that is stored with this orientation:
+/// The picture turned upright, from one that is stored with this orientation:
 /// 2 mirrored; 3 half a turn; 4 upside down; 5 transposed; 6 needs a quarter turn clockwise;
 /// 7 transposed along the other diagonal; 8 needs a quarter turn anticlockwise.
 Image upright(Image image, int orientation);

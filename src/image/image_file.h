@@ -18,7 +18,7 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::kJpeg;
   int64_t height = 0, width = 0;  ///< as stored, before the orientation is applied
   int64_t channels = 0;           ///< 1 grey, 3 colours, 4 CMYK or alpha; 2 grey with alpha
-  /// How a camera was held (EXIF): 1 upright, 2 to 8 mirrored or turned. Of JPEG alone.
+  /// EXIF orientation: 1 upright, 2 to 8 mirrored or rotated. Only JPEG files have one.
   int orientation = 1;
 };
 
@@ -54,7 +54,7 @@ ImageInfo image_info(std::string_view bytes, const std::string& name,
 Image decode_image(std::string_view bytes, const std::string& name,
                    const DecodeOptions& options = {});
 
-/// The same of a file. Throws as read_file() too.
+/// The same for a path. Both also throw as read_file() does.
 ImageInfo image_info(const std::filesystem::path& path);
 Image read_image(const std::filesystem::path& path, const DecodeOptions& options = {});
 

@@ -6,7 +6,8 @@
 
 namespace stretto::image {
 
-/// How much each pixel around a place counts, by its distance d in pixels of the smaller picture:
+/// The weight of an old pixel by its distance d from the centre of a new one. The unit of d is the
+/// larger of the two pixels:
 enum class Filter : uint8_t {
   kArea,      ///< 1 for d < 0.5: the mean of what a pixel covers (Pillow's BOX)
   kBilinear,  ///< 1 - d for d < 1

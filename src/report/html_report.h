@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -12,13 +11,6 @@
 #include "report/sample.h"
 
 namespace stretto::report {
-
-/// The most that a page shows, in code points, rows and samples.
-inline constexpr size_t kMaxText = 1500, kMaxSamples = 50;
-/// The most stretches and references that one MarkedTextSample shows.
-inline constexpr size_t kMaxStretches = 64, kMaxReferences = 16;
-/// The most rows and columns of a MatrixSample.
-inline constexpr size_t kMaxMatrix = 40;
 
 /// All that report.html shows.
 struct ReportContent {

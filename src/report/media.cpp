@@ -5,8 +5,8 @@
 
 #include "base/base64.h"
 #include "base/text.h"
-#include "report/html_report.h"
 #include "report/html_text.h"
+#include "report/page.h"
 #include "report/sample_rows.h"
 #include "report/utf8.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -9,6 +10,13 @@
 /// What a validation shows of its work. A task makes samples, the loop carries them, the report
 /// draws each by its kind.
 namespace stretto::report {
+
+/// The most code points of one text of a sample, and the most samples, that a report shows.
+inline constexpr size_t kMaxText = 1500, kMaxSamples = 50;
+/// The most stretches and references that one MarkedTextSample shows.
+inline constexpr size_t kMaxStretches = 64, kMaxReferences = 16;
+/// The most rows and columns of a MatrixSample.
+inline constexpr size_t kMaxMatrix = 40;
 
 /// A text that was made of another, with where the model looked.
 struct TextPairSample {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "report/html_report.h"
+#include "report/page.h"
+#include "report/sample.h"
 #include "report/utf8.h"
 
 namespace stretto::report {

@@ -308,10 +308,6 @@ class PointReader {
 
 }  // namespace
 
-std::string space_key(size_t number, const std::string& name) {
-  return "space." + std::to_string(number) + "." + name;
-}
-
 Space build_space(const SearchFileOptions& options, const config::Origins& origins,
                   const SpaceUse& use, std::vector<config::Problem>& problems) {
   const bool is_grid = options.method.is<GridOptions>();

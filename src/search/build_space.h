@@ -29,7 +29,4 @@ std::vector<Point> build_points(const SearchOptions& options, const Space& space
                                 const config::Origins& origins, const SpaceUse& use,
                                 std::vector<config::Problem>& problems);
 
-/// "space.2.key": a key of the file.
-std::string space_key(size_t number, const std::string& name);
-
 }  // namespace stretto::search

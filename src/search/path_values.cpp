@@ -10,7 +10,7 @@
 #include "config/shape.h"
 #include "config/toml.h"
 #include "experiment/experiment_schema.h"
-#include "search/build_space.h"
+#include "search/space_options.h"
 
 namespace stretto::search {
 namespace {

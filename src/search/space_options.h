@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -71,6 +72,11 @@ struct LogOptions {
 /// One hyperparameter.
 using ParameterChoice =
     config::Choice<CategoricalOptions, NumbersOptions, IntOptions, DoubleOptions, LogOptions>;
+
+/// A key of block `number`, counted from 0, as messages and origins have it: "space.2.values".
+inline std::string space_key(size_t number, const std::string& name) {
+  return "space." + std::to_string(number) + "." + name;
+}
 
 namespace detail {
 

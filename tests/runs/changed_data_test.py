@@ -37,6 +37,16 @@ ffn_dim = 32
 max_positions = 40
 """
 FAMILIES = {
+    "language_model": """
+[task]
+name = "language_model"
+[data]
+train = ["train.txt"]
+valid = ["valid.txt"]
+max_text_tokens = 24
+max_tokens = 192
+cache_dir = "cache"
+""",
     "masked_lm": """
 [task]
 name = "masked_lm"
@@ -118,6 +128,7 @@ def other_label(line):
 # What changes, and what a message says of it: the key, the file and the place.
 EDITS = {
     "translation": [("train.src", with_line(5, lambda line: None)), ("train.tgt", with_line(5, lambda line: None))],
+    "language_model": [("train.txt", with_line(17, lambda line: "Nora lives in Lyon.\n"))],
     "masked_lm": [("train.txt", with_line(17, lambda line: "Nora lives in Lyon.\n"))],
     "question_answering": [("train.json", without_a_question)],
     "text_classification": [("train.tsv", with_line(9, other_label))],
@@ -125,12 +136,14 @@ EDITS = {
 SAID = {
     "translation": ("data.train_src: {root}/train.src: first differs in line 5 (399 lines now, 400 then)",
                     "data.train_tgt: {root}/train.tgt: first differs in line 5 (399 lines now, 400 then)"),
+    "language_model": ("data.train: {root}/train.txt: first differs in line 17",),
     "masked_lm": ("data.train: {root}/train.txt: first differs in line 17",),
     "question_answering": ("data.train: {root}/train.json: first differs in line 1, bytes 1 to 4,096 of the content",),
     "text_classification": ("data.train: {root}/train.tsv: first differs in line 9",),
 }
 VALIDATION_EDITS = {
     "translation": [("valid.src", with_line(3, lambda line: None)), ("valid.tgt", with_line(3, lambda line: None))],
+    "language_model": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
     "masked_lm": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
     "question_answering": [("valid.json", without_a_question)],
     "text_classification": [("valid.tsv", with_line(2, other_label))],
@@ -138,6 +151,7 @@ VALIDATION_EDITS = {
 SAID_OF_VALIDATION = {
     "translation": ("data.valid_src: {root}/valid.src: first differs in line 3 (19 lines now, 20 then)",
                     "data.valid_tgt: {root}/valid.tgt: first differs in line 3 (19 lines now, 20 then)"),
+    "language_model": ("data.valid: {root}/valid.txt: first differs in line 4",),
     "masked_lm": ("data.valid: {root}/valid.txt: first differs in line 4",),
     "question_answering": ("data.valid: {root}/valid.json: first differs in line 1",),
     "text_classification": ("data.valid: {root}/valid.tsv: first differs in line 2",),
@@ -150,7 +164,8 @@ def lab_with(stretto, family):
         if family != "translation":
             write_text(lab)
         short = CONFIG.replace("warmup_steps = 10", "warmup_steps = 2")
-        lab.config.write_text(short if family == "translation" else TEXT + FAMILIES[family])
+        text = TEXT.replace("vocab_size = 80", "vocab_size = 280") if family == "language_model" else TEXT  # 256 bytes
+        lab.config.write_text(short if family == "translation" else text + FAMILIES[family])
         yield lab
 
 

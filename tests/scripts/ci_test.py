@@ -16,24 +16,12 @@ import unittest.mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/runs")]
 
-from scripts_test import InTemporaryFolder  # noqa: E402
+from in_folder import InTemporaryFolder, has_ended  # noqa: E402
 
 import changed  # noqa: E402
 import ci  # noqa: E402
 import smoke_test  # noqa: E402
 import stages  # noqa: E402
-
-
-def has_ended(pid):
-    """Whether a process is gone within 20 seconds, or waits for its parent to notice."""
-    for _ in range(200):
-        try:
-            if " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8"):
-                return True
-        except OSError:
-            return True
-        time.sleep(0.1)
-    return False
 
 
 class WithStages(InTemporaryFolder):
