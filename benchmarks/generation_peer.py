@@ -25,8 +25,8 @@ def make(options):
     text = options.text.read_text(encoding="utf-8")
     text = text[:200_000] if options.tiny else text
     trained = tokenizers.ByteLevelBPETokenizer()
-    trained.train_from_iterator(text.splitlines(keepends=True), vocab_size=1000 if options.tiny else 50256, min_frequency=1)
-    trained.add_special_tokens(["<|endoftext|>"])  # the last id, as in GPT-2
+    trained.train_from_iterator(text.splitlines(keepends=True), vocab_size=1000 if options.tiny else 50257, min_frequency=1,
+                                special_tokens=["<|endoftext|>"])
     model = options.folder / "model"
     model.mkdir(parents=True, exist_ok=True)
     trained.save_model(str(model))
@@ -72,8 +72,8 @@ def transformers_engine(options, tokenizer):
         ids = torch.tensor([[end] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         with torch.inference_mode():
-            found = model.generate(ids, attention_mask=mask, do_sample=sampled, top_k=0, max_new_tokens=new, min_new_tokens=new,
-                                   pad_token_id=end)
+            found = model.generate(ids, attention_mask=mask, do_sample=sampled, max_new_tokens=new, min_new_tokens=new, pad_token_id=end,
+                                   **({"top_k": 0} if sampled else {}))
         return found[:, width:].tolist()
     return run
 

@@ -124,7 +124,7 @@ def evaluation(options, run, *keys, checkpoint="last", processes=1, per_line=Non
     """What `eval --json` prints."""
     command = [options.stretto, "eval", run, "--checkpoint", checkpoint, "--json", f"run.threads={options.threads}", "run.device=cpu",
                f"data.cache_dir={options.work}/cache", *keys]
-    command += ["--processes", processes] if processes > 1 else []
+    command += ["--processes", processes, "dist.timeout_seconds=600"] if processes > 1 else []
     command += ["--per-line", per_line] if per_line else []
     return json.loads(call(command)[0])
 

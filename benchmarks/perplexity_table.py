@@ -13,10 +13,9 @@ Trains two small models on the first lines of the Penn Treebank, an LSTM on word
 - training: the losses of all updates on each number of processes, and with dist.deterministic.
 
 Within a rule, the largest relative difference of a perplexity is to be below 1e-6, of a training loss below 1e-5. Leaves with 1 if one is
-not. Takes two minutes on two quiet cores.
+not. Trainings and evaluations that are in WORK are not made again. Takes some minutes on two quiet cores.
 """
 import argparse
-import pathlib
 import shutil
 import sys
 
@@ -36,7 +35,7 @@ def sections(options, name, train, valid):
               "schedule": {"name": "constant", "warmup_steps": 10},
               "optim": {"name": "adamw", "lr": 2e-3, "clip_norm": 1.0},
               "train": {"max_steps": options.updates, "update_freq": 6, "save_every": 10**6},
-              "eval": {"every": 10**6}, "report": {"every": 1, "html": False, "tensorboard": False}}
+              "dist": {"timeout_seconds": 600.0}, "eval": {"every": 10**6}, "report": {"every": 1, "html": False, "tensorboard": False}}
     if name == "LSTM":
         common["data"] |= {"lanes": 12, "bptt": 35}
         common["tokenizer"] = {"type": "word", "vocab_size": 10002}
@@ -51,12 +50,29 @@ def sections(options, name, train, valid):
 def trained(options, name, processes, *keys):
     """The run folder of a training on so many processes."""
     train, valid = language_texts.words(options.data, options.work, "ptb", options.lines)
-    run = options.work / "_".join([name, str(processes), *(key.split("=")[0] for key in keys)])
+    run = options.work / "_".join([name, str(options.updates), str(options.lines), str(processes), *(key.split("=")[0] for key in keys)])
+    if any(event["event"] == "end" for event in records.json_lines(run / "metrics.jsonl")):
+        return run
     shutil.rmtree(run, ignore_errors=True)
     recipe = understanding.write_recipe(run, sections(options, name, train, valid))
     more = ["--processes", processes] if processes > 1 else []
     understanding.call([options.stretto, "train", recipe, "--run", run, "--quiet", *keys, *options.key, *more])
     return run
+
+
+def scored(options, run, processes, *keys, per_line=False):
+    """Perplexity, number of tokens and log-probabilities of lines, by an evaluation or from a line of WORK."""
+    key = {"run": run.name, "processes": processes, "keys": list(keys), "per_line": per_line, "updates": options.updates, "lines": options.lines}
+    place = options.work / "lines.tsv" if per_line else None
+
+    def one():
+        found = language_texts.evaluation(options, run, *keys, processes=processes, per_line=place)
+        rows = place.read_text(encoding="utf-8").splitlines() if place else []
+        return {"ppl": found["ppl"], "tokens": found["tokens"], "lines": [float(row.split("\t")[0]) for row in rows]}
+    cells = understanding.Cells(options.work / "perplexity.jsonl")
+    if not any(cell["key"] == key for cell in cells.all()) and not cells.measure(key, one):
+        raise understanding.Failed("an evaluation failed")
+    return next(cell for cell in cells.all() if cell["key"] == key)
 
 
 def losses(run):
@@ -89,7 +105,7 @@ def text_perplexities(options, name, run, table):
                 lanes, stretch, batch = (first, second, None) if name == "LSTM" else (None, first, second)
                 keys = ([f"eval.lanes={lanes}", f"eval.max_tokens={stretch * min(lanes, LANES_TOGETHER)}"] if name == "LSTM" else
                         [f"eval.window={stretch}", f"eval.max_samples={batch}", f"eval.max_tokens={stretch * batch}"])
-                found = language_texts.evaluation(options, run, *keys, processes=processes)
+                found = scored(options, run, processes, *keys)
                 values.append(found["ppl"])
                 tokens.add(found["tokens"])
         if len(tokens) != 1:
@@ -105,9 +121,7 @@ def line_perplexities(options, name, run, table):
     lines, sums = [], []
     for batch in options.batches:
         for processes in options.processes:
-            place = options.work / "lines.tsv"
-            language_texts.evaluation(options, run, f"eval.max_samples={batch}", "eval.max_tokens=100000", processes=processes, per_line=place)
-            lines.append([float(line.split("\t")[0]) for line in place.read_text(encoding="utf-8").splitlines()])
+            lines.append(scored(options, run, processes, f"eval.max_samples={batch}", "eval.max_tokens=100000", per_line=True)["lines"])
             sums.append(sum(lines[-1]))
     over = f"batch {', '.join(map(str, options.batches))}; {', '.join(map(str, options.processes))} processes"
     table.add(name, f"{len(lines[0]):,} lines, each by itself: sum of log-probabilities", over, sums, PPL_BOUND, f"{sums[0]:,.3f}")
