@@ -5,7 +5,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -54,9 +53,9 @@ class CausalTaken : public ::testing::Test {
     return load_stored_experiment(read_file(path, 1 << 20), path.string(), {}).options;
   }
 
-  LoadedExperiment load(const std::string& toml, const std::string& run,
+  LoadedExperiment load(const std::string& toml, const std::string& from,
                         std::vector<std::string> more = {}) const {
-    more.push_back("train.init_from=" + (dir_ / run).string());
+    more.push_back("train.init_from=" + (dir_ / from).string());
     return load_experiment(dir_.write("own.toml", toml), more);
   }
 
