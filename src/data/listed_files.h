@@ -42,7 +42,7 @@ class ListedFiles {
   void hash(const DigestSetting& setting);
 
   const std::vector<ListedFile>& files() const { return files_; }
-  /// Of all names and stamps.
+  /// A hash of all names and stamps.
   uint64_t stamp() const;
 
  private:

@@ -18,7 +18,7 @@ class EnsembleStepModel : public StepModel {
   at::Tensor prefill_packed(const PackedPrompts& prompts, int64_t lanes_per_source) override;
   bool takes_unequal_prompts() const override;
   void reorder(const std::vector<int64_t>& parents) override;
-  /// Of a single member; several have no logits together.
+  /// Those of a single member; several have no common logits.
   at::Tensor log_normalisers() const override;
   int64_t most_cache_bytes() const override;  ///< of all members
   int64_t vocab_size() const override { return members_.front()->vocab_size(); }

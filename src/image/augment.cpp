@@ -12,7 +12,7 @@
 namespace stretto::image {
 namespace {
 
-// Of the colours of ImageNet, in [0, 1], as AlexNet's authors published them.
+// Principal components of the colours of ImageNet, in [0, 1], as AlexNet's authors published them.
 constexpr std::array<double, 3> kEigenvalues{0.2175, 0.0188, 0.0045};
 constexpr std::array<std::array<double, 3>, 3> kEigenvectors{
     {{-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045, -0.8140}, {-0.5836, -0.6948, 0.4203}}};

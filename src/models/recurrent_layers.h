@@ -68,8 +68,8 @@ class RecurrentPass {
   /// The same with a probability of its own. Where the part's `dropout` is 0, masks of
   /// `variational` are those of rows.
   at::Tensor drop_input(const at::Tensor& x, int64_t layer, double p) const;
-  /// Of the elements of a layer's recurrent matrix of so many rows. The mask belongs to the update:
-  /// it does not depend on the rows of this pass.
+  /// The mask of a layer's recurrent matrix of so many rows, for the whole update: it does not
+  /// depend on the rows of this pass.
   kernels::Dropout weight_drop(int64_t layer, double p, int64_t matrix_rows) const;
   kernels::Recurrent of(int64_t layer, Direction direction) const;
 

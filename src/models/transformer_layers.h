@@ -29,7 +29,7 @@ namespace stretto::models {
 /// CausalTransformerOptions say. By default nothing: an encoder-decoder has no such keys.
 struct LayerForm {
   int64_t head_dim = 0;  ///< 0 = d_model / num_heads
-  /// Of norms and of qk_norm; nothing = that of the kind of norm.
+  /// Epsilon of all norms, qk_norm included; unset = that of the kind of norm.
   std::optional<double> norm_epsilon = std::nullopt;
   bool norm_bias = true;  ///< of layer_norm
   /// Whether linear maps have biases: those of queries, keys and values, and the others but those

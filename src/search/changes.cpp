@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
-#include "search/build_space.h"
+#include "search/space_options.h"
 
 namespace stretto::search {
 namespace {

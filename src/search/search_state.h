@@ -44,7 +44,7 @@ struct Trial {
   /// By its last report; 0 before the first. Fewer than its job was to make where it failed, or
   /// its configuration ended it before.
   int64_t updates() const { return reports.empty() ? 0 : reports.back().step; }
-  /// Of its last report; absent before the first, and where it failed for good.
+  /// The value of its last report; absent before the first, and where it failed for good.
   std::optional<double> value() const {
     return reports.empty() ? std::nullopt : reports.back().value;
   }

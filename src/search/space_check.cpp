@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
-#include "search/build_space.h"
+#include "search/space_options.h"
 
 namespace stretto::search {
 namespace {

@@ -19,7 +19,7 @@ using testing::first_batch, testing::kRows, testing::kWidth, testing::targets;
 
 const StackOptions kStackAlone{.num_layers = 2, .num_heads = 4, .ffn_dim = 20};
 
-/// Of a style of layers; dropout is off.
+/// A style of layers; dropout is off.
 struct StyleCase {
   std::string norm = "pre", norm_layer = "layer_norm", positions = "sinusoidal",
               activation = "gelu";

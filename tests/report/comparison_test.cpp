@@ -226,7 +226,7 @@ TEST(ComparisonPage, HasRunsCurvesScoresAndDifferences) {
   EXPECT_EQ(page.find("secret"), std::string::npos) << "the host says nothing of speed";
 }
 
-// Of updates of half a second.
+// Updates take half a second.
 TEST(Comparison, ARunThatWaitedForItsDataSaysForHowMuchOfItsTime) {
   Comparison comparison{{run_of("slow", 40, 2), run_of("fast", 40, 2), run_of("old", 40, 2)}};
   for (MetricsEvent& event : comparison.runs[0].events) event.data_wait_seconds = 0.2;

@@ -40,7 +40,7 @@ void for_each_sample(std::span<const uint64_t> input_ends, const SampleWeights& 
 /// A number for each pair of lengths that occurs: [target length][source length].
 using ByLengths = std::vector<std::vector<uint64_t>>;
 
-/// Of an order that is being made.
+/// Sizes of an order that is being made.
 struct Shape {
   uint64_t samples = 0, src_tokens = 0, tgt_tokens = 0;
   ByLengths begins;  ///< the first position of each run

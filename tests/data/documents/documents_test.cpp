@@ -26,7 +26,7 @@ using Ids = std::vector<int64_t>;
 
 class DocumentsTest : public stretto::testing::DocumentsFixture {
  protected:
-  /// Of the one store that there is; empty without one.
+  /// The folder of the only store; empty without one.
   std::filesystem::path store_folder() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache")) {
       if (std::filesystem::exists(entry.path() / "head.bin") &&

@@ -314,7 +314,7 @@ TEST(VariedLanes, AreAsLongAsTheyAreDrawnAndAllLanesAlike) {
     const double mean = sum / count, deviation = std::sqrt(squares / count - mean * mean);
     EXPECT_NEAR(mean, 70 * (1 - halved / 2), 0.5);
     EXPECT_NEAR(static_cast<double>(short_ones) / count, halved, 0.02);
-    // Of N(70, 5) alone, and of a mixture with N(35, 5).
+    // The deviation of N(70, 5) alone, and of a mixture with N(35, 5).
     EXPECT_NEAR(deviation, halved == 0 ? 5 : std::sqrt(25 + 17.5 * 17.5), 0.4);
   }
 }
