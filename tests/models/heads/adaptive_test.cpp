@@ -226,7 +226,7 @@ TEST(AdaptiveHead, KnowsItsParameters) {
 TEST(AdaptiveHead, TheMatrixOfATiedHeadIsMadeOnceWhileWeightsAreLaidOut) {
   const torch::NoGradGuard no_grad;
   const stretto::testing::OwnProducts own;
-  const auto made = adaptive(/*tied=*/true);
+  auto made = adaptive(/*tied=*/true);
   made.head->to(at::kFloat);
   made.table->to(at::kFloat);
   const at::Tensor rows = adaptive_rows(3).to(at::kFloat);
