@@ -60,7 +60,7 @@ def own(options, folder, run, batch, kinds, answers):
         seconds = STATS.search(stats)
         if not seconds:
             raise understanding.Failed(f"infer --stats says {stats!r}")
-        found["seconds"][kind] = float(seconds[1].replace(",", ""))
+        found["seconds"][kind] = max(0.01, float(seconds[1].replace(",", "")))  # two digits are printed
         found["peak_mib"] = max(found["peak_mib"], peak)
         written[kind] = [json.loads(line)["continuations"][0]["pieces"] for line in output.splitlines()]
         if any(len(pieces) != options.new for pieces in written[kind]):
@@ -174,7 +174,8 @@ def main():
         except understanding.Failed as failure:
             print(f"error: {failure}", file=sys.stderr)
             well = False
-        notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn."
+        notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn. The processes of both others hold transformers "
+                 "and PyTorch, whose tokenizer they take."
                  f"{' transformers has a library preloaded that opens the fast path of MKL.' if options.preload else ''}"]
         body = sections(cells) if cells.all(agreement=None) else "Nothing is measured yet."
         records.publish(records.page("Generation beside transformers and CTranslate2", notes, body, "ten minutes", cells.head()), options.out)

@@ -6,6 +6,7 @@ its test part.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tarfile
@@ -144,7 +145,8 @@ def add_options(parser, *, python=True):
 
 
 def checked(parser, options):
-    """Options with absolute paths; an error of the parser where something is not there."""
+    """Options with absolute paths; an error of the parser where something is not there. A program that is ended ends what it started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     options.stretto = records.program(parser, options.stretto)
     if not options.data.is_dir():
         parser.error(f"--data: there is no folder {options.data}")
