@@ -37,6 +37,8 @@ class LanguageRow(Row):
     lines: tuple = ("Åsa lives in", "Nora", "")
     replayed: tuple = ("sequences", {"text"})
     replay_pattern: str = "text: "
+    # Of `infer` for a run that came back from an exported folder, which says nothing about searching.
+    answer_words: ClassVar[tuple] = ("decode.method=beam", "decode.max_new_tokens=8")
 
     lacks: ClassVar[dict] = {
         "embed": "a language model gives no vectors of lines",
@@ -106,15 +108,16 @@ hidden_dim = 80
     LanguageRow(
         "language_model_adaptive",
         BEGIN + """max_text_tokens = 24
-max_tokens = 192
+max_tokens = 48
 [tokenizer]
 type = "word"
 vocab_size = 100
 [model]
 preset = "none"
-num_layers = 1
+num_layers = 2
 d_model = 32
 num_heads = 2
+ffn_dim = 512
 tie_embeddings = false
 max_positions = 40
 [model.adaptive_softmax]
