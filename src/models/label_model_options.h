@@ -24,8 +24,8 @@ struct CausalPool {
 
 /// `[model]` of a classifier on a causal stack: the keys of the stack, as a language model has
 /// them, and those of the head. What such a model predicts tokens with is not there: tie_embeddings
-/// says how wide the last layer of an `lstm` is, and output_bias, logit_softcap, activation_reg and
-/// temporal_reg are not read.
+/// says how wide the last layer of an `lstm` is, and output_bias, adaptive_softmax, logit_softcap,
+/// activation_reg and temporal_reg are not read.
 template <class Stack>
 struct LabelStackOptions : Stack {
   using Inherited = Stack;

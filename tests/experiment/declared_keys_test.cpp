@@ -81,15 +81,19 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
                              "model.embedding_scale",
                              "model.adapter.activation",
                              "model.adaptive_softmax.cutoffs"};
+  // Labels are read from the stack of either.
+  KeyPaths of_labels = of_language;
+  of_labels.insert(of_labels.end(), of_text.begin(), of_text.end());
   Experiment defaults;
   const auto schema = experiment_schema(defaults);
   const auto* tasks = schema.find_switch("task");
   ASSERT_NE(tasks, nullptr);
   size_t hidden = 0;
   for (const auto& task : tasks->alternatives) {
-    const KeyPaths& of_model = task.name == "translation"      ? of_translation
-                               : task.name == "language_model" ? of_language
-                                                               : of_text;
+    const KeyPaths& of_model = task.name == "translation"           ? of_translation
+                               : task.name == "language_model"      ? of_language
+                               : task.name == "text_classification" ? of_labels
+                                                                    : of_text;
     for_each_declared(*task.schema, [&](const config::Key& key) {
       const std::string& path = key.path;
       const bool of_part = path.starts_with("model.encoder") || path.starts_with("model.decoder") ||

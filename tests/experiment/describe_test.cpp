@@ -145,11 +145,12 @@ TEST(DescribedWords, AKeyOfAPartIsFoundByItsLastNameOrAValue) {
             "      true or false; fixed for a run\n"
             "      in model.encoder.lstm, model.encoders.lstm\n");
   const std::string gru = config::describe(schema, "gru");
-  EXPECT_TRUE(
-      gru.starts_with("`gru` is a value of model.encoder.lstm.cell, "
-                      "model.decoder.lstm.cell, task.language_model.model.lstm.cell, "
-                      "model.encoders.lstm.cell, "
-                      "model.heads.decoder.lstm.cell\n\n  model.encoder.cell = \"lstm\"\n"))
+  EXPECT_TRUE(gru.starts_with(
+      "`gru` is a value of model.encoder.lstm.cell, "
+      "model.decoder.lstm.cell, "
+      "task.text_classification.model.lstm.cell, task.language_model.model.lstm.cell, "
+      "model.encoders.lstm.cell, "
+      "model.heads.decoder.lstm.cell\n\n  model.encoder.cell = \"lstm\"\n"))
       << gru;
 }
 

@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 try:
+    import google.protobuf  # noqa: F401  (tokenizers of Llama)
     import sentencepiece
     import torch
     import transformers

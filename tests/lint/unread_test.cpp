@@ -302,7 +302,8 @@ void each_reader(const config::Schema& schema, const FindKey& around, const Look
 std::string fault_of(const config::ReadWith& reader, const config::Key& deciding_key) {
   const auto& values = reader.values;
   if (std::holds_alternative<bool*>(deciding_key.value)) {
-    return values == std::vector<std::string>{"true"} ? "" : "true alone is asked of a truth";
+    const bool is_one = values.size() == 1 && (values[0] == "true" || values[0] == "false");
+    return is_one ? "" : "a truth is true or false";
   }
   const auto* const* text = std::get_if<std::string*>(&deciding_key.value);
   if (text == nullptr) {

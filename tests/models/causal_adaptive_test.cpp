@@ -114,8 +114,8 @@ TEST(CausalAdaptiveModel, LossesAreThoseOfItsProbabilitiesAndEveryParameterLearn
       SCOPED_TRACE(options.name() + (tied ? ", tied" : ""));
       const auto model = divided_model(options);
       const at::Tensor rows = model->forward(text_of(ids), {}, {}).rows;
-      const at::Tensor loss = model->head().loss(rows, {.labels = next}).loss_sum;
-      loss.backward();
+      const auto loss = model->head().loss(rows, {.labels = next});
+      loss.loss_sum.backward();
       for (const auto& item : model->named_parameters()) {
         ASSERT_TRUE(item.value().grad().defined()) << item.key();
         EXPECT_GT(item.value().grad().abs().sum().item<double>(), 0) << item.key();
@@ -125,7 +125,7 @@ TEST(CausalAdaptiveModel, LossesAreThoseOfItsProbabilitiesAndEveryParameterLearn
       EXPECT_EQ(log_p.sizes(), (std::vector<int64_t>{8, kGroupIds}));
       EXPECT_TRUE(at::allclose(log_p.exp().sum(1), at::ones({8}), 1e-5, 1e-5));
       const double sum = -log_p.gather(1, next.unsqueeze(1)).sum().item<double>();
-      EXPECT_NEAR(loss.item<double>(), sum, 1e-4 * sum);
+      EXPECT_NEAR(loss.nll_sum.item<double>(), sum, 1e-4 * sum);
       const auto scored = model->head().loss(rows, {.labels = next});
       EXPECT_NEAR(scored.token_nll.sum().item<double>(), sum, 1e-4 * sum);
     }
