@@ -10,7 +10,8 @@ names of these are those of their folders. They neither name nor include what is
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
 A name that means something else too, since it is one word or that of a model, is a family's in quotes
 and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
-No source is longer than LONGEST, and no headers include each other, not even by way of others.
+No source is longer than LONGEST. No headers include each other, not even by way of others, and no two sources
+include each the header of the other.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -155,6 +156,14 @@ def circle(includes: dict[str, list[str]]) -> list[str]:
     return next((found for name in sorted(includes) if (found := follow(name))), [])
 
 
+def mutual_sources(includes: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Pairs of sources, each of which includes the header of the other: "a.cpp" "b.h", and "b.cpp" "a.h"."""
+    named = {path.removesuffix(".cpp"): {other.removesuffix(".h") for other in others if other.endswith(".h")}
+             for path, others in includes.items() if path.endswith(".cpp")}
+    return [(one, other) for one in sorted(named) for other in sorted(named[one])
+            if one < other and one in named.get(other, ())]
+
+
 def offences(root: pathlib.Path) -> list[str]:
     found, includes = [], {}
     others = words_of_families(root)
@@ -198,6 +207,8 @@ def offences(root: pathlib.Path) -> list[str]:
                 found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
     if round_trip := circle(includes):
         found.append(f"src/{round_trip[0]}:1: includes itself by way of {', '.join(round_trip[1:-1]) or 'no other'}")
+    for one, other in mutual_sources(includes):
+        found.append(f"src/{one}.cpp:1: includes {other}.h, and {other}.cpp includes {one}.h: move what one of them needs")
     return found
 
 

@@ -119,4 +119,11 @@ void AtomicFile::publish() {
   fsync_directory(path_.parent_path());
 }
 
+// Declared in base/file.h, whose own source knows nothing of this one.
+void write_file_atomic(const fs::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.publish();
+}
+
 }  // namespace stretto

@@ -11,7 +11,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/failpoint.h"
 #include "base/text.h"
@@ -86,12 +85,6 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
   }
   bytes.resize(used);
   return bytes;
-}
-
-void write_file_atomic(const fs::path& path, std::string_view bytes) {
-  AtomicFile file(path);
-  file.write(bytes);
-  file.publish();
 }
 
 void fsync_directory(const fs::path& directory) {

@@ -9,9 +9,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/error.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "data/cache_folder.h"
 
 namespace stretto::data {
 namespace {
@@ -41,6 +43,15 @@ bool copy_ids(std::string_view part, IdRange range, int64_t vocab_size, std::vec
   }
   out.resize(before);
   return false;
+}
+
+[[noreturn]] void throw_write_error(std::string_view action, const std::filesystem::path& path,
+                                    int errno_value) {
+  try {
+    throw_io_error(action, path, errno_value);
+  } catch (const Error& failure) {
+    throw_cache_unwritten(failure);
+  }
 }
 
 }  // namespace
@@ -97,7 +108,7 @@ FileWriter::FileWriter(std::filesystem::path path)
     : path_(std::move(path)), file_(retried([&] {
         return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
       })) {
-  if (!file_) throw_io_error("cannot create", path_, errno);
+  if (!file_) throw_write_error("cannot create", path_, errno);
   buffer_.reserve(kBufferBytes);
 }
 
@@ -108,12 +119,14 @@ void FileWriter::append(const void* data, size_t size) {
 }
 
 void FileWriter::flush() {
-  if (const int failed = failpoint("corpus.write")) throw_io_error("cannot write", path_, failed);
+  if (const int failed = failpoint("corpus.write")) {
+    throw_write_error("cannot write", path_, failed);
+  }
   sums_.update(buffer_.data(), buffer_.size());
   for (size_t done = 0; done < buffer_.size();) {
     const ssize_t wrote =
         retried([&] { return ::write(file_.get(), buffer_.data() + done, buffer_.size() - done); });
-    if (wrote < 0) throw_io_error("cannot write", path_, errno);
+    if (wrote < 0) throw_write_error("cannot write", path_, errno);
     done += static_cast<size_t>(wrote);
   }
   buffer_.clear();
@@ -122,7 +135,7 @@ void FileWriter::flush() {
 void FileWriter::close() {
   flush();
   const int closed = ::close(file_.release());
-  if (closed != 0 && errno != EINTR) throw_io_error("cannot write", path_, errno);
+  if (closed != 0 && errno != EINTR) throw_write_error("cannot write", path_, errno);
 }
 
 }  // namespace stretto::data

@@ -49,7 +49,8 @@ struct IdRange {
 bool load_ids(std::string_view part, IdRange range, StoredIds stored, std::vector<int64_t>& out);
 
 /// A file that is written from front to back through a buffer.
-/// Everything throws Error(kIo) with the system's reason; the destructor closes and is silent.
+/// Everything throws Error(kIo) with the system's reason, and where to put the cache else; the
+/// destructor closes and is silent.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);  ///< which must not exist

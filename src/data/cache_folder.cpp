@@ -75,12 +75,11 @@ void make_private(const fs::path& folder) {
 }
 
 void make_cache_directory(const fs::path& path) {
-  try {
-    make_private_directories(path);
-  } catch (const Error& error) {
-    throw Error(ExitCode::kIo, std::string("the token cache: ") + error.what(),
-                "set data.cache_dir to a folder where you may write");
-  }
+  in_cache([&] { make_private_directories(path); });
+}
+
+void throw_cache_unwritten(const Error& failure) {
+  throw Error(ExitCode::kIo, std::string("the token cache: ") + failure.what(), kCacheRemedy);
 }
 
 void warn_of_damage(const fs::path& folder) {
@@ -107,7 +106,7 @@ void build_aside(const fs::path& folder, const std::function<void(const fs::path
   make_cache_directory(aside);
   try {
     build(aside);
-    put_in_place(aside, folder);
+    in_cache([&] { put_in_place(aside, folder); });
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(aside, ignored);

@@ -17,6 +17,24 @@ namespace stretto::data {
 /// A folder that was there and was chosen stays as it is. Throws as make_cache_directory() does.
 std::filesystem::path open_cache(const std::string& chosen);
 
+/// What to do where the cache cannot be written.
+inline constexpr const char* kCacheRemedy =
+    "set data.cache_dir to a folder where you may write, on a disk with room";
+
+/// Throws Error(kIo) for what failed in writing the cache: `failure`, and kCacheRemedy.
+[[noreturn]] void throw_cache_unwritten(const Error& failure);
+
+/// Does what writes into the cache. Its Error(kIo) passes as throw_cache_unwritten() has it.
+template <class Write>
+auto in_cache(const Write& write) -> decltype(write()) {
+  try {
+    return write();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kIo) throw;
+    throw_cache_unwritten(error);
+  }
+}
+
 /// Makes a folder in the cache, and those above it, for this user alone. Throws Error(kIo) with
 /// where to put the cache else.
 void make_cache_directory(const std::filesystem::path& path);
@@ -39,7 +57,8 @@ std::string refusal_of(const Work& work) {
 
 /// Builds a folder of the cache beside its place and renames it, so that a build that is killed
 /// leaves nothing that is used; what killed builds of this folder left is removed. The caller holds
-/// the folder's lock. On failure nothing stays behind. Throws what `build` does, and Error(kIo).
+/// the folder's lock. On failure nothing stays behind. Throws what `build` does, and Error(kIo)
+/// with where to put the cache else.
 /// @param build  writes the files into the folder that it is given
 void build_aside(const std::filesystem::path& folder,
                  const std::function<void(const std::filesystem::path&)>& build);
@@ -76,7 +95,7 @@ auto find_or_build(const std::filesystem::path& folder, const Find& find,
                    const std::function<void(const std::filesystem::path&)>& build) {
   bool damaged = false;
   if (auto found = find_beside_others(find, damaged)) return std::pair(std::move(*found), false);
-  const FileLock lock = FileLock::wait(folder.string() + ".lock");
+  const FileLock lock = in_cache([&] { return FileLock::wait(folder.string() + ".lock"); });
   damaged = false;
   if (auto found = find(damaged)) return std::pair(std::move(*found), false);
   if (damaged) warn_of_damage(folder);

@@ -4,22 +4,14 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "config/load.h"
 #include "experiment/experiment.h"
+#include "experiment/taken_values.h"
 
 /// Keys that a configuration leaves to the run of `train.init_from`: those of `[model]`, and
 /// `tokenizer.vocab_multiple`, which decides how many rows its tables have.
 namespace stretto::experiment {
-
-/// The model whose weights a run begins with, or that it has already.
-struct OtherModel {
-  Experiment options;
-  std::vector<std::string> tensors;  ///< their names; read with `train.init_only` alone
-  std::string name;                  ///< the folder, for messages
-  bool is_own = false;  ///< that of the run that goes on: `train.init_only` was applied already
-};
 
 /// What stands beside a configuration when it is read.
 struct ReadContext {
@@ -31,12 +23,6 @@ struct ReadContext {
   std::function<std::optional<OtherModel>(const std::filesystem::path& folder,
                                           const Experiment& own)>
       describe = {};
-};
-
-/// A value that a key takes when nothing gives one.
-struct TakenValue {
-  std::string key;
-  std::string value;  ///< as TOML writes it
 };
 
 /// The other model of an experiment. Nothing without `train.init_from`, and where its folder cannot

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,57 +8,15 @@
 #include "base/error.h"
 #include "config/problem.h"
 #include "experiment/load_experiment.h"
+#include "experiment/preflight_found.h"
 
 /// What training would stop at before its first update, beyond what the configuration shows: found
 /// by the code that training uses, and without writing anything but
 /// what the cache keeps of files for the start that follows.
 namespace stretto::experiment {
 
-/// The order in which training comes to them.
-enum class Stage { kFiles, kMachine, kTokenizer, kTraining, kValidation, kWeights, kSchedule };
-
-/// Something at which training would stop.
-struct Stop {
-  Stage stage = Stage::kMachine;
-  std::string key;  ///< the one to change; empty: none is at fault
-  ExitCode code = ExitCode::kUsage;
-  std::string what, hint;
-  std::vector<std::string> details = {};  ///< as Error::details()
-};
-
-/// Something that was not looked at to its end.
-struct UnreadData {
-  std::string key;
-  std::string what;  ///< "a.en from line 1,234 on"
-};
-
-/// Something at which training would warn.
-struct Doubt {
-  std::string key;
-  std::string what, hint;
-};
-
-struct Preflight {
-  std::vector<Stop> stops;
-  std::vector<UnreadData> unread;
-  std::vector<Doubt> doubts;
-  /// Micro-batches that an epoch does not exceed; 0 = not known.
-  int64_t most_batches = 0;
-};
-
 /// Both, one after the other.
 Preflight joined(Preflight first, const Preflight& second);
-
-struct PreflightOptions {
-  /// How long it may read and try; then it says what it has not looked at.
-  std::chrono::milliseconds limit{1000};
-  bool full = false;  ///< no limit: reads all of the text, trains the tokenizer, verifies weights
-  /// What only this machine lacks is no stop: files, a GPU. It is named among what is unread.
-  bool elsewhere = false;
-  /// What is read may be kept in the cache of `[data]`, for training that follows; else nothing is
-  /// written.
-  bool keeps = false;
-};
 
 /// How long a look may go on; it begins now.
 class PreflightTimer {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "experiment/family_spec.h"
-#include "experiment/other_model.h"
-#include "experiment/preflight.h"
+#include "experiment/preflight_found.h"
+#include "experiment/taken_values.h"
 #include "text/tokenizer.h"
 
 namespace stretto::experiment {

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 
+from changed_data_test import FAMILIES, KEYS, lab_with
 from harness import Lab, check, compare, main, wait_for
 
 SKIPPED = 77
@@ -238,6 +239,23 @@ def checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run(stretto)
         ends_as_undisturbed(lab, run, "Read-only file system", "after checkpoints that were read-only")
 
 
+def a_cache_without_room_stops_runs_that_map_it_and_no_others(stretto):
+    """The other families have their texts in memory then. Each names the remedy, and it helps."""
+    remedy = "set data.cache_dir to a folder where you may write, on a disk with room"
+    for family in ("translation", *FAMILIES):
+        goes_on = family in ("text_classification", "question_answering")
+        with lab_with(stretto, family) as lab, Disk(lab, "size=256k") as disk:
+            disk.fill(0)
+            result = lab.train("run", *KEYS, f"data.cache_dir={disk.folder}/cache")
+            check(result.returncode == (0 if goes_on else 74), f"{family}: exit code {result.returncode}: {result.stderr}")
+            check(result.stderr.count(remedy) == 1, f"{family}: {result.stderr}")
+            check("the token cache: cannot write" in result.stderr, f"{family}: {result.stderr}")
+            check("No space left on device" in result.stderr, f"{family}: {result.stderr}")
+            check(not list(disk.folder.glob("cache/.tmp-*")), f"{family}: half a folder of the cache was left behind")
+            result = lab.train("run", *KEYS, f"data.cache_dir={lab.root}/cache")
+            check(result.returncode == 0, f"{family}: with another cache: {result.stderr}")
+
+
 def in_a_namespace_of_its_own():
     """Starts this program again where its mounts are its own; ends with 77 where that cannot be had."""
     ways = [["unshare", "--mount"], ["unshare", "--mount", "--user", "--map-root-user"]]
@@ -264,4 +282,5 @@ if __name__ == "__main__":
                                   when_the_last_save_fails_the_exit_code_is_74,
                                   a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost,
                                   a_disk_that_is_read_only_refuses_to_train_and_is_still_read,
-                                  checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run)})
+                                  checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run,
+                                  a_cache_without_room_stops_runs_that_map_it_and_no_others)})

@@ -151,6 +151,14 @@ class Layers(InTemporaryFolder):
         self.write("src/nn/d.cpp", '#include "nn/a.h"\n#include "nn/b.h"\n')
         self.assertEqual(self.offences("src/nn/c.h", '#include "base/a.h"\n'), [])
 
+    def test_sources_that_include_each_others_header_are_named(self):
+        self.write("src/nn/a.cpp", '#include "nn/a.h"\n#include "nn/b.h"\n')
+        found = self.offences("src/nn/b.cpp", '#include "nn/b.h"\n#include "nn/a.h"\n')
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("src/nn/a.cpp:1: includes nn/b.h, and nn/b.cpp includes nn/a.h"), found)
+        self.write("src/nn/c.cpp", '#include "nn/a.h"\n')  # which a.cpp knows nothing of
+        self.assertEqual(self.offences("src/nn/b.cpp", '#include "nn/b.h"\n'), [])
+
     def test_a_source_of_more_than_600_lines_is_refused(self):
         self.assertEqual(self.offences("src/nn/a.h", "\n" * 600), [])
         self.assertEqual(len(self.offences("src/nn/a.h", "\n" * 601)), 1)

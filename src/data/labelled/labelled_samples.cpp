@@ -200,9 +200,7 @@ std::shared_ptr<const LabelledSamples> open_labelled_samples(std::span<const std
       .paths = {paths.begin(), paths.end()}, .columns = columns_of(options), .labels = labels};
   const auto texts = open_labelled_texts(input, labelled_cache_of(options));
   if (!texts->refusal().empty() && std::ranges::equal(paths, options.train)) {
-    log::warn(texts->refusal() +
-              "; each start reads the texts anew: set data.cache_dir to a folder "
-              "where you may write");
+    log::warn(texts->refusal() + "; each start reads the texts anew: " + kCacheRemedy);
   }
   LabelledCounts found;
   add_facts(input, texts->facts(), labels, found);

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "data/byte_stream.h"
+#include "data/cache_folder.h"
 #include "data/squad/question_windows.h"
 #include "text/encoded_text.h"
 
@@ -114,9 +115,7 @@ data::QuestionWindows open_windows(const Experiment& experiment,
                                    const text::Tokenizer& tokenizer) {
   auto found = open_questions(experiment, files);
   if (!found.refusal.empty() && files == questions_of(experiment).data.train) {
-    log::warn(found.refusal +
-              "; each start reads the questions anew: set data.cache_dir to a folder where you may "
-              "write");
+    log::warn(found.refusal + "; each start reads the questions anew: " + data::kCacheRemedy);
   }
   return windows_of(experiment, std::move(found), tokenizer);
 }

@@ -8,7 +8,7 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
-#include "families/text/encoder_rules.h"
+#include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
 
 namespace stretto::experiment {
@@ -39,7 +39,7 @@ std::string stated_value(const config::Schema& schema, const std::string& key) {
 
 std::vector<TakenValue> causal_values_of(const OtherModel& other, const Experiment& own,
                                          const config::Origins& given) {
-  if (!encoder_rules_of(own).takes_causal_stacks()) return {};
+  if (!takes_causal_stacks(own)) return {};
   const TakenParts taken(other.is_own ? std::vector<std::string>() : own.train.init_only,
                          other.tensors);
   Experiment theirs = other.options, here = own;

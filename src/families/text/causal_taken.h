@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "config/problem.h"
-#include "experiment/other_model.h"
+#include "experiment/taken_values.h"
 #include "experiment/task_rules.h"
 
 /// `train.init_from` of a task on encoded texts, where a model is the stack of a language model

@@ -12,10 +12,10 @@ namespace {
 
 // An encoder without a head may bring its pooler along.
 bool takes_pooling(const Experiment& theirs, const Experiment& own) {
-  if (!encoder_rules_of(own).reads_pooled_rows()) return false;
+  if (!reads_pooled_rows(own)) return false;
   const auto &other = *encoder_sections(theirs).model, &model = *encoder_sections(own).model;
   if (other.head == "none") return models::has_pooler(other) && models::has_pooler(model);
-  return encoder_rules_of(theirs).reads_pooled_rows();
+  return reads_pooled_rows(theirs);
 }
 
 bool takes_head_of_masks(const Experiment& theirs, const Experiment& own, const TakenParts& taken) {

@@ -36,4 +36,12 @@ EncoderSections encoder_sections(const Experiment& experiment) {
   return find_encoder_sections(experiment).value();
 }
 
+bool reads_pooled_rows(const Experiment& experiment) {
+  return encoder_rules_of(experiment).reads_pooled_rows();
+}
+
+bool takes_causal_stacks(const Experiment& experiment) {
+  return encoder_rules_of(experiment).takes_causal_stacks();
+}
+
 }  // namespace stretto::experiment

@@ -9,7 +9,7 @@
 #include "config/schema.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/taken_parts.h"
-#include "families/text/encoder_rules.h"
+#include "families/text/encoder_sections.h"
 
 namespace stretto::experiment {
 namespace {
@@ -38,10 +38,10 @@ std::string in_quotes(const std::string& word) {
 // Encoders without a head come from folders of `transformers`. DistilBERT's have neither a pooler
 // nor segments, and its labels are read behind a relu.
 std::optional<std::string> pooling_of(const OtherModel& other, const Experiment& own) {
-  if (!encoder_rules_of(own).reads_pooled_rows()) return std::nullopt;
+  if (!reads_pooled_rows(own)) return std::nullopt;
   const auto& model = *encoder_sections(other.options).model;
-  const bool pools = model.head == "none" ? models::has_pooler(model)
-                                          : encoder_rules_of(other.options).reads_pooled_rows();
+  const bool pools =
+      model.head == "none" ? models::has_pooler(model) : reads_pooled_rows(other.options);
   if (pools) return in_quotes(model.pooling);
   if (model.head == "none" && model.num_segments == 0) return in_quotes("cls_relu");
   return std::nullopt;

@@ -3,7 +3,8 @@
 #include <vector>
 
 #include "config/problem.h"
-#include "experiment/other_model.h"
+#include "experiment/experiment.h"
+#include "experiment/taken_values.h"
 
 namespace stretto::experiment {
 

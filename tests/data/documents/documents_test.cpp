@@ -1,6 +1,9 @@
 #include "data/documents/documents.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -246,6 +249,24 @@ TEST_F(DocumentsTest, ATokenizerWithoutSeparatorIsRefused) {
   tokenizer_ = text::make_spec_tokenizer(text::parse_vocab_txt("[UNK]\nw0\n", "v"), "v", 1);
   const std::string path = folder_.write("a.txt", "w0\n");
   failure(ExitCode::kUsage, [&] { open({path}); });
+}
+
+TEST_F(DocumentsTest, NoSpaceIsAnErrorThatSaysWhereElseTheCacheMayBe) {
+  const std::string path = folder_.write("a.txt", documents_text(9000, 7));
+  const int status = stretto::testing::in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{.rlim_cur = 20'000, .rlim_max = 20'000};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    const Error error = failure(ExitCode::kIo, [&] { open({path}); });
+    ::_exit(error.message().find("the token cache: cannot write") == 0 &&
+                    error.advice().starts_with("set data.cache_dir")
+                ? 42
+                : 43);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+  EXPECT_TRUE(store_folder().empty());
+  EXPECT_EQ(open({path})->size(), 9000);
 }
 
 }  // namespace
