@@ -88,8 +88,8 @@ def refused(result, code, *words):
     check(result.returncode == code and all(word in result.stderr for word in words), f"{result.returncode}: {result.stderr}")
 
 
-def lab_of(stretto):
-    lab = Lab(stretto, LABELS)
+def lab_of(program):
+    lab = Lab(program, LABELS)
     generator = random.Random(1)
     rows, lines = ["text\tlabel"], []
     for _ in range(120):
