@@ -10,8 +10,8 @@ names of these are those of their folders. They neither name nor include what is
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
 A name that means something else too, since it is one word or that of a model, is a family's in quotes
 and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
-No source is longer than LONGEST. No headers include each other, not even by way of others, and no two sources
-include each the header of the other.
+No source, test or tool is longer than LONGEST. No headers include each other, not even by way of others, and no
+two sources include each the header of the other.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -69,7 +69,8 @@ OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
 SHARED_FOLDERS = {"text", "audio"}  # of families: what those of text, or of sound, have in common
 FAMILY_PARTS = "rules|spec|display|family|task|folders|facts|plan|preflight|requests"  # files and types of a family
 ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
-LONGEST = 600  # lines of a source
+CODE = {".h", ".cpp", ".cu", ".cuh", ".inc", ".py"}
+LONGEST = 600  # lines of a source, of a test or of a tool
 
 
 def families(root: pathlib.Path) -> list[str]:
@@ -164,8 +165,18 @@ def mutual_sources(includes: dict[str, list[str]]) -> list[tuple[str, str]]:
             if one < other and one in named.get(other, ())]
 
 
+def long_files(root: pathlib.Path) -> list[str]:
+    """What is said of each file of code, in src, tests and tools, that is longer than LONGEST."""
+    found = []
+    for path in sorted(path for folder in ("src", "tests", "tools") for path in (root / folder).rglob("*")):
+        if path.suffix in CODE and (length := path.read_text(encoding="utf-8").count("\n")) > LONGEST:
+            found.append(f"{path.relative_to(root).as_posix()}:{LONGEST + 1}: the file has {length} lines, where {LONGEST} "
+                         "are allowed: divide it")
+    return found
+
+
 def offences(root: pathlib.Path) -> list[str]:
-    found, includes = [], {}
+    found, includes = long_files(root), {}
     others = words_of_families(root)
     naming = names_of_families(root)
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
@@ -180,8 +191,6 @@ def offences(root: pathlib.Path) -> list[str]:
             continue
         text = path.read_text(encoding="utf-8")
         source = path.relative_to(root).as_posix()
-        if (length := text.count("\n")) > LONGEST:
-            found.append(f"{source}:{LONGEST + 1}: the file has {length} lines, where {LONGEST} are allowed: divide it")
         includes[own] = [match[1] for line in text.splitlines() if (match := OWN.match(line))]
         if source in NAMING and not naming.search(text):
             found.append(f"{source}:1: names no family any more: take it from NAMING in tools/check_layers.py")

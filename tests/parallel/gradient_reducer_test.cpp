@@ -1,19 +1,23 @@
 #include "parallel/gradient_reducer.h"
 
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/torch.h>
 
-#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "tests/base/failure.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/parallel/difference.h"
+#include "tests/parallel/small_job.h"
 
 namespace stretto::parallel {
 namespace {
@@ -21,159 +25,10 @@ namespace {
 using distributed::DistOptions;
 using test::difference;
 using test::run_ranks;
-
-constexpr int64_t kVocabSize = 3500, kWidth = 64, kInner = 128, kTokens = 12;
-const std::vector<std::string> kStrategies{"all_reduce", "sharded", "parameter_server"};
-
-// Ranks are threads here: more threads inside each would only be slower.
-class GradientReducerTest : public ::testing::Test {
- protected:
-  void SetUp() override { at::set_num_threads(1); }
-  void TearDown() override { at::set_num_threads(threads_before_); }
-
- private:
-  int threads_before_ = at::get_num_threads();
-};
-
-// Embedding tied with the output projection, a feed-forward layer and a norm.
-struct SmallModel : torch::nn::Module {
-  torch::nn::Embedding embedding{nullptr};
-  torch::nn::Linear first{nullptr}, second{nullptr};
-  torch::nn::LayerNorm norm{nullptr};
-  torch::Tensor sometimes;  // reached only by loss(…, true)
-  std::function<void()> before_embedding = [] {};
-
-  SmallModel() {
-    embedding = register_module("embedding", torch::nn::Embedding(kVocabSize, kWidth));
-    first = register_module("first", torch::nn::Linear(kWidth, kInner));
-    second = register_module("second", torch::nn::Linear(kInner, kWidth));
-    norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({kWidth})));
-    sometimes = register_parameter("sometimes", torch::empty({kWidth}));
-    // The same on every rank without the generator that all threads share.
-    const torch::NoGradGuard no_grad;
-    double phase = 0;
-    for (auto& parameter : parameters()) {
-      const auto i = torch::arange(parameter.numel(), torch::kDouble);
-      parameter.copy_((0.1 * torch::sin(i * 1.7 + ++phase)).view(parameter.sizes()));
-    }
-  }
-
-  // Sum over the tokens of micro-batch j.
-  torch::Tensor loss(int64_t j, bool with_sometimes = false) {
-    const auto i = torch::arange(kTokens, torch::kLong);
-    auto x = embedding((i * 37 + j * 101) % kVocabSize);
-    if (x.requires_grad()) {
-      x.register_hook([this](const torch::Tensor&) { before_embedding(); });
-    }
-    if (with_sometimes) x = x + sometimes;
-    const auto hidden = norm(x + second(torch::tanh(first(x))));
-    const auto logits = torch::matmul(hidden, embedding->weight.t());
-    return torch::nn::functional::cross_entropy(
-        logits, (i * 53 + j * 29) % kVocabSize,
-        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
-  }
-};
-
-// One rank of a job, with its own copy of everything.
-struct Rank {
-  SmallModel model;
-  optim::Arena arena{model};
-  distributed::ProcessGroup group;
-  GradientReducer reducer;
-  std::unique_ptr<optim::Optimizer> optimizer;
-  int64_t steps = 0;
-
-  Rank(const distributed::ProcessGroup& processes, const DistOptions& options)
-      : group(processes), reducer(arena, group, options) {
-    if (reducer.owned().size() == 0) return;
-    optim::OptimOptions adam;
-    adam.name = "adam";
-    optimizer = optim::make_optimizer(adam, arena, reducer.owned());
-  }
-
-  int64_t local(int64_t micro_batches) const {
-    return (micro_batches - group.rank() + group.size() - 1) / group.size();
-  }
-
-  // Gradients of micro-batches 0 .. n - 1 of update `number`; j is that of rank j % size.
-  void accumulate(int64_t n, int64_t number = 0) {
-    reducer.begin(local(n));
-    for (int64_t i = 0; i < local(n); ++i) micro_batch(i, number);
-  }
-  void micro_batch(int64_t i, int64_t number = 0) {
-    reducer.before_backward(i);
-    model.loss(number * 1000 + i * group.size() + group.rank()).backward();
-    reducer.after_backward(i);
-  }
-  void reduce(int64_t n, int64_t number = 0) {
-    accumulate(n, number);
-    reducer.finish();
-  }
-
-  void step(int64_t n) {
-    ++steps;
-    if (optimizer) {
-      optimizer->step(
-          arena,
-          {.lr = 1e-3, .grad_scale = 1.0 / static_cast<double>(n * kTokens), .number = steps});
-    }
-    reducer.publish();
-  }
-  torch::Tensor owned_grads() {
-    const auto slice = reducer.owned();
-    return arena.grads().narrow(0, slice.begin, slice.size()).clone();
-  }
-};
-
-// What each rank of a job returned.
-template <class Result>
-std::vector<Result> on_ranks(int ranks,
-                             const std::function<Result(distributed::ProcessGroup)>& body) {
-  std::vector<Result> results(static_cast<size_t>(ranks));
-  run_ranks(ranks, [&](const distributed::ProcessGroup& group) {
-    results[static_cast<size_t>(group.rank())] = body(group);
-  });
-  return results;
-}
-
-using Tensors = std::vector<torch::Tensor>;
-
-Tensors tensors_on_ranks(int ranks,
-                         const std::function<torch::Tensor(distributed::ProcessGroup)>& body) {
-  return on_ranks<torch::Tensor>(ranks, body);
-}
-
-// The summed gradient, as the ranks own it; all_reduce: of rank 0, after comparing all.
-torch::Tensor whole(const std::string& strategy, const Tensors& owned) {
-  if (strategy == "sharded") return torch::cat(owned);
-  if (strategy == "all_reduce") {
-    for (const auto& other : owned) EXPECT_TRUE(torch::equal(owned[0], other));
-  }
-  return owned[0];
-}
-
-// Autograd alone: the truth.
-torch::Tensor plain_gradient(int64_t micro_batches, int64_t number = 0) {
-  SmallModel model;
-  optim::Arena arena(model);
-  for (int64_t j = 0; j < micro_batches; ++j) model.loss(number * 1000 + j).backward();
-  return arena.grads().clone();
-}
-
-// Buckets smaller than most tensors of the model.
-DistOptions options(const std::string& strategy, bool overlap = true) {
-  DistOptions result;
-  result.strategy = strategy;
-  result.overlap = overlap;
-  result.bucket_bytes = 40'000;
-  return result;
-}
-
-DistOptions deterministic(const std::string& strategy) {
-  auto result = options(strategy);
-  result.deterministic = true;
-  return result;
-}
+using test::small_job::deterministic, test::small_job::GradientReducerTest;
+using test::small_job::kStrategies, test::small_job::on_ranks, test::small_job::options;
+using test::small_job::plain_gradient, test::small_job::Rank, test::small_job::SmallModel;
+using test::small_job::tensors_on_ranks, test::small_job::whole;
 
 TEST_F(GradientReducerTest, EveryStrategyGivesTheGradientsOfOneProcess) {
   const auto expected = plain_gradient(5);
@@ -357,151 +212,6 @@ TEST_F(GradientReducerTest, GradientsWhoseSumIsAboveTheRangeOfFp16StayFinite) {
   });
   EXPECT_NEAR(owned[0].min().item<double>(), 240'000, 200);
   EXPECT_NEAR(owned[0].max().item<double>(), 240'000, 200);
-}
-
-TEST_F(GradientReducerTest, TheLearnedOrderIsThatOfReadinessOnEveryRank) {
-  // What autograd itself says, by hooks of the test.
-  SmallModel model;
-  optim::Arena arena(model);
-  std::vector<size_t> expected;
-  std::vector<std::shared_ptr<torch::autograd::Node>> nodes;
-  for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
-    using torch::autograd::variable_list;
-    nodes.push_back(torch::autograd::impl::grad_accumulator(
-        model.named_parameters()[arena.slots()[slot].name]));
-    nodes.back()->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [&expected, slot](const variable_list& outputs, const variable_list&) {
-          expected.push_back(slot);
-          return outputs;
-        }));
-  }
-  model.loss(0).backward();
-  ASSERT_EQ(expected.size() + 1, arena.slots().size());
-  for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
-    if (arena.slots()[slot].name == "sometimes") expected.push_back(slot);  // never ready
-  }
-  EXPECT_EQ(arena.slots()[expected[expected.size() - 2]].name, "embedding.weight");
-
-  std::vector<size_t> reversed(expected.size());
-  for (size_t i = 0; i < reversed.size(); ++i) reversed[i] = reversed.size() - 1 - i;
-  run_ranks(3, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, options("all_reduce"));
-    EXPECT_EQ(rank.reducer.order(), reversed);
-    rank.reduce(2);  // rank 2 has no micro-batch to learn from
-    EXPECT_EQ(rank.reducer.order(), expected);
-  });
-}
-
-bool comes_true(const std::function<bool()>& condition, int milliseconds) {
-  for (int i = 0; i < milliseconds && !condition(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return condition();
-}
-
-TEST_F(GradientReducerTest, BucketsLeaveDuringTheLastBackwardAndNotBefore) {
-  for (const bool overlap : {true, false}) {
-    const auto channel = std::make_shared<test::ThreadChannel>(2);
-    run_ranks(channel, [&](const distributed::ProcessGroup& group) {
-      Rank rank(group, options("all_reduce", overlap));
-      rank.reduce(6);
-      group.barrier();  // until both have left the first update
-      const int64_t before = channel->next->gradient_collectives;
-      group.barrier();
-      const auto sent = [&] { return channel->next->gradient_collectives > before; };
-      rank.reducer.begin(3);
-      for (int64_t i = 0; i < 3; ++i) {
-        // Layers above the embedding are ready here, and the embedding is not.
-        const bool expected = overlap && i == 2;
-        rank.model.before_embedding = [&] {
-          EXPECT_EQ(comes_true(sent, expected ? 5000 : 20), expected) << "micro-batch " << i;
-        };
-        rank.micro_batch(i);
-        group.barrier();
-      }
-      rank.reducer.finish();
-      EXPECT_TRUE(sent());
-    });
-  }
-}
-
-TEST_F(GradientReducerTest, StatsCountBucketsBytesAndTime) {
-  run_ranks(2, [&](const distributed::ProcessGroup& group) {
-    auto choice = options("all_reduce", false);
-    choice.bucket_bytes = 1 << 30;
-    Rank rank(group, choice);
-    rank.reduce(2);
-    EXPECT_EQ(rank.reducer.stats().buckets, 2);  // matrices and vectors
-    EXPECT_EQ(rank.reducer.stats().bytes, rank.arena.size() * 4);
-    EXPECT_GT(rank.reducer.stats().seconds(), 0);
-  });
-  for (const auto& choice : {options("all_reduce"), deterministic("all_reduce")}) {
-    Rank alone({}, choice);
-    alone.reduce(2);
-    alone.step(2);
-    EXPECT_EQ(alone.reducer.stats().bytes, 0);
-    EXPECT_EQ(alone.reducer.stats().seconds(), 0);
-  }
-}
-
-TEST_F(GradientReducerTest, NothingIsHiddenWhereTheTrainingThreadSends) {
-  for (const auto& strategy : kStrategies) {
-    for (const auto& choice : {options(strategy, false), deterministic(strategy)}) {
-      run_ranks(2, [&](const distributed::ProcessGroup& group) {
-        Rank rank(group, choice);
-        for (int update = 0; update < 3; ++update) {
-          rank.accumulate(6);
-          // Rounds of dist.deterministic go between micro-batches, and count.
-          EXPECT_EQ(rank.reducer.stats().wait_seconds > 0, choice.deterministic);
-          rank.reducer.finish();
-          rank.step(6);
-          EXPECT_GT(rank.reducer.stats().wait_seconds, 0);
-          EXPECT_EQ(rank.reducer.stats().seconds(), rank.reducer.stats().wait_seconds) << strategy;
-        }
-      });
-    }
-  }
-}
-
-TEST_F(GradientReducerTest, WhatLeavesDuringBackwardIsHiddenAndTheRestIsWaitedFor) {
-  const auto channel = std::make_shared<test::ThreadChannel>(2);
-  run_ranks(channel, [&](const distributed::ProcessGroup& group) {
-    Rank rank(group, options("all_reduce"));
-    rank.reduce(2);
-    group.barrier();
-    const int64_t before = channel->next->gradient_collectives;
-    group.barrier();
-    rank.reducer.begin(1);
-    // Backward goes on only when a bucket of each rank is on its way.
-    rank.model.before_embedding = [&] {
-      EXPECT_TRUE(
-          comes_true([&] { return channel->next->gradient_collectives >= before + 2; }, 5000));
-    };
-    rank.micro_batch(0);
-    rank.reducer.finish();
-    const auto stats = rank.reducer.stats();
-    EXPECT_GT(stats.hidden_seconds, 0);
-    EXPECT_GT(stats.wait_seconds, 0);
-    EXPECT_EQ(stats.seconds(), stats.hidden_seconds + stats.wait_seconds);
-  });
-}
-
-TEST_F(GradientReducerTest, TheWayOfTheParametersIsWaitedFor) {
-  for (const auto& strategy : kStrategies) {
-    run_ranks(2, [&](const distributed::ProcessGroup& group) {
-      Rank rank(group, options(strategy));
-      rank.reduce(2);
-      const auto gradients = rank.reducer.stats();
-      rank.step(2);
-      const auto all = rank.reducer.stats();
-      EXPECT_EQ(all.wait_seconds > gradients.wait_seconds, strategy != "all_reduce") << strategy;
-      EXPECT_EQ(all.hidden_seconds, gradients.hidden_seconds) << strategy;
-      rank.reducer.begin(1);
-      EXPECT_EQ(rank.reducer.stats().seconds(), 0) << "an update counts its own";
-      rank.micro_batch(0);
-      rank.reducer.finish();
-    });
-  }
 }
 
 TEST_F(GradientReducerTest, ARankWithoutMicroBatchesJoinsWithZeros) {

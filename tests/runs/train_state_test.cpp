@@ -72,5 +72,56 @@ TEST(TrainState, ThatIsNoneIsNamed) {
   }
 }
 
+TEST(TrainState, SurvivesJson) {
+  const TrainState state{.step = 7,
+                         .epoch = 2,
+                         .batch_index = 5,
+                         .validated_step = 6,
+                         .bad_validations = 1,
+                         .skipped_updates = 3,
+                         .skipped_in_a_row = 2,
+                         .good_step = 4,
+                         .seconds = 0.1,
+                         .quality = {{3, -1.25}, {6, -0.1}},
+                         .loss_scales = {128, 64, 0.5},
+                         .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
+  const auto read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_EQ(read.to_json(), state.to_json());
+  EXPECT_EQ(read.good_step, 4);
+  EXPECT_EQ(read.loss_scales, state.loss_scales);
+  EXPECT_EQ(read.best_step(), 6);
+}
+
+TEST(TrainState, OfEqualValidationsTheEarlierIsTheBest) {
+  TrainState state{.quality = {{4, -2}, {8, -1}, {12, -1}}};
+  EXPECT_EQ(state.best_step(), 8);
+  EXPECT_EQ(state.best_step(4), 8);
+  state.quality[2] = -1;
+  EXPECT_EQ(state.best_step(), 2);
+}
+
+TEST(TrainState, KeepsTheMarkOfTheMetricsAndKnowsAnEarlierVersionByItsSilence) {
+  TrainState state{.step = 7, .skipped_updates = 2};
+  state.metrics = {.bytes = 1234, .hash = 0xfedcba9876543210};
+  auto read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_EQ(read.metrics->bytes, 1234U);
+  EXPECT_EQ(read.metrics->hash, 0xfedcba9876543210);
+  EXPECT_EQ(read.stepped(), 5);
+  EXPECT_FALSE(read.counts_attempts);
+  state.counts_attempts = true;
+  state.metrics.reset();
+  EXPECT_EQ(state.to_json().find("stepped_updates"), std::string::npos);
+  read = TrainState::from_json(state.to_json(), "here");
+  EXPECT_TRUE(read.counts_attempts);
+  EXPECT_FALSE(read.metrics.has_value());
+}
+
+TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {
+  const TrainState state{.quality = {{4, -3}, {7, -1}, {8, -2}, {12, -2.5}}};
+  EXPECT_EQ(state.best_step(), 7);
+  EXPECT_EQ(state.best_step(4), 8);
+  EXPECT_EQ(state.best_step(5), 0);
+}
+
 }  // namespace
 }  // namespace stretto::runs

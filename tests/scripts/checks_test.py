@@ -159,9 +159,14 @@ class Layers(InTemporaryFolder):
         self.write("src/nn/c.cpp", '#include "nn/a.h"\n')  # which a.cpp knows nothing of
         self.assertEqual(self.offences("src/nn/b.cpp", '#include "nn/b.h"\n'), [])
 
-    def test_a_source_of_more_than_600_lines_is_refused(self):
-        self.assertEqual(self.offences("src/nn/a.h", "\n" * 600), [])
-        self.assertEqual(len(self.offences("src/nn/a.h", "\n" * 601)), 1)
+    def test_a_source_a_test_or_a_tool_of_more_than_600_lines_is_refused(self):
+        for path in ("src/nn/a.h", "tests/nn/a_test.cpp", "tests/runs/a_test.py", "tools/a.py"):
+            self.assertEqual(self.offences(path, "\n" * 600), [])
+            found = self.offences(path, "\n" * 601)
+            self.assertEqual(len(found), 1, found)
+            self.assertIn(f"{path}:601: the file has 601 lines", found[0])
+            (self.folder / path).unlink()
+        self.assertEqual(self.offences("tests/nn/values.txt", "\n" * 601), [])
 
     def test_a_room_without_a_level_is_refused(self):
         self.assertIn("no level", self.offences("src/cellar/a.h", "")[0])

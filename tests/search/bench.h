@@ -34,6 +34,11 @@ struct SearchBench {
 inline const std::string kLearningRate =
     "[[space]]\nkey = \"optim.lr\"\nname = \"log\"\nmin = 1e-4\nmax = 1e-2\n";
 
+/// One table of the space with these lines.
+inline std::string block(const std::string& lines) {
+  return "[[space]]\n" + lines + "\n";
+}
+
 /// A grid of six points, three of which have heads that do not divide the width.
 inline const std::string kHeadsGrid =
     "[method]\nname = \"grid\"\n"

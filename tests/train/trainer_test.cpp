@@ -13,27 +13,13 @@
 #include "runs/average.h"
 #include "tests/base/failure.h"
 #include "tests/train/toy_task.h"
+#include "tests/train/trainer_runs.h"
 
 namespace stretto::train {
 namespace {
 
 namespace fs = std::filesystem;
-using test::events, test::final_hash, test::ToyTask;
-
-class TrainerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() /
-            ("stretto_trainer_" + std::to_string(::getpid()) + "_" +
-             ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  TrainerSetup setup(const std::string& name) { return test::toy_setup(root_ / name); }
-
-  fs::path root_;
-};
+using test::events, test::final_hash, test::ToyTask, test::TrainerTest;
 
 TEST_F(TrainerTest, ARunThatIsCutInPartsEndsWithTheSameWeightsAndMetrics) {
   auto whole = setup("whole");
@@ -99,104 +85,6 @@ TEST_F(TrainerTest, ARunThatDiedBeforeItsFirstCheckpointStartsAfresh) {
   ToyTask task;
   ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
   EXPECT_EQ(events(run, "train").size(), 12U);
-}
-
-TEST_F(TrainerTest, AnUpdateNeverCrossesAnEpoch) {
-  auto run = setup("run");
-  run.train.update_freq = 3;  // 8 micro-batches: 3 + 3 + 2
-  run.train.max_steps = 0;
-  run.train.max_epochs = 2;
-  ToyTask task;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  const auto train = events(run, "train");
-  ASSERT_EQ(train.size(), 6U);
-  const std::vector<double> tokens{6, 6, 4, 6, 6, 4};
-  const std::vector<int64_t> epochs{1, 1, 1, 2, 2, 2};
-  for (size_t i = 0; i < train.size(); ++i) {
-    EXPECT_EQ(train[i].number("target_tokens"), tokens[i]);
-    EXPECT_EQ(train[i].epoch, epochs[i]);
-  }
-}
-
-/// Sixteen micro-batches an epoch, where ToyTask has eight.
-class LongerTask : public ToyTask {
- public:
-  const data::BatchSource& train_batches() override { return source_; }
-
- private:
-  struct Source : data::BatchSource {
-    int64_t num_batches() const override { return 16; }
-    data::Batch load(int64_t, int64_t index) const override { return test::toy_batch(index % 8); }
-  };
-  Source source_;
-};
-
-/// Two epochs of ToyTask in updates of three micro-batches: 3 + 3 updates, of which
-/// ceil(6 * 0.3) = 2 are warm-up.
-TrainerSetup two_epochs(TrainerSetup run) {
-  run.train.update_freq = 3;
-  run.train.max_steps = 0;
-  run.train.max_epochs = 2;
-  run.schedule = {
-      .name = "linear", .warmup_steps = 0, .warmup_ratio = 0.3, .warmup_init_lr = 0, .min_lr = 0};
-  return run;
-}
-
-void expect_rates(const TrainerSetup& run, const std::vector<double>& rates) {
-  const auto train = events(run, "train");
-  ASSERT_EQ(train.size(), rates.size());
-  for (size_t i = 0; i < rates.size(); ++i) {
-    EXPECT_NEAR(train[i].lr.value(), rates[i], 1e-12) << "step " << i + 1;
-  }
-}
-
-TEST_F(TrainerTest, NoamDividesByTheRootOfTheWidthThatTheTrainerIsGiven) {
-  auto run = setup("run");
-  run.optim.lr = 2;
-  run.schedule = {.name = "noam", .warmup_steps = 4};
-  run.train.max_steps = 6;
-  run.model_width = 64;
-  ToyTask task;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  // 2 / 8 times t / 4^1.5 up to the fourth update, and then times 1 / sqrt(t)
-  expect_rates(run, {0.25 * 1 / 8, 0.25 * 2 / 8, 0.25 * 3 / 8, 0.25 / 2, 0.25 / std::sqrt(5.0),
-                     0.25 / std::sqrt(6.0)});
-}
-
-TEST_F(TrainerTest, AScheduleEndsWithTheLastEpoch) {
-  const auto run = two_epochs(setup("run"));  // peak 0.05
-  ToyTask task;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125});
-}
-
-// The epoch has one update less, the schedule does not.
-TEST_F(TrainerTest, ASkippedUpdateLeavesAScheduleOfEpochsOneUpdateBeforeItsEnd) {
-  const auto run = two_epochs(setup("run"));
-  ToyTask task;
-  task.nan_at = 1;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  expect_rates(run, {0, 0.025, 0.025, 0.05, 0.0375, 0.025});
-}
-
-TEST_F(TrainerTest, AResumeGoesOnAlongTheCurveOfTheFirstStart) {
-  const auto run = two_epochs(setup("run"));
-  ToyTask task;
-  task.signal_at = 2;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kInterrupted);
-  LongerTask grown;
-  ASSERT_EQ(Trainer(grown, run).run(), ExitCode::kOk);
-  // Made for 6 updates as at first, although one epoch has so many now.
-  expect_rates(run, {0, 0.025, 0.05, 0.0375, 0.025, 0.0125, 0, 0, 0, 0, 0, 0});
-  // With other epochs (--extend) they are counted anew: 3 of 6 updates, ceil(5.4) of warm-up.
-  auto longer = run;
-  longer.train.max_epochs = 3;
-  ASSERT_EQ(Trainer(grown, longer).run(), ExitCode::kOk);
-  const auto train = events(longer, "train");
-  ASSERT_EQ(train.size(), 18U);
-  for (size_t i = 12; i < train.size(); ++i) {
-    EXPECT_NEAR(train[i].lr.value(), 0.05 * static_cast<double>(18 - i) / 12, 1e-12);
-  }
 }
 
 TEST_F(TrainerTest, LossIsNormalisedByTheTokensOfTheWholeUpdate) {
@@ -627,21 +515,6 @@ TEST_F(TrainerTest, TheWordsOfAValidationSayWhatIsSmoothed) {
   }
 }
 
-TEST_F(TrainerTest, PlateauShrinksTheRateWhenValidationBringsNothing) {
-  auto run = setup("run");
-  run.train.max_steps = 14;
-  run.eval.every = 2;
-  run.schedule = {.name = "plateau", .warmup_steps = 0, .decay_rate = 0.5};
-  ToyTask task;
-  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
-  // Validations after steps 2, 4, …: 3.0, 2.0, 2.5 (one reduction), 1.0, 1.5, 1.6 (two more).
-  const auto train = events(run, "train");
-  const std::vector<double> factor{1, 1, 1, 1, 1, 1, .5, .5, .5, .5, .25, .25, .125, .125};
-  for (size_t i = 0; i < factor.size(); ++i) {
-    EXPECT_DOUBLE_EQ(train[i].lr.value(), 0.05 * factor[i]) << "step " << i + 1;
-  }
-}
-
 TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsIsWritten) {
   auto run = setup("run");
   run.train.average_last = 2;
@@ -709,57 +582,6 @@ TEST(Retention, KeepsWhatARollbackNeeds) {
           << policy << ", " << row.good_step;
     }
   }
-}
-
-TEST(TrainState, SurvivesJson) {
-  const runs::TrainState state{.step = 7,
-                               .epoch = 2,
-                               .batch_index = 5,
-                               .validated_step = 6,
-                               .bad_validations = 1,
-                               .skipped_updates = 3,
-                               .skipped_in_a_row = 2,
-                               .good_step = 4,
-                               .seconds = 0.1,
-                               .quality = {{3, -1.25}, {6, -0.1}},
-                               .loss_scales = {128, 64, 0.5},
-                               .parts = {{"loss_scaler", {{"scale", 128}, {"good", 7}}}}};
-  const auto read = runs::TrainState::from_json(state.to_json(), "here");
-  EXPECT_EQ(read.to_json(), state.to_json());
-  EXPECT_EQ(read.good_step, 4);
-  EXPECT_EQ(read.loss_scales, state.loss_scales);
-  EXPECT_EQ(read.best_step(), 6);
-}
-
-TEST(TrainState, OfEqualValidationsTheEarlierIsTheBest) {
-  runs::TrainState state{.quality = {{4, -2}, {8, -1}, {12, -1}}};
-  EXPECT_EQ(state.best_step(), 8);
-  EXPECT_EQ(state.best_step(4), 8);
-  state.quality[2] = -1;
-  EXPECT_EQ(state.best_step(), 2);
-}
-
-TEST(TrainState, KeepsTheMarkOfTheMetricsAndKnowsAnEarlierVersionByItsSilence) {
-  runs::TrainState state{.step = 7, .skipped_updates = 2};
-  state.metrics = {.bytes = 1234, .hash = 0xfedcba9876543210};
-  auto read = runs::TrainState::from_json(state.to_json(), "here");
-  EXPECT_EQ(read.metrics->bytes, 1234U);
-  EXPECT_EQ(read.metrics->hash, 0xfedcba9876543210);
-  EXPECT_EQ(read.stepped(), 5);
-  EXPECT_FALSE(read.counts_attempts);
-  state.counts_attempts = true;
-  state.metrics.reset();
-  EXPECT_EQ(state.to_json().find("stepped_updates"), std::string::npos);
-  read = runs::TrainState::from_json(state.to_json(), "here");
-  EXPECT_TRUE(read.counts_attempts);
-  EXPECT_FALSE(read.metrics.has_value());
-}
-
-TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {
-  const runs::TrainState state{.quality = {{4, -3}, {7, -1}, {8, -2}, {12, -2.5}}};
-  EXPECT_EQ(state.best_step(), 7);
-  EXPECT_EQ(state.best_step(4), 8);
-  EXPECT_EQ(state.best_step(5), 0);
 }
 
 }  // namespace

@@ -7,29 +7,22 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/random.h"
 #include "base/text.h"
 #include "data/documents/stream_columns.h"
-#include "families/language_model/engine/language_model_family.h"
 #include "families/language_model/language_model_display.h"
 #include "families/language_model/requests.h"
-#include "models/packed.h"
 #include "optim/group_options.h"
 #include "parallel/carry.h"
-#include "runs/provenance.h"
-#include "runs/run_folder.h"
 #include "tasks/exported_run.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
-#include "tests/base/temp_dir.h"
+#include "tests/families/language_model/engine/animals.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/train/toy_task.h"
@@ -40,134 +33,6 @@ namespace {
 
 using stretto::testing::failure;
 using train::test::events;
-
-/// Lines of a tiny grammar, in which an animal tells what it does; read by either kind of models.
-class LanguageModelTest : public ::testing::Test {
- protected:
-  LanguageModelTest() { choose("transformer"); }
-
-  void choose(const std::string& kind) {
-    experiment_.options.task = experiment::LanguageModelOptions{};
-    auto& own = sections();
-    own.data.train = {folder_.write("train.txt", animals(300, 1))};
-    own.data.valid = {folder_.write("valid.txt", animals(30, 2))};
-    own.data.format = "lines";
-    own.data.max_text_tokens = 12;
-    own.data.max_tokens = 96;
-    own.data.lanes = 4;
-    own.data.bptt = 10;
-    own.data.cache_dir = (folder_ / "cache").string();
-    own.tokenizer.type = "word";
-    own.eval.max_tokens = 64;
-    if (kind == "lstm") {
-      models::CausalLstmModelOptions lstm;
-      lstm.num_layers = 2;
-      lstm.d_model = lstm.hidden_dim = 16;
-      lstm.embedding_dropout = lstm.input_dropout = lstm.hidden_dropout = 0;
-      lstm.output_dropout = lstm.weight_drop = lstm.activation_reg = lstm.temporal_reg = 0;
-      own.model = lstm;
-    } else {
-      models::CausalTransformerOptions transformer;
-      transformer.preset = "none";
-      transformer.num_layers = 1;
-      transformer.d_model = 16;
-      transformer.num_heads = 2;
-      transformer.max_positions = 512;
-      transformer.dropout = 0;
-      own.model = transformer;
-    }
-    assets_.clear();
-  }
-
-  experiment::LanguageModelOptions& sections() {
-    return experiment_.options.task.as<experiment::LanguageModelOptions>();
-  }
-
-  static std::string animals(int64_t count, uint64_t seed) {
-    const std::vector<std::string> names{"dog", "cat", "cow", "hen"},
-        sounds{"barks", "purrs", "moos", "clucks"}, places{"here", "there", "outside", "at home"};
-    RandomStream random(seed);
-    std::string text;
-    for (int64_t i = 0; i < count; ++i) {
-      const size_t kind = random.below(4);
-      text += "the " + names[kind] + " " + sounds[kind] + " " + places[random.below(4)] + " .\n";
-    }
-    return text;
-  }
-
-  std::unique_ptr<LanguageModelTask> make_task() {
-    if (assets_.empty()) assets_ = family_.first_assets(experiment_);
-    auto task = std::make_unique<LanguageModelTask>(experiment_.options, assets_, CommandContext{});
-    task->model().eval();
-    return task;
-  }
-  static models::CausalModel& model_of(LanguageModelTask& task) {
-    return dynamic_cast<models::CausalModel&>(task.model());
-  }
-  ScoredText valid_text() {
-    return open_scored_text(experiment_.options,
-                            *load_tokenizer(experiment_.options, assets_).tokenizer,
-                            sections().data.valid, "data.valid");
-  }
-  double valid_nll(LanguageModelTask& task) {
-    const TextScore score =
-        score_text(model_of(task), sections(), valid_text(), "validation text", {});
-    return score.mean_nll();
-  }
-
-  /// What `stretto train` does with a family, for so many updates.
-  train::TrainerSetup train(int64_t updates) {
-    auto run = runs::RunFolder::open_for_training(folder_ / "run");
-    run.write_config("# of the test", "hash");
-    run.write_assets(family_.first_assets(experiment_));
-    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
-    task->require_known_data(/*warn=*/true);
-    auto setup = train::test::toy_setup(run.directory());
-    setup.train.max_steps = updates;
-    setup.train.update_freq = experiment_.options.train.update_freq;
-    setup.optim.lr = 0.02;
-    setup.eval = {.every = 40, .best_metric = "nll"};
-    setup.identity = {.run_id = run.run_id(),
-                      .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
-    setup.description.display = language_model_display();
-    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
-    return setup;
-  }
-
-  const Family& family_ = language_model_family();
-  testing::TempDir folder_;
-  experiment::LoadedExperiment experiment_;
-  Assets assets_;
-};
-
-/// What holds of both kinds of models.
-class LanguageModelKinds : public LanguageModelTest,
-                           public ::testing::WithParamInterface<const char*> {};
-
-/// -log p of the tokens behind these inputs, from the beginning of a text: [N].
-at::Tensor nll_of(models::CausalModel& model, const std::vector<int64_t>& inputs,
-                  const std::vector<int64_t>& next) {
-  const at::NoGradGuard no_grad;
-  data::PackedTokens tokens;
-  tokens.append(inputs);
-  const auto pass = model.forward(models::pack(tokens, nullptr, at::kCPU), {}, {});
-  const at::Tensor log_probs = model.head().log_probs(pass.rows);
-  const at::Tensor labels = torch::tensor(next).unsqueeze(1);
-  return -log_probs.gather(1, labels).squeeze(1).to(at::kDouble);
-}
-
-std::vector<int64_t> ids_of(std::span<const int64_t> ids) {
-  return {ids.begin(), ids.end()};
-}
-
-/// All tokens of a text, with separators, and a separator in front.
-std::vector<int64_t> stream_of(const data::Documents& documents) {
-  std::vector<int64_t> ids;
-  documents.append(documents.num_ids() - 1, documents.num_ids(), ids);
-  documents.append(0, documents.num_ids(), ids);
-  return ids;
-}
 
 // The loss.
 
@@ -285,163 +150,6 @@ TEST_F(LanguageModelTest, AModelWithoutAStateHasNoCarry) {
 }
 
 // Scores.
-
-TEST(LanguageScores, AreSumsFirstAndThenTheExponent) {
-  const auto scores = scores_of({.nll = 20, .loss = 24, .tokens = 10, .bytes = 40, .words = 5});
-  const auto value = [&](const char* name) { return train::find_score(scores, name)->value; };
-  EXPECT_NEAR(value("loss"), 2.4, 1e-12);
-  EXPECT_NEAR(value("nll"), 2, 1e-12);
-  EXPECT_NEAR(value("ppl"), std::exp(2.0), 1e-9);
-  EXPECT_NEAR(value("bits_per_byte"), 20 / std::log(2.0) / 40, 1e-12);
-  EXPECT_NEAR(value("word_ppl"), std::exp(4.0), 1e-9);
-  EXPECT_EQ(scores_of({.nll = 20, .loss = 24, .tokens = 10}).size(), 3U) << "what is not known";
-}
-
-TEST(LanguageScores, HaveNoPerplexityOfWordsForATextWithoutSpaces) {
-  const auto scores =
-      scores_of({.nll = 9000, .loss = 9000, .tokens = 3000, .bytes = 9000, .words = 2});
-  EXPECT_EQ(train::find_score(scores, "word_ppl"), nullptr) << "it would be infinite";
-  EXPECT_NE(train::find_score(scores, "bits_per_byte"), nullptr);
-}
-
-TEST_P(LanguageModelKinds, AScoreDoesNotDependOnBatches) {
-  choose(GetParam());
-  const auto task = make_task();
-  double first = 0;
-  for (const int64_t max_tokens : {7, 64, 1000, 100000}) {
-    sections().eval.max_tokens = max_tokens;
-    const double nll = valid_nll(*task);
-    if (first == 0) first = nll;
-    EXPECT_NEAR(nll, first, 1e-6 * first) << max_tokens;
-  }
-}
-
-TEST_P(LanguageModelKinds, ATextIsReadFromItsBeginToItsEnd) {
-  choose(GetParam());
-  sections().eval.window = 512;  // all of it
-  const auto task = make_task();
-  const auto ids = stream_of(*valid_text().documents);
-  const at::Tensor each =
-      nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()});
-  EXPECT_NEAR(valid_nll(*task), each.mean().item<double>(), 1e-5);
-}
-
-TEST_F(LanguageModelTest, AWindowSeesWhatStandsInItAlone) {
-  sections().eval.window = 8;
-  sections().eval.stride = 3;
-  const auto task = make_task();
-  const auto ids = stream_of(*valid_text().documents);
-  double sum = 0;
-  int64_t scored = 0;
-  const auto tokens = std::ssize(ids) - 1;
-  for (int64_t begin = 0; scored < tokens; begin += 3) {
-    const int64_t end = std::min(begin + 8, tokens);
-    const at::Tensor each = nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
-                                   {ids.begin() + begin + 1, ids.begin() + end + 1});
-    sum += each.narrow(0, scored - begin, end - scored).sum().item<double>();
-    scored = end;
-  }
-  EXPECT_NEAR(valid_nll(*task), sum / static_cast<double>(tokens), 1e-5);
-}
-
-TEST_F(LanguageModelTest, PartsOfATextMayBeReadSideBySide) {
-  choose("lstm");
-  sections().eval.lanes = 11;  // two groups
-  const auto task = make_task();
-  const auto text = valid_text();
-  const auto ids = stream_of(*text.documents);
-  const auto length = static_cast<uint64_t>(text.documents->num_ids());
-  double sum = 0;
-  for (uint64_t part = 0; part < 11; ++part) {
-    const auto begin = static_cast<std::ptrdiff_t>(length * part / 11),
-               end = static_cast<std::ptrdiff_t>(length * (part + 1) / 11);
-    sum += nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
-                  {ids.begin() + begin + 1, ids.begin() + end + 1})
-               .sum()
-               .item<double>();
-  }
-  EXPECT_NEAR(valid_nll(*task), sum / static_cast<double>(length), 1e-5);
-  sections().eval.lanes = 1000;
-  failure(ExitCode::kBadData, [&] { valid_nll(*task); });
-}
-
-TEST_P(LanguageModelKinds, EndsOfLinesAreCountedOrNot) {
-  choose(GetParam());
-  sections().eval.window = 512;
-  const auto task = make_task();
-  const auto text = valid_text();
-  const auto score = [&] {
-    return score_text(model_of(*task), sections(), text, "validation text", {});
-  };
-  const TextScore with = score();
-  EXPECT_EQ(with.tokens, static_cast<int64_t>(text.documents->num_ids()));
-  EXPECT_EQ(with.words, with.tokens) << "each word is a token";
-  EXPECT_EQ(with.bytes, std::ssize(animals(30, 2)));
-  sections().eval.count_ends = false;
-  const TextScore without = score();
-  EXPECT_EQ(without.tokens, with.tokens - 30);
-  EXPECT_EQ(without.words, with.words - 30);
-  EXPECT_EQ(without.bytes, with.bytes - 30);
-  const auto ids = stream_of(*text.documents);
-  const at::Tensor each =
-      nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()});
-  double sum = 0;
-  for (size_t i = 1; i < ids.size(); ++i) {
-    if (ids[i] != ids.front()) sum += each[static_cast<int64_t>(i) - 1].item<double>();
-  }
-  EXPECT_NEAR(without.nll, sum, 1e-4 * sum);
-}
-
-TEST_P(LanguageModelKinds, ADocumentMayBeScoredByItself) {
-  choose(GetParam());
-  sections().eval.window = 4;
-  sections().eval.stride = 2;
-  const auto task = make_task();
-  const auto text = valid_text();
-  const auto scores = score_documents(model_of(*task), sections(), *text.documents, {});
-  ASSERT_EQ(std::ssize(scores), text.documents->size());
-  for (const int64_t i : {0, 7, 29}) {
-    std::vector<int64_t> ids;
-    text.documents->append(text.documents->num_ids() - 1, text.documents->num_ids(), ids);
-    text.documents->append(text.documents->begin(i), text.documents->begin(i + 1), ids);
-    const bool recurrent = std::string(GetParam()) == "lstm";
-    const auto tokens = std::ssize(ids) - 1;
-    double sum = 0;
-    int64_t scored = 0;
-    for (int64_t begin = 0; scored < tokens; begin += 2) {
-      const int64_t end = recurrent ? tokens : std::min(begin + 4, tokens);
-      const at::Tensor each = nll_of(model_of(*task), {ids.begin() + begin, ids.begin() + end},
-                                     {ids.begin() + begin + 1, ids.begin() + end + 1});
-      sum += each.narrow(0, scored - begin, end - scored).sum().item<double>();
-      scored = end;
-    }
-    EXPECT_NEAR(scores[static_cast<size_t>(i)].log_prob, -sum, 1e-4) << i;
-    EXPECT_EQ(scores[static_cast<size_t>(i)].tokens, tokens);
-  }
-}
-
-TEST_F(LanguageModelTest, ATextMayBeginBehindATokenOfItsOwn) {
-  sections().eval.window = 512;
-  const auto task = make_task();
-  constexpr int64_t kBegin = 5;
-  auto text = valid_text();
-  const auto& documents = *text.documents;
-  const auto sum_of = [&](uint64_t end) {
-    std::vector<int64_t> ids{kBegin};
-    documents.append(0, end, ids);
-    return nll_of(model_of(*task), {ids.begin(), ids.end() - 1}, {ids.begin() + 1, ids.end()})
-        .sum()
-        .item<double>();
-  };
-  const auto alone = score_documents(model_of(*task), sections(), documents, {}, kBegin);
-  EXPECT_NEAR(alone.front().log_prob, -sum_of(documents.begin(1)), 1e-4);
-  text.begin = kBegin;
-  const double whole = sum_of(documents.num_ids());
-  EXPECT_NEAR(score_text(model_of(*task), sections(), text, "validation text", {}).nll, whole,
-              1e-5 * whole);
-  EXPECT_NE(context_words(sections(), "<s>").find("of a text behind <s>"), std::string::npos);
-  EXPECT_EQ(context_words(sections()).find("of a text"), std::string::npos);
-}
 
 TEST_P(LanguageModelKinds, ItsNumbersAreThoseOfItsList) {
   choose(GetParam());
