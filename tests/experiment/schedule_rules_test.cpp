@@ -11,7 +11,7 @@
 namespace stretto::experiment {
 namespace {
 
-using test::Change, test::problem_of, test::problems_of, test::sound;
+using test::Edit, test::problem_of, test::problems_of, test::sound;
 
 TEST(Rules, TheWarmUpIsShorterThanTheRun) {
   EXPECT_EQ(problem_of([](auto& e) { e.train.max_steps = 4000; }),
@@ -45,7 +45,7 @@ TEST(Rules, SchedulesThatEndMustKnowWhere) {
 
 TEST(Rules, AWarmUpThatIsAShareStandsAloneAndKnowsOfWhat) {
   struct Row {
-    Change edit;
+    Edit edit;
     const char* problem;
   };
   const auto share = [](Experiment& e, double ratio) {

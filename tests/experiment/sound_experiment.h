@@ -14,7 +14,7 @@
 /// An experiment, and what the rules say of it when it is changed.
 namespace stretto::experiment::test {
 
-using Change = std::function<void(Experiment&)>;
+using Edit = std::function<void(Experiment&)>;
 
 /// An experiment that breaks no rule.
 inline Experiment sound() {
@@ -35,7 +35,7 @@ inline std::vector<config::Problem> problems_of(const Experiment& e,
 }
 
 /// The one problem that a change makes, as "place: what".
-inline std::string problem_of(const Change& change) {
+inline std::string problem_of(const Edit& change) {
   Experiment e = sound();
   change(e);
   const auto problems = problems_of(e);
