@@ -85,7 +85,7 @@ def call_both(command, env):
 
 def peer(options, folder, program, batch, kinds, answers):
     command = [options.python, PEER, program.lower(), folder, "--batch", batch, "--kinds", *kinds, "--new", options.new, "--threads",
-               options.threads, "--answers", answers, *(["--no-separator"] if options.no_separator else [])]
+               options.threads, "--answers", answers]
     preload = options.preload if program == "transformers" else ""
     output, _, memory = understanding.call(command, understanding.environment(options.threads, preload))
     return {**json.loads(output.splitlines()[-1]), "peak_mib": memory}
@@ -156,7 +156,6 @@ def parse():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--new", type=int, default=128, help="new tokens of each prompt")
     parser.add_argument("--without", nargs="+", default=[], choices=list(PROGRAMS)[1:], help="leave programs out")
-    parser.add_argument("--no-separator", action="store_true", help="the others put no <|endoftext|> in front of a prompt, as Stretto does")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")
     parser.add_argument("--smoke", dest="tiny", action="store_true", help="a tiny model, one round: tries the script, measures nothing")
     options = language_texts.checked(parser, parser.parse_args())

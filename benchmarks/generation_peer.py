@@ -95,11 +95,10 @@ def continue_prompts(options):
     import transformers
     tokenizer = transformers.GPT2TokenizerFast.from_pretrained(options.folder / "model")
     run = {"transformers": transformers_engine, "ctranslate2": ctranslate2_engine}[options.command](options, tokenizer)
-    before = [] if options.no_separator else [tokenizer.eos_token_id]
     prompts = json.loads((options.folder / "prompts.json").read_text(encoding="utf-8"))
     seconds, answers = {}, {}
     for kind in options.kinds:
-        chosen = [before + tokenizer(text)["input_ids"] for text in prompts[kind][:options.batch]]
+        chosen = [tokenizer(text)["input_ids"] for text in prompts[kind][:options.batch]]
         run(chosen, 4, kind == "sampled")
         begin = time.perf_counter()
         answers[kind] = run(chosen, options.new, kind == "sampled")
@@ -121,7 +120,6 @@ def main():
     parser.add_argument("--kinds", nargs="+", default=["equal", "unequal"])
     parser.add_argument("--new", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--no-separator", action="store_true", help="no <|endoftext|> in front of a prompt")
     parser.add_argument("--answers", type=pathlib.Path)
     options = parser.parse_args()
     make(options) if options.command == "make" else continue_prompts(options)
