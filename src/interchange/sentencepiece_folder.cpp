@@ -51,25 +51,15 @@ std::string name_of(const TokenizerNotes& notes, const SpecialKey& special) {
   return special.usual;
 }
 
-/// -1 where the vocabulary does not have it.
-int64_t id_of(const TokenizerSpec& spec, const std::string& token) {
-  for (const auto& added : spec.added) {
-    if (added.content == token) return added.id;
-  }
-  const auto found = std::find_if(spec.vocab.begin(), spec.vocab.end(),
-                                  [&](const auto& piece) { return piece.first == token; });
-  return found == spec.vocab.end() ? -1 : found->second;
-}
-
 /// Special tokens of the vocabulary are looked for in the text.
 void add_specials(const TokenizerNotes& notes, TokenizerSpec& spec) {
   for (const auto& special : {kUnknown, kBegin, kEnd}) {
     const std::string name = name_of(notes, special);
-    const int64_t id = id_of(spec, name);
+    const auto id = id_of_token(spec, name);
     const bool is_there = std::any_of(spec.added.begin(), spec.added.end(),
                                       [&](const auto& added) { return added.content == name; });
-    if (id < 0 || is_there) continue;
-    spec.added.push_back({.content = name, .id = id, .normalized = false, .special = true});
+    if (!id || is_there) continue;
+    spec.added.push_back({.content = name, .id = *id, .normalized = false, .special = true});
   }
 }
 
@@ -103,8 +93,7 @@ text::SequenceTemplate template_around(int64_t begin, int64_t end) {
 int64_t required_id(const TokenizerNotes& notes, const TokenizerSpec& spec,
                     const SpecialKey& special, const fs::path& path) {
   const std::string name = name_of(notes, special);
-  const int64_t id = id_of(spec, name);
-  if (id >= 0) return id;
+  if (const auto id = id_of_token(spec, name)) return *id;
   throw Error(ExitCode::kBadData,
               path.string() + ": the vocabulary has no `" + printable(name, 60) + "`, the " +
                   special.key + " around each text",

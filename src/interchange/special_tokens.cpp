@@ -48,6 +48,14 @@ std::string named_token(const ConfigReader& names, const char* key) {
   return token->get<std::string>();
 }
 
+std::optional<int64_t> id_of_token(const text::TokenizerSpec& spec, const std::string& token) {
+  const auto added = std::ranges::find(spec.added, token, &text::AddedToken::content);
+  if (added != spec.added.end()) return added->id;
+  const auto known = std::ranges::find(spec.vocab, token, &text::PieceIds::value_type::first);
+  if (known != spec.vocab.end()) return known->second;
+  return std::nullopt;
+}
+
 SpecialTokens::SpecialTokens(const text::TokenizerSpec& spec, const std::filesystem::path& path)
     : file_(path.filename().string()), is_json_(file_ == "tokenizer.json") {
   const auto tokenizer = text::make_spec_tokenizer(spec, path.string(), 0);

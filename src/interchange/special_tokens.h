@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -13,6 +15,9 @@ namespace stretto::interchange {
 /// The token that a key of such a file names, as a string or as the `content` of an object; empty
 /// where it names none. Throws Error(kBadData) for anything else.
 std::string named_token(const ConfigReader& names, const char* key);
+
+/// The id of an added token or of a piece; nothing where the tokenizer has neither.
+std::optional<int64_t> id_of_token(const text::TokenizerSpec& spec, const std::string& token);
 
 /// The special tokens of a tokenizer that was read, against those that tokenizer_config.json and
 /// special_tokens_map.json name.
