@@ -164,7 +164,8 @@ std::vector<report::Sample> LanguageModelTask::samples() {
                                     return model_->start(sources, lanes_per_source);
                                   },
                               .max_length = model_->max_length(),
-                              .before = {tokenizer().specials().eos}};
+                              .before = tokens_before_text(own(), tokenizer()),
+                              .writes_all = begins_as_tokenizer(own())};
   return continued_samples(model, tokenizer(), *valid_.documents, own().decode,
                            experiment().report.samples);
 }
