@@ -6,9 +6,7 @@
 
 #include "config/schema.h"
 #include "experiment/experiment_schema.h"
-#include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
-#include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
 
 namespace stretto::experiment {
@@ -39,7 +37,6 @@ std::string stated_value(const config::Schema& schema, const std::string& key) {
 
 std::vector<TakenValue> causal_values_of(const OtherModel& other, const Experiment& own,
                                          const config::Origins& given) {
-  if (!takes_causal_stacks(own)) return {};
   const TakenParts taken(other.is_own ? std::vector<std::string>() : own.train.init_only,
                          other.tensors);
   Experiment theirs = other.options, here = own;
@@ -66,6 +63,17 @@ std::vector<TakenValue> causal_values_of(const OtherModel& other, const Experime
   return values;
 }
 
+void compare_stacks(const models::CausalModelOptions& theirs, const models::CausalModelOptions& own,
+                    bool takes_output, ModelComparison& pair) {
+  const bool adapters = models::adapter_of(theirs).is_on() && models::adapter_of(own).is_on();
+  pair.compare(kStackName);
+  for (const auto& key : pair.hidden_keys()) {
+    const bool is_left_out = (key.starts_with("model.adapter.") && !adapters) ||
+                             (key.starts_with("model.adaptive_softmax.") && !takes_output);
+    if (!is_left_out) pair.compare(key);
+  }
+}
+
 std::vector<ModelDifference> causal_differences(const Experiment& theirs, const Experiment& own,
                                                 const std::vector<std::string>& stored) {
   const auto before = find_causal_stack(theirs), now = find_causal_stack(own);
@@ -76,11 +84,7 @@ std::vector<ModelDifference> causal_differences(const Experiment& theirs, const 
     return pair.found();
   }
   if (taken.takes_layers(kStackTensors, kStackTensors)) {
-    const bool adapters = models::adapter_of(*before).is_on() && models::adapter_of(*now).is_on();
-    pair.compare(kStackName);
-    for (const auto& key : pair.hidden_keys()) {
-      if (!key.starts_with("model.adapter.") || adapters) pair.compare(key);
-    }
+    compare_stacks(*before, *now, /*takes_output=*/true, pair);
   }
   if (taken.takes("head.", "head.")) pair.compare("model.pooling");
   return pair.found();

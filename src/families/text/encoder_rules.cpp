@@ -114,7 +114,9 @@ std::vector<ModelDifference> EncoderRules::hidden_differences(
 std::vector<TakenValue> EncoderRules::values_of_other_model(const OtherModel& other,
                                                             const Experiment& own,
                                                             const config::Origins& given) const {
-  if (find_causal_stack(other.options)) return causal_values_of(other, own, given);
+  if (find_causal_stack(other.options)) {
+    return takes_causal_stacks() ? causal_values_of(other, own, given) : std::vector<TakenValue>();
+  }
   return encoder_values_of(other, own, given);
 }
 

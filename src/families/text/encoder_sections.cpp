@@ -40,8 +40,4 @@ bool reads_pooled_rows(const Experiment& experiment) {
   return encoder_rules_of(experiment).reads_pooled_rows();
 }
 
-bool takes_causal_stacks(const Experiment& experiment) {
-  return encoder_rules_of(experiment).takes_causal_stacks();
-}
-
 }  // namespace stretto::experiment

@@ -54,9 +54,8 @@ std::optional<EncoderSections> find_encoder_sections(const Experiment& experimen
 /// Throws std::bad_optional_access for other families.
 EncoderSections encoder_sections(const Experiment& experiment);
 
-/// As EncoderRules::reads_pooled_rows and takes_causal_stacks say of the experiment's family. They
-/// throw std::bad_cast for other families.
+/// As EncoderRules::reads_pooled_rows says of the experiment's family. Throws std::bad_cast for
+/// other families.
 bool reads_pooled_rows(const Experiment& experiment);
-bool takes_causal_stacks(const Experiment& experiment);
 
 }  // namespace stretto::experiment
