@@ -4,6 +4,7 @@
 
     python benchmarks/language_model_beside_torch.py --data DATA --python PYTHON --work WORK [--preload LIBRARY] [--out PAGE.md]
                  [--parts chars speed curve] [--rounds 3] [--windows 200] [--recipes ptb_lstm_200 ptb_awd_lstm …] [--updates 1328]
+                 [--bf16]
 
 - chars: configs/language_model/shakespeare_char_cpu.toml to its end, 2,000 updates, beside torch_language_models.py, eager and compiled.
   Seconds from the start of the process to the line of the last update, compiling included; and the loss of the whole validation tenth, in
@@ -11,6 +12,8 @@
 - speed: tokens a second of windows of --windows updates, --rounds of them, the order of programs changing from round to round; of
   --recipes too, with stretches of one length.
 - curve: each of --recipes for --updates updates: perplexity of the validation text at equal updates, every --every updates.
+
+--bf16: all programs train with products in bf16, Stretto by train.precision, PyTorch by autocast; a work folder of its own then.
 
 PYTHON has torch. On AMD, --preload names the library that opens MKL's fast path (--both: PyTorch without it as well). All programs have
 --threads threads. Each finished cell is a line of WORK/language_models.jsonl: a second call goes on. On two cores of Zen 4, chars takes some
@@ -66,7 +69,8 @@ def start(options, program, command, updates):
 
 
 def peer(options, kind, texts, updates, *arguments):
-    return [options.python, SCRIPT, kind, *texts, "--threads", options.threads, "--updates", updates, *arguments]
+    half = ["--bf16"] if options.bf16 else []
+    return [options.python, SCRIPT, kind, *texts, "--threads", options.threads, "--updates", updates, *half, *arguments]
 
 
 def new_run(options, name):
@@ -256,7 +260,7 @@ def curve_section(cells):
 def page_of(options, cells):
     parts = [section(cells) for part, section in (("chars", chars_section), ("speed", speed_section), ("curve", curve_section))
              if cells.all(part=part)]
-    notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn. " +
+    notes = [f"{options.threads} threads, {'products in bf16' if options.bf16 else 'fp32'}. Median (least – most) of rounds, in turn. " +
              (f"PyTorch has a library preloaded that opens MKL's fast path{', but in the rows «as it is»' if options.both else ''}."
               if options.preload else "")]
     return records.page("Language models beside PyTorch", notes, "\n\n".join(parts) or "Nothing is measured yet.", "half an hour", cells.head())
@@ -275,9 +279,12 @@ def parse():
     parser.add_argument("--updates", type=int, default=0, help="of curve; 0: an epoch")
     parser.add_argument("--every", type=int, default=0, help="updates between validations of curve; 0: an epoch, of AWD-LSTM half of one")
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="products in bf16, in all programs")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")
     parser.add_argument("--smoke", dest="tiny", action="store_true", help="tiny models, few updates: tries the script, measures nothing")
     options = language_texts.checked(parser, parser.parse_args())
+    if options.bf16:
+        options.key = [*options.key, "train.precision=mixed_bf16"]
     if not options.page and subprocess.run([options.python, "-c", "import torch"], capture_output=True).returncode != 0:
         parser.error(f"{options.python} has no torch: --python NAME")
     if options.tiny:

@@ -197,8 +197,9 @@ def train_words(options):
             steps = max(5, int(draw.gauss(usual, options.deviation))) if options.deviation > 0 else options.bptt
             steps = min(steps, len(text) - 1 - begin)
             labels = text[begin + 1:begin + 1 + steps]
-            rows, raw, states = model(text[begin:begin + steps], states)
-            nll = model.loss(rows, labels)
+            with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
+                rows, raw, states = model(text[begin:begin + steps], states)
+                nll = model.loss(rows, labels)
             loss = nll
             if options.activation_reg > 0:
                 loss = loss + options.activation_reg * rows.pow(2).mean()
@@ -232,6 +233,7 @@ def main():
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--batch", type=int, default=12, help="blocks of an update, or lanes")
     parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--bf16", action="store_true", help="autocast to bf16 in training")
     chars = parser.add_argument_group("chars")
     chars.add_argument("--layers", type=int, default=4)
     chars.add_argument("--heads", type=int, default=4)
@@ -243,7 +245,6 @@ def main():
     chars.add_argument("--report", type=int, default=10, help="updates between two lines")
     chars.add_argument("--compile", action="store_true")
     chars.add_argument("--fused", action="store_true", help="AdamW's fused form")
-    chars.add_argument("--bf16", action="store_true")
     of_words = parser.add_argument_group("words")
     of_words.add_argument("--embedding", type=int, default=200)
     of_words.add_argument("--widths", type=int, nargs="+", default=[200, 200])
