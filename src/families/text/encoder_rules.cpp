@@ -1,11 +1,14 @@
 #include "families/text/encoder_rules.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
 #include "families/text/causal_taken.h"
 #include "families/text/encoder_taken.h"
 #include "models/option_conflicts.h"
+#include "text/behind_separator.h"
 
 namespace stretto::experiment {
 namespace {
@@ -68,6 +71,12 @@ std::optional<models::CausalModelOptions> EncoderRules::causal_stack(
   const EncoderSections sections = encoder_sections(experiment);
   if (sections.causal == nullptr) return std::nullopt;
   return models::causal_stack_of(*sections.causal);
+}
+
+std::shared_ptr<const text::Tokenizer> EncoderRules::tokenizer_of_model(
+    const Experiment& experiment, std::shared_ptr<const text::Tokenizer> tokenizer) const {
+  if (encoder_sections(experiment).causal == nullptr) return tokenizer;
+  return text::behind_separator(std::move(tokenizer));
 }
 
 std::vector<std::string> EncoderRules::init_rules(const Experiment& experiment) const {

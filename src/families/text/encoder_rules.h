@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
 #include "models/causal_options.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 
@@ -27,6 +29,10 @@ class EncoderRules : public TextRules {
   /// Of a causal stack.
   std::optional<models::CausalModelOptions> causal_stack(
       const Experiment& experiment) const override;
+  /// Texts of a causal stack stand behind a separator (text/behind_separator.h).
+  std::shared_ptr<const text::Tokenizer> tokenizer_of_model(
+      const Experiment& experiment,
+      std::shared_ptr<const text::Tokenizer> tokenizer) const override;
   /// The family's sections: encoder_sections_of() its struct.
   virtual EncoderSections encoder_sections(const Experiment& experiment) const = 0;
   TextSections sections(const Experiment& experiment) const final {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -10,6 +12,7 @@
 #include "families/text_classification/text_classification_options.h"
 #include "models/bert_options.h"
 #include "tests/base/temp_dir.h"
+#include "tests/text/byte_tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -165,6 +168,24 @@ TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
     e.task.select(other);
     EXPECT_EQ(encoder_rules_of(e).reads_pairs(e), pairs) << other;
   }
+}
+
+TEST_F(TextClassificationRulesTest, TokensAreCountedAsTheModelReadsThem) {
+  const auto tokenizer = std::make_shared<text::test::ByteTokenizer>(/*eos=*/2);
+  const auto count = [&] {
+    const auto& rules = encoder_rules_of(e_);
+    const PreflightOptions unbounded{.full = true};
+    return rules
+        .count_tokens(e_, "data.train", own().data.train, *rules.tokenizer_of_model(e_, tokenizer),
+                      PreflightTimer(unbounded))
+        .counts.tokens;
+  };
+  own().data.max_text_tokens = 5;
+  EXPECT_EQ(count(), 2 * (3 + 1)) << "its own template has a token in front";
+  own().data.text2 = "reply";
+  own().data.train = {folder_.write("pairs.tsv", "text\treply\tlabel\na\tb\tyes\n")};
+  EXPECT_TRUE(own().model.select("transformer"));
+  EXPECT_EQ(count(), 4) << "a separator in front of each text";
 }
 
 TEST_F(TextClassificationRulesTest, CheckFindsAMissingColumnAnUnknownLabelAndABadRow) {
