@@ -61,12 +61,6 @@ report::Display display_of_pictures(const Experiment& /*experiment*/) {
   return display;
 }
 
-std::vector<data::DataFile> folders_of_pictures(const Experiment& experiment) {
-  auto files = files_of_path_keys(experiment);
-  for (auto& file : files) file.kind = data::DataKind::kTree;
-  return files;
-}
-
 /// Folders whose model_type is the name of the family: names of tensors are the same there.
 class PictureFolders final : public interchange::ModelFolders {
  public:
@@ -101,6 +95,12 @@ const interchange::ModelFolders& picture_folders() {
 }
 
 }  // namespace
+
+std::vector<data::DataFile> folders_of_pictures(const Experiment& experiment) {
+  auto files = files_of_path_keys(experiment);
+  for (auto& file : files) file.kind = data::DataKind::kTree;
+  return files;
+}
 
 FamilySpec picture_spec() {
   return {.options = config::open_alternative<PictureOptions>(),
