@@ -26,7 +26,7 @@ class EncoderRules : public TextRules {
 
   /// Whether `model.name` may choose a causal stack (EncoderSections::causal).
   virtual bool takes_causal_stacks() const { return false; }
-  /// Of a causal stack.
+  /// The stack of a language model; nothing for an encoder.
   std::optional<models::CausalModelOptions> causal_stack(
       const Experiment& experiment) const override;
   /// Texts of a causal stack stand behind a separator (text/behind_separator.h).
