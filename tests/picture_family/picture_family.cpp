@@ -40,6 +40,7 @@
 #include "runs/module_weights.h"
 #include "runs/run_folder.h"
 #include "tasks/line_work.h"
+#include "tests/tasks/small_family.h"
 #include "train/evaluation.h"
 
 namespace stretto::tasks {
@@ -294,7 +295,7 @@ std::vector<train::Score> scores_of(const train::ScoreTable& table) {
 
 // Training.
 
-class PictureClassTask : public FamilyTask {
+class PictureClassTask : public SmallTask<FamilyTask> {
  public:
   PictureClassTask(const experiment::Experiment& experiment, const Classes& classes,
                    const CommandContext& context)
@@ -361,15 +362,11 @@ class PictureClassTask : public FamilyTask {
   std::vector<distributed::Fact> data_facts() const override {
     return {{"pictures", std::to_string(files_->size())}};
   }
-  void require_known_data(bool /*warn*/) const override {}
   std::vector<std::pair<std::string, std::string>> facts() const override {
     return {{"parameters", with_thousands(models::num_parameters(*model_))}};
   }
   data::Loading loading() const override { return {.depth = 4, .threads = options_.data.threads}; }
   int64_t update_bound() const override { return update_bound_; }
-  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
-    return {};
-  }
 
  private:
   const experiment::PictureOptions options_;
@@ -472,7 +469,7 @@ class PictureAnswers final : public LineFamily<PictureLine> {
   const bool as_json_;
 };
 
-class PictureFamily : public Family {
+class PictureFamily : public SmallFamily {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
     return assets_of(classes_in(pictures_of(experiment.options).data.train));
@@ -514,7 +511,6 @@ class PictureFamily : public Family {
     return 0;
   }
 
-  std::string memory_advice(MemoryUse /*use*/) const override { return "use fewer pictures"; }
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override {
     return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
@@ -529,10 +525,6 @@ class PictureFamily : public Family {
                                                   bool draws_weights) const override {
     return make_picture_model(experiment, classes_of(assets), draws_weights ? at::kCPU : at::kMeta);
   }
-  void check_weights(const experiment::CheckRequest& /*request*/,
-                     experiment::Preflight& /*found*/) const override {}
-  void require_room(const fs::path& /*place*/, const experiment::Experiment& /*other*/,
-                    const experiment::Experiment& /*own*/) const override {}
 
  private:
   static std::shared_ptr<PictureModel> described(const experiment::Experiment& experiment) {
