@@ -11,6 +11,7 @@
 #include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "models/bert_options.h"
+#include "models/label_model_options.h"
 #include "tests/base/temp_dir.h"
 #include "tests/text/byte_tokenizer.h"
 
@@ -157,6 +158,22 @@ TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
     EXPECT_FALSE(text_sections(e).cuts_start) << other;
   }
   EXPECT_FALSE(find_text_sections(Experiment{}));
+}
+
+TEST_F(TextClassificationRulesTest, SectionsTellOfACausalStackWhatTheyTellOfAnEncoder) {
+  EXPECT_TRUE(own().model.select("lstm"));
+  auto& stack = own().model.as<models::LabelLstmOptions>();
+  stack.d_model = 24;
+  const auto text = encoder_sections(e_);
+  EXPECT_EQ(text.model, nullptr);
+  EXPECT_EQ(text.causal, &own().model);
+  EXPECT_TRUE(text.has_head);
+  EXPECT_EQ(text.num_segments, 0);
+  EXPECT_EQ(text.d_model, 24);
+  EXPECT_GT(text.max_length, 1'000'000);
+  EXPECT_EQ(text.init, &stack.init);
+  EXPECT_EQ(text.lora, &stack.lora);
+  EXPECT_EQ(text.adapter, &stack.adapter);
 }
 
 TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
