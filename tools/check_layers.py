@@ -10,8 +10,8 @@ names of these are those of their folders. They neither name nor include what is
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
 A name that means something else too, since it is one word or that of a model, is a family's in quotes
 and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
-No source, test or tool is longer than LONGEST. No headers include each other, not even by way of others, and no
-two sources include each the header of the other.
+No source, test or tool is longer than LONGEST. No headers include each other, not even by way of others. No two
+sources include each the header of the other, nor do they call functions of each other by way of their own headers.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -66,6 +66,8 @@ NAMING = {  # sources outside src/families that name a family: none may join the
     "src/models/bert_options.h",                  # help of a key
 }
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
+AT_NAMESPACE = re.compile(r"^[A-Za-z\[].*?\b(\w+)\(", re.MULTILINE)  # what begins a line is in no class and no function
+CALL = re.compile(r"(?<![\w.>])(\w+)\(")
 SHARED_FOLDERS = {"text", "audio"}  # of families: what those of text, or of sound, have in common
 FAMILY_PARTS = "rules|spec|display|family|task|folders|facts|plan|preflight|requests"  # files and types of a family
 ENGINE_FILES = "engine_"  # begins the name of a file beside the families that needs libtorch
@@ -165,6 +167,36 @@ def mutual_sources(includes: dict[str, list[str]]) -> list[tuple[str, str]]:
             if one < other and one in named.get(other, ())]
 
 
+def functions(texts: dict[str, str], stem: str) -> set[str]:
+    """Functions of a namespace, which the header of a source declares and the source defines. Methods are none."""
+    header, source = (set(AT_NAMESPACE.findall(texts.get(stem + ending, ""))) for ending in (".h", ".cpp"))
+    return header & source
+
+
+def calls(texts: dict[str, str], stem: str, names: set[str]) -> list[str]:
+    """Those of the names that a source or its header calls, but not as a method."""
+    called = set(CALL.findall(re.sub(r"//.*", "", texts.get(stem + ".h", "") + texts.get(stem + ".cpp", ""))))
+    return sorted(called & names)
+
+
+def mutual_calls(includes: dict[str, list[str]], texts: dict[str, str]) -> list[tuple[str, str, str, str]]:
+    """Pairs of sources that know each other, perhaps by way of their own headers, and call functions of each other, as
+    "a" "function_of_b" "b" "function_of_a". A name that both define tells nothing."""
+    known: dict[str, set[str]] = {}
+    for path, others in includes.items():
+        stem = path.rpartition(".")[0]
+        known.setdefault(stem, set()).update(other.removesuffix(".h") for other in others if other != stem + ".h")
+    found = []
+    for one, other in ((one, other) for one in sorted(known) for other in sorted(known[one])):
+        if one > other or one not in known.get(other, ()):
+            continue
+        of_one, of_other = functions(texts, one), functions(texts, other)
+        there, back = calls(texts, one, of_other - of_one), calls(texts, other, of_one - of_other)
+        if there and back:
+            found.append((one, there[0], other, back[0]))
+    return found
+
+
 def long_files(root: pathlib.Path) -> list[str]:
     """What is said of each file of code, in src, tests and tools, that is longer than LONGEST."""
     found = []
@@ -176,7 +208,7 @@ def long_files(root: pathlib.Path) -> list[str]:
 
 
 def offences(root: pathlib.Path) -> list[str]:
-    found, includes = long_files(root), {}
+    found, includes, texts = long_files(root), {}, {}
     others = words_of_families(root)
     naming = names_of_families(root)
     files = [p for p in sorted((root / "src").rglob("*")) if p.suffix in {".h", ".cpp", ".cu", ".cuh", ".inc"}]
@@ -191,6 +223,7 @@ def offences(root: pathlib.Path) -> list[str]:
             continue
         text = path.read_text(encoding="utf-8")
         source = path.relative_to(root).as_posix()
+        texts[own] = text
         includes[own] = [match[1] for line in text.splitlines() if (match := OWN.match(line))]
         if source in NAMING and not naming.search(text):
             found.append(f"{source}:1: names no family any more: take it from NAMING in tools/check_layers.py")
@@ -218,6 +251,8 @@ def offences(root: pathlib.Path) -> list[str]:
         found.append(f"src/{round_trip[0]}:1: includes itself by way of {', '.join(round_trip[1:-1]) or 'no other'}")
     for one, other in mutual_sources(includes):
         found.append(f"src/{one}.cpp:1: includes {other}.h, and {other}.cpp includes {one}.h: move what one of them needs")
+    for one, there, other, back in mutual_calls(includes, texts):
+        found.append(f"src/{one}.cpp:1: calls {there}() of {other}, which calls {back}() of {one}: move what both need")
     return found
 
 

@@ -4,8 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
+#include <system_error>
+
 #include "base/error.h"
-#include "base/file.h"
+#include "base/io_error.h"
 #include "base/text.h"
 
 namespace stretto {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/failpoint.h"
-#include "base/file.h"
+#include "base/io_error.h"
 
 namespace stretto {
 namespace {

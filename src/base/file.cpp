@@ -31,34 +31,6 @@ constexpr size_t kFirstReadBytes = size_t{64} << 10;
               "this cannot be the file that was meant");
 }
 
-std::string advice_for(int errno_value) {
-  switch (errno_value) {
-    case ENOSPC:
-      return "the disk is full: free some space, or write elsewhere";
-    case EDQUOT:
-      return "your disk quota is used up: delete something, or write elsewhere";
-    case EACCES:
-    case EPERM:
-      return "check who owns the file and its folder, and their permissions (ls -ld)";
-    case EROFS:
-      return "the file system is mounted read-only: write elsewhere";
-    case EMFILE:
-    case ENFILE:
-      return "too many open files: raise the limit with `ulimit -n 4096`";
-    case EIO:
-      return "the disk or the network file system reports a fault: see the kernel log (dmesg)";
-    case ENOENT:
-    case ENOTDIR:
-      return "its folder does not exist: create it, or give another path";
-    case EEXIST:
-      return "something of that name is already there: move it away, or give another path";
-    case ENAMETOOLONG:
-      return "use a shorter path";
-    default:
-      return "look at the path and its folder (ls -ld), and at the kernel log (dmesg)";
-  }
-}
-
 }  // namespace
 
 std::string read_file(const fs::path& path, size_t max_bytes) {
@@ -122,13 +94,6 @@ bool make_directories(const fs::path& path) {
   if (retried([&] { return ::mkdir(folder.c_str(), 0777); }) == 0) return true;
   if (errno != EEXIST) throw_io_error("cannot create", folder, errno);
   return false;
-}
-
-void throw_io_error(std::string_view action, const fs::path& path, int errno_value) {
-  throw Error(ExitCode::kIo,
-              std::string(action) + " " + quoted(path) + ": " +
-                  std::generic_category().message(errno_value),
-              advice_for(errno_value));
 }
 
 MappedFile::MappedFile(const fs::path& path) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/descriptor.h"
+#include "base/io_error.h"  // part of this interface
 
 namespace stretto {
 
@@ -37,11 +38,6 @@ void rename_path(const std::filesystem::path& from, const std::filesystem::path&
 /// Makes a folder and those above it, as `mkdir -p` does.
 /// @return true when it was not there before. Throws Error(kIo).
 bool make_directories(const std::filesystem::path& path);
-
-/// Turns errno into Error(kIo, "<action> <path>: <strerror>") with a remedy for ENOSPC, EDQUOT,
-/// EACCES, EROFS and EMFILE.
-[[noreturn]] void throw_io_error(std::string_view action, const std::filesystem::path& path,
-                                 int errno_value);
 
 /// A read-only memory map of a whole file; an empty file gives an empty view.
 class MappedFile {

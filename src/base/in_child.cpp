@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "base/file.h"
+#include "base/io_error.h"
 
 namespace stretto {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/atomic_file.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/io_error.h"
 #include "base/stdout.h"
 #include "base/text.h"
 

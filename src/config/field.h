@@ -10,6 +10,10 @@
 
 namespace stretto::config {
 
+/// `Inherited` of an options struct with several base classes (config/schema.h counts members).
+template <class... Base>
+struct Bases {};
+
 /// May a key differ between the run that wrote a checkpoint and the run that goes on from it?
 enum class Change {
   kFixed,  ///< shapes the result: another value is another experiment

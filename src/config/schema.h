@@ -209,11 +209,25 @@ consteval size_t element_count() {
   }
 }
 
-/// Members of an aggregate. One with a base class names it `Inherited`, and has its members too.
+template <class T>
+consteval size_t member_count();
+
+/// What the members of base classes add to the elements of an aggregate, which has one for each.
+template <class Base>
+struct AddedBy {
+  static consteval size_t count() { return member_count<Base>() - 1; }
+};
+template <class... Base>
+struct AddedBy<Bases<Base...>> {
+  static consteval size_t count() { return (AddedBy<Base>::count() + ...); }
+};
+
+/// Members of an aggregate. One with a base class names it `Inherited`, and has its members too;
+/// one with several names Bases<…>.
 template <class T>
 consteval size_t member_count() {
   if constexpr (requires { typename T::Inherited; }) {
-    return element_count<T>() - 1 + member_count<typename T::Inherited>();
+    return element_count<T>() + AddedBy<typename T::Inherited>::count();
   } else {
     return element_count<T>();
   }

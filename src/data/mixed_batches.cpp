@@ -62,6 +62,12 @@ class MixedBatches final : public BatchSource {
     return ids;
   }
 
+  double rate_factor(int64_t epoch, int64_t index) const override {
+    const MixedPlace& place = at(index);
+    const auto [own_epoch, own_index] = own_place(epoch, place);
+    return sources_[place.source].batches->rate_factor(own_epoch, own_index);
+  }
+
  private:
   static int64_t count_of(const MixedSource& source) {
     const int64_t own = source.batches == nullptr ? 0 : source.batches->num_batches();

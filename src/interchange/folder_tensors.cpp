@@ -63,7 +63,7 @@ bool are_finite(std::string_view floats) {
   return true;
 }
 
-/// Of each tensor of the folder that one of ours is joined from.
+/// The bytes of each tensor of the folder that one of ours is joined from.
 std::vector<size_t> bytes_of_parts(const NamePair& pair, const TensorView& whole) {
   const size_t count = pair.theirs.size();
   if (pair.part_rows.empty()) return std::vector<size_t>(count, whole.bytes.size() / count);

@@ -136,14 +136,5 @@ inline const nn::LoraOptions& lora_of(const CausalModelOptions& options) {
 inline const nn::AdapterOptions& adapter_of(const CausalModelOptions& options) {
   return options.visit([](const auto& kind) -> const nn::AdapterOptions& { return kind.adapter; });
 }
-/// Layers of the stack.
-inline int64_t num_layers_of(const CausalModelOptions& options) {
-  return options.visit([](const auto& kind) {
-    if constexpr (requires { sizes_of(kind); })
-      return sizes_of(kind).num_layers;
-    else
-      return kind.num_layers;
-  });
-}
 
 }  // namespace stretto::models

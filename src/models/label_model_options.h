@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,24 +21,11 @@ struct CausalPool {
   std::string pooling = "last";
   double head_dropout = 0.1;
   int64_t head_units = 0;
-};
-
-/// `[model]` of a classifier on a causal stack: the keys of the stack, as a language model has
-/// them, and those of the head. What such a model predicts tokens with is not there: tie_embeddings
-/// says how wide the last layer of an `lstm` is, and output_bias, adaptive_softmax, logit_softcap,
-/// activation_reg and temporal_reg are not read.
-template <class Stack>
-struct LabelStackOptions : Stack {
-  using Inherited = Stack;
-
-  std::string pooling = "last";
-  double head_dropout = 0.1;
-  int64_t head_units = 0;
 
   static auto fields() {
     using namespace config;
-    using O = LabelStackOptions;
-    return Stack::fields().with(Fields{
+    using O = CausalPool;
+    return Fields{
         field(
             &O::pooling, "pooling",
             "the one row of a text. last: that of its last token, which has seen all others. max, "
@@ -56,8 +44,19 @@ struct LabelStackOptions : Stack {
               "units of a layer with relu between the pooled row and the labels; 0 = none",
               between(0, 65536))
             .also_called({"lin_ftrs", "classifier_hidden_dim", "head_hidden_dim"}),
-    });
+    };
   }
+};
+
+/// `[model]` of a classifier on a causal stack: the keys of the stack, as a language model has
+/// them, and those of the head. What such a model predicts tokens with is not there: tie_embeddings
+/// says how wide the last layer of an `lstm` is, and output_bias, adaptive_softmax, logit_softcap,
+/// activation_reg and temporal_reg are not read.
+template <class Stack>
+struct LabelStackOptions : Stack, CausalPool {
+  using Inherited = config::Bases<Stack, CausalPool>;
+
+  static auto fields() { return Stack::fields().with(CausalPool::fields()); }
 };
 
 using LabelTransformerOptions = LabelStackOptions<CausalTransformerOptions>;
@@ -78,10 +77,8 @@ inline CausalModelOptions causal_stack_of(const LabelModelOptions& options) {
 /// How such a classifier pools rows; the defaults for BERT's.
 inline CausalPool causal_pool_of(const LabelModelOptions& options) {
   return options.visit([](const auto& kind) -> CausalPool {
-    if constexpr (requires { kind.head_units; }) {
-      return {.pooling = kind.pooling,
-              .head_dropout = kind.head_dropout,
-              .head_units = kind.head_units};
+    if constexpr (std::is_convertible_v<decltype(kind), const CausalPool&>) {
+      return kind;
     } else {
       return {};
     }

@@ -63,7 +63,7 @@ void InitialModel::require_alike(const experiment::Experiment& own) const {
 bool InitialModel::has_another_head(const experiment::Experiment& own) const {
   if (!options_ || options_->task.name() == own.task.name()) return false;
   const auto sections = experiment::find_encoder_sections(*options_);
-  return sections && sections->has_head();
+  return sections && sections->has_head;
 }
 
 }  // namespace stretto::tasks

@@ -27,7 +27,7 @@ struct TokenizerSpec {
   enum class Decoder : uint8_t { kSpaces, kWordPiece, kBytes, kMarks };
   /// By which pattern text is split (text/word_splits.h).
   enum class Pattern : uint8_t { kGpt2, kLlama3, kQwen2 };
-  /// Of kCharacterBpe: what gets a mark of a space in front: nothing; the beginning of a text, or
+  /// What gets a mark of a space in front, with kCharacterBpe: nothing; the beginning of a text, or
   /// each text between special tokens, unless it begins with a space; or each such text.
   enum class SpacePrefix : uint8_t { kNever, kFirst, kAlways, kDoubled };
 
@@ -40,7 +40,7 @@ struct TokenizerSpec {
 
   std::vector<std::pair<std::string, std::string>> merges = {};  ///< of BPE, earliest first
   bool fuse_unk = false, ignore_merges = false;                  ///< of BPE
-  /// Of kCharacterBpe: a character without a piece is spelt by bytes, `<0xE2>`, where all of them
+  /// With kCharacterBpe a character without a piece is spelt by bytes, `<0xE2>`, where all of them
   /// are pieces.
   bool byte_fallback = false;
   SpacePrefix space_prefix = SpacePrefix::kNever;

@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -125,18 +124,6 @@ TEST_F(File, FoldersAreMadeWithThoseAboveThem) {
   EXPECT_EQ(code_of([&] { make_directories(dir_ / "f"); }), ExitCode::kIo);
   EXPECT_EQ(code_of([&] { make_directories(dir_ / "f/g"); }), ExitCode::kIo);
   EXPECT_EQ(code_of([&] { rename_path(dir_ / "none", dir_ / "g"); }), ExitCode::kIo);
-}
-
-TEST_F(File, EveryErrnoThatAUserCanMendHasAdvice) {
-  for (const int value : {ENOSPC, EDQUOT, EACCES, EROFS, EMFILE}) {
-    try {
-      throw_io_error("cannot write", "place", value);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kIo);
-      EXPECT_FALSE(error.advice().empty()) << value;
-      EXPECT_NE(std::string(error.what()).find("cannot write place: "), std::string::npos);
-    }
-  }
 }
 
 TEST_F(File, ADurableFileRefusesToReplaceAnything) {

@@ -52,6 +52,32 @@ struct ForgetfulBookcase : Shelf {
   static auto fields() { return Shelf::fields(); }
 };
 
+struct Lamp {
+  double watts = 4;
+  static auto fields() { return Fields{field(&Lamp::watts, "watts", "")}; }
+};
+
+struct LitBookcase : Bookcase, Lamp {
+  using Inherited = Bases<Bookcase, Lamp>;
+  static auto fields() { return Bookcase::fields().with(Lamp::fields()); }
+};
+
+struct ForgetfulLitBookcase : Bookcase, Lamp {
+  using Inherited = Bases<Bookcase, Lamp>;
+  static auto fields() { return Bookcase::fields(); }
+};
+
+TEST(ConfigSchema, KeysOfSeveralBaseClassesAreCountedAndBound) {
+  static_assert(detail::member_count<LitBookcase>() == 4);
+  static_assert(lists_every_member<LitBookcase>);
+  static_assert(!lists_every_member<ForgetfulLitBookcase>);
+  LitBookcase bookcase;
+  const Schema schema = schema_of(bookcase);
+  ASSERT_EQ(schema.keys.size(), 4u);
+  EXPECT_EQ(schema.keys[3].path, "watts");
+  EXPECT_EQ(std::get<double*>(schema.keys[3].value), &bookcase.watts);
+}
+
 TEST(ConfigSchema, KeysOfABaseClassAreCountedAndBound) {
   static_assert(detail::member_count<Bookcase>() == 3);
   static_assert(lists_every_member<Bookcase>);

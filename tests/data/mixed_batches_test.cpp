@@ -12,7 +12,7 @@
 namespace stretto::data {
 namespace {
 
-/// Batches whose only sample tells its epoch and number: 100 * epoch + number.
+/// Batches whose only sample tells its epoch and number: 100 * epoch + number. So does their rate.
 class Told final : public BatchSource {
  public:
   explicit Told(int64_t size) : size_(size) {}
@@ -21,6 +21,9 @@ class Told final : public BatchSource {
     Batch batch;
     batch.sample_ids = {100 * epoch + index};
     return batch;
+  }
+  double rate_factor(int64_t epoch, int64_t index) const override {
+    return static_cast<double>(100 * epoch + index);
   }
 
  private:
@@ -74,6 +77,16 @@ TEST(MixedBatches, AreSpreadEvenlyOverAnEpoch) {
 TEST(MixedBatches, HaveOneOrderOfSourcesInEveryEpoch) {
   const auto mixed = mix_batches({told(5), told(3)});
   for (const int64_t epoch : {1, 2, 9}) EXPECT_EQ(streams(*mixed, epoch), streams(*mixed, 0));
+}
+
+TEST(MixedBatches, HaveTheRatesOfTheirSources) {
+  const auto mixed = mix_batches({told(2, 2), told(3)});
+  for (const int64_t epoch : {0, 3}) {
+    for (int64_t i = 0; i < mixed->num_batches(); ++i) {
+      const auto number = static_cast<double>(mixed->load(epoch, i).sample_ids.front());
+      EXPECT_EQ(mixed->rate_factor(epoch, i), number) << epoch << ", " << i;
+    }
+  }
 }
 
 TEST(MixedBatches, OfARepeatOfOneAreTheEpochsOfTheirSource) {

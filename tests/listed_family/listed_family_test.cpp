@@ -12,13 +12,12 @@
 #include "engine/commands.h"
 #include "experiment/data_files.h"
 #include "experiment/family_spec.h"
-#include "experiment/score_spec.h"
-#include "experiment/task_rules.h"
 #include "optim/arena.h"
 #include "optim/groups.h"
 #include "tasks/registry.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/tasks/small_family.h"
 #include "tests/train/recurrent_task.h"
 
 namespace stretto::experiment {
@@ -62,32 +61,17 @@ struct PictureOptions {
   }
 };
 
-class PictureRules final : public TaskRules {
+class PictureRules final : public SmallRules {
  public:
-  void check_model(RuleCheck& /*check*/) const override {}
-  void check_data(RuleCheck& /*check*/) const override {}
-  std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
-    return {{.style = report::loss_style()}};
-  }
   ValidationData validation_data(const Experiment& /*experiment*/) const override {
     return {.there = true, .name = "pictures", .keys = {"data.valid"}, .remedy = ""};
   }
-  BatchBound micro_batch(const Experiment& /*experiment*/) const override { return {}; }
   bool has_carry(const Experiment& /*experiment*/) const override { return true; }
 };
 
 const TaskRules& picture_rules() {
   static const PictureRules rules;
   return rules;
-}
-
-report::Display picture_display() {
-  report::Display display;
-  display.numbers = {report::loss_style()};
-  display.rate = {
-      .key = "numbers_per_second", .unit = "numbers", .short_unit = "numbers", .batch = "numbers"};
-  display.loss_unit = {.name = "numbers", .count = "numbers"};
-  return display;
 }
 
 std::vector<data::DataFile> picture_files(const Experiment& experiment) {
@@ -104,7 +88,7 @@ FamilySpec picture_spec() {
   return {.options = config::open_alternative<PictureOptions>(),
           .also_called = {},
           .rules = &picture_rules,
-          .display = [](const Experiment& /*experiment*/) { return picture_display(); },
+          .display = [](const Experiment& /*experiment*/) { return small_display("numbers"); },
           .data_files = &picture_files};
 }
 
@@ -117,50 +101,20 @@ namespace {
 namespace fs = std::filesystem;
 using stretto::testing::failure;
 
-class PictureTask : public train::test::RecurrentOf<FamilyTask> {
- public:
-  std::vector<distributed::Fact> data_facts() const override { return {}; }
-  void require_known_data(bool /*warn*/) const override {}
-  std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
-  data::Loading loading() const override { return {.depth = 2}; }
-  int64_t update_bound() const override { return 1; }
-  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
-    return {};
-  }
-};
+using PictureTask = SmallTask<train::test::RecurrentOf<FamilyTask>>;
 
-class PictureFamily : public Family {
+class PictureFamily : public SmallFamily {
  public:
-  Assets first_assets(const experiment::LoadedExperiment& /*experiment*/) const override {
-    return {};
-  }
   std::unique_ptr<FamilyTask> make_task(const experiment::Experiment& /*experiment*/,
                                         const Assets& /*assets*/,
                                         const CommandContext& /*context*/) const override {
     return std::make_unique<PictureTask>();
   }
-  int eval(const EvalRequest& /*request*/, const CommandContext& /*context*/) const override {
-    return 0;
-  }
-  int infer(const InferRequest& /*request*/, const CommandContext& /*context*/) const override {
-    return 0;
-  }
-  std::string memory_advice(MemoryUse /*use*/) const override { return "use fewer pictures"; }
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& /*experiment*/) const override {
     PictureTask task;
     return optim::names_of(optim::Arena(task.model(), optim::Arena::Gradients::kNone));
   }
-  models::ModelCost model_cost(const CostRequest& /*request*/) const override { return {}; }
-  std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& /*experiment*/,
-                                                  const Assets& /*assets*/,
-                                                  bool /*draws_weights*/) const override {
-    return nullptr;
-  }
-  void check_weights(const experiment::CheckRequest& /*request*/,
-                     experiment::Preflight& /*found*/) const override {}
-  void require_room(const fs::path& /*place*/, const experiment::Experiment& /*other*/,
-                    const experiment::Experiment& /*own*/) const override {}
 };
 
 const Family& picture_family() {

@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,9 @@
 #include "base/stdout.h"
 #include "base/text.h"
 #include "data/length_batches.h"
+#include "data/media/media_table.h"
+#include "image/image.h"
+#include "image/image_file.h"
 #include "models/heads/label.h"
 #include "models/operations.h"
 #include "models/registry.h"
@@ -36,6 +40,7 @@
 #include "runs/module_weights.h"
 #include "runs/run_folder.h"
 #include "tasks/line_work.h"
+#include "tests/tasks/small_family.h"
 #include "train/evaluation.h"
 
 namespace stretto::tasks {
@@ -72,33 +77,29 @@ Classes classes_of(const Assets& assets) {
   return classes;
 }
 
-/// A binary PGM of 8 x 8 pixels; nothing for any other file.
-std::optional<std::vector<uint8_t>> decode(const fs::path& path) {
-  const std::string header = "P5 8 8 255\n";
-  const std::string bytes = fs::exists(path) ? read_file(path) : "";
-  if (!bytes.starts_with(header) || std::ssize(bytes) != std::ssize(header) + kPixels) {
-    return std::nullopt;
+/// The pixels of a grey picture of 8 x 8. Throws Error(kBadData) for any other file.
+std::vector<uint8_t> decode(std::string_view bytes, const std::string& name) {
+  const image::Image picture = image::decode_image(bytes, name);
+  if (picture.height != kPictureSide || picture.width != kPictureSide) {
+    throw Error(ExitCode::kBadData, name + ": is no picture of 8 x 8", "resize it");
   }
-  return std::vector<uint8_t>(bytes.begin() + std::ssize(header), bytes.end());
+  const auto plane = picture.plane(0);
+  return {plane.begin(), plane.end()};
 }
 
 /// Pictures of equal size: one run of equal lengths, so that an epoch shuffles all of them.
 class PictureFiles final : public data::LengthSamples {
  public:
-  PictureFiles(const std::vector<std::string>& folders, const Classes& classes) {
-    for (const auto& folder : folders) {
-      for (size_t label = 0; label < classes.size(); ++label) {
-        const fs::path place = fs::path(folder) / classes[label];
-        if (!fs::exists(place)) continue;
-        for (const auto& entry : fs::directory_iterator(place)) paths_.push_back(entry.path());
-      }
+  /// @param key  of the folders: "data.train"
+  PictureFiles(const experiment::Experiment& experiment, const std::string& key,
+               const Classes& classes)
+      : table_(open_table(experiment, key)),
+        faults_(data::bad_sample_rule(pictures_of(experiment).data), table_->left_out()) {
+    for (int64_t sample = 0; sample < size(); ++sample) {
+      const std::string name(table_->text(sample));
+      labels_.push_back(std::ranges::find(classes, name) - classes.begin());
     }
-    std::ranges::sort(paths_);
-    for (const auto& path : paths_) {
-      const auto found = std::ranges::find(classes, path.parent_path().filename().string());
-      labels_.push_back(found - classes.begin());
-    }
-    if (!paths_.empty()) runs_.add(std::vector<uint32_t>{1}, paths_.size());
+    if (size() > 0) runs_.add(std::vector<uint32_t>{1}, static_cast<uint64_t>(size()));
   }
 
   const data::LengthRuns& runs() const override { return runs_; }
@@ -111,11 +112,31 @@ class PictureFiles final : public data::LengthSamples {
     batch.column<int64_t>(kPictureClass).append({labels_[static_cast<size_t>(sample)]});
   }
 
-  int64_t size() const { return std::ssize(paths_); }
-  const fs::path& path(int64_t sample) const { return paths_[static_cast<size_t>(sample)]; }
+  int64_t size() const { return table_->size(); }
+  fs::path path(int64_t sample) const { return table_->path(sample); }
+  /// Nothing for one that cannot be decoded any more, and is skipped. Throws as MediaFaults do.
+  std::optional<std::vector<uint8_t>> pixels(int64_t sample) const {
+    std::optional<std::vector<uint8_t>> decoded;
+    const std::string path = table_->path(sample);
+    faults_.take(sample, path, [&] { decoded = decode(table_->read(sample), path); });
+    return decoded;
+  }
+  data::LeftOut left_out() const { return faults_.left_out(); }
 
  private:
-  std::vector<fs::path> paths_;
+  static std::shared_ptr<const data::MediaTable> open_table(
+      const experiment::Experiment& experiment, const std::string& key) {
+    const auto& options = pictures_of(experiment).data;
+    auto folders = experiment::folders_of_pictures(experiment);
+    std::erase_if(folders, [&](const auto& folder) { return folder.key != key; });
+    return data::open_media({.kind = data::MediaKind::kPicture,
+                             .sources = std::move(folders),
+                             .bad_samples = data::bad_sample_rule(options)},
+                            {.dir = options.cache_dir, .threads = options.threads});
+  }
+
+  std::shared_ptr<const data::MediaTable> table_;
+  mutable data::MediaFaults faults_;
   std::vector<int64_t> labels_;
   data::LengthRuns runs_;
 };
@@ -129,7 +150,7 @@ train::Prepared prepare_pictures(data::Batch batch, const PictureFiles& files,
   auto& labels = batch.column<int64_t>(kPictureClass).values;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     const int64_t sample = batch.sample_ids[static_cast<size_t>(i)];
-    const auto decoded = decode(files.path(sample));
+    const auto decoded = files.pixels(sample);
     if (!decoded) {
       labels[static_cast<size_t>(i)] = -1;
       continue;
@@ -233,9 +254,9 @@ struct PictureSet {
   std::unique_ptr<data::BatchSource> batches;
 };
 
-PictureSet picture_set(const std::vector<std::string>& folders, const Classes& classes,
-                       int64_t max_samples) {
-  auto files = std::make_shared<const PictureFiles>(folders, classes);
+PictureSet picture_set(const experiment::Experiment& experiment, const Classes& classes) {
+  auto files = std::make_shared<const PictureFiles>(experiment, "data.valid", classes);
+  const int64_t max_samples = pictures_of(experiment).data.max_samples;
   auto batches = data::make_length_batches(files, {.max_rows = {0}, .max_samples = max_samples},
                                            data::Shuffle::kNo, /*seed=*/0);
   return {std::move(files), std::move(batches)};
@@ -274,7 +295,7 @@ std::vector<train::Score> scores_of(const train::ScoreTable& table) {
 
 // Training.
 
-class PictureClassTask : public FamilyTask {
+class PictureClassTask : public SmallTask<FamilyTask> {
  public:
   PictureClassTask(const experiment::Experiment& experiment, const Classes& classes,
                    const CommandContext& context)
@@ -285,11 +306,12 @@ class PictureClassTask : public FamilyTask {
         classes_(classes),
         context_(context),
         model_(make_picture_model(experiment, classes, context.device)),
-        files_(std::make_shared<const PictureFiles>(options_.data.train, classes)),
+        files_(std::make_shared<const PictureFiles>(experiment, "data.train", classes)),
         train_(data::make_length_batches(
             files_, {.max_rows = {0}, .max_samples = options_.data.max_samples},
             data::Shuffle::kEachEpoch, seed_)),
-        valid_(picture_set(options_.data.valid, classes, options_.data.max_samples)) {}
+        valid_(picture_set(experiment, classes)) {}
+  ~PictureClassTask() override { left_out_last() = files_->left_out(); }
 
   torch::nn::Module& model() override { return *model_; }
   const data::BatchSource& train_batches() override { return *train_; }
@@ -299,7 +321,8 @@ class PictureClassTask : public FamilyTask {
   train::Prepared prepare(data::Batch batch) const override {
     return prepare_pictures(std::move(batch), *files_, seed_);
   }
-  train::Sums loss(const train::Prepared& batch, const train::StepContext& /*context*/) override {
+  train::Sums loss(const train::Prepared& batch, const train::StepContext& context) override {
+    if (before_update()) before_update()(context.update);
     const at::Tensor logits = model_->forward(batch.tensor(0)), labels = batch.tensor(1);
     const at::Tensor usable = labels.ge(0), wanted = labels.clamp_min(0);
     const auto count = batch.batch().num_sequences();
@@ -321,7 +344,7 @@ class PictureClassTask : public FamilyTask {
     train::Validation result{.scores = scores_of(table),
                              .counts = {{"pictures", valid_.files->size()}}};
     for (int64_t i = 0; i < std::min(num_shown_, valid_.files->size()); ++i) {
-      const fs::path& path = valid_.files->path(i);
+      const fs::path path = valid_.files->path(i);
       const auto guess = static_cast<size_t>(table.row(i)[kGuess]);
       result.samples.emplace_back(
           report::MediaSample{.mime = "image/png",
@@ -339,15 +362,11 @@ class PictureClassTask : public FamilyTask {
   std::vector<distributed::Fact> data_facts() const override {
     return {{"pictures", std::to_string(files_->size())}};
   }
-  void require_known_data(bool /*warn*/) const override {}
   std::vector<std::pair<std::string, std::string>> facts() const override {
     return {{"parameters", with_thousands(models::num_parameters(*model_))}};
   }
   data::Loading loading() const override { return {.depth = 4, .threads = options_.data.threads}; }
   int64_t update_bound() const override { return update_bound_; }
-  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
-    return {};
-  }
 
  private:
   const experiment::PictureOptions options_;
@@ -408,9 +427,10 @@ class PictureAnswers final : public LineFamily<PictureLine> {
 
   size_t bytes(const PictureLine& /*line*/) const override { return kPixels; }
   void prepare(PictureLine& line) const override {
-    if (auto decoded = decode(line.input.text)) {
-      line.pixels = std::move(*decoded);
-    } else {
+    try {
+      line.pixels = decode(read_file(line.input.text), line.input.text);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kBadData) throw;
       line.input.problem = "it is no picture";
     }
   }
@@ -449,7 +469,7 @@ class PictureAnswers final : public LineFamily<PictureLine> {
   const bool as_json_;
 };
 
-class PictureFamily : public Family {
+class PictureFamily : public SmallFamily {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
     return assets_of(classes_in(pictures_of(experiment.options).data.train));
@@ -461,10 +481,9 @@ class PictureFamily : public Family {
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
-    const auto& data = pictures_of(request.experiment.options).data;
     const PictureRun run = load_picture_run(request.experiment.options, request.run_directory,
                                             request.checkpoint, context.device);
-    const PictureSet set = picture_set(data.valid, run.classes, data.max_samples);
+    const PictureSet set = picture_set(request.experiment.options, run.classes);
     nlohmann::ordered_json json;
     for (const auto& score : scores_of(score_pictures(*run.model, set, context))) {
       json[score.name] = score.value;
@@ -492,7 +511,6 @@ class PictureFamily : public Family {
     return 0;
   }
 
-  std::string memory_advice(MemoryUse /*use*/) const override { return "use fewer pictures"; }
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override {
     return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
@@ -507,10 +525,6 @@ class PictureFamily : public Family {
                                                   bool draws_weights) const override {
     return make_picture_model(experiment, classes_of(assets), draws_weights ? at::kCPU : at::kMeta);
   }
-  void check_weights(const experiment::CheckRequest& /*request*/,
-                     experiment::Preflight& /*found*/) const override {}
-  void require_room(const fs::path& /*place*/, const experiment::Experiment& /*other*/,
-                    const experiment::Experiment& /*own*/) const override {}
 
  private:
   static std::shared_ptr<PictureModel> described(const experiment::Experiment& experiment) {
@@ -519,6 +533,16 @@ class PictureFamily : public Family {
 };
 
 }  // namespace
+
+std::function<void(int64_t)>& before_update() {
+  static std::function<void(int64_t)> call;
+  return call;
+}
+
+data::LeftOut& left_out_last() {
+  static data::LeftOut left_out;
+  return left_out;
+}
 
 const Family& picture_family() {
   static const PictureFamily family;

@@ -14,6 +14,7 @@
 #include "report/display.h"
 #include "store/weight_files.h"
 #include "tests/picture_family/picture_family.h"
+#include "tests/tasks/small_family.h"
 
 namespace stretto::experiment {
 namespace {
@@ -24,10 +25,8 @@ std::vector<ScoreSpec> picture_scores() {
           {.style = {.name = kPictureTop2, .higher_is_better = true, .of_validation = true}}};
 }
 
-class PictureClassRules final : public TaskRules {
+class PictureClassRules final : public SmallRules {
  public:
-  void check_model(RuleCheck& /*check*/) const override {}
-  void check_data(RuleCheck& /*check*/) const override {}
   std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
     return picture_scores();
   }
@@ -51,20 +50,9 @@ const TaskRules& picture_class_rules() {
 }
 
 report::Display display_of_pictures(const Experiment& /*experiment*/) {
-  report::Display display;
+  report::Display display = small_display("pictures");
   display.numbers = styles_of(picture_scores());
-  display.rate = {.key = "pictures_per_second",
-                  .unit = "pictures",
-                  .short_unit = "pictures",
-                  .batch = "pictures"};
-  display.loss_unit = {.name = "pictures", .count = "pictures"};
   return display;
-}
-
-std::vector<data::DataFile> folders_of_pictures(const Experiment& experiment) {
-  auto files = files_of_path_keys(experiment);
-  for (auto& file : files) file.kind = data::DataKind::kTree;
-  return files;
 }
 
 /// Folders whose model_type is the name of the family: names of tensors are the same there.
@@ -101,6 +89,12 @@ const interchange::ModelFolders& picture_folders() {
 }
 
 }  // namespace
+
+std::vector<data::DataFile> folders_of_pictures(const Experiment& experiment) {
+  auto files = files_of_path_keys(experiment);
+  for (auto& file : files) file.kind = data::DataKind::kTree;
+  return files;
+}
 
 FamilySpec picture_spec() {
   return {.options = config::open_alternative<PictureOptions>(),

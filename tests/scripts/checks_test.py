@@ -159,6 +159,15 @@ class Layers(InTemporaryFolder):
         self.write("src/nn/c.cpp", '#include "nn/a.h"\n')  # which a.cpp knows nothing of
         self.assertEqual(self.offences("src/nn/b.cpp", '#include "nn/b.h"\n'), [])
 
+    def test_sources_that_call_each_other_by_way_of_their_headers_are_named(self):
+        self.write("src/nn/a.h", '#include "nn/b.h"\n[[noreturn]] void fail(int why);\n')
+        self.write("src/nn/a.cpp", '#include "nn/a.h"\nvoid fail(int why) {\n  throw opened(why);\n}\n')
+        self.write("src/nn/b.h", "int opened(int why);\nclass B {\n  void method();\n};\n")
+        found = self.offences("src/nn/b.cpp", '#include "nn/a.h"\nint opened(int why) {\n  fail(why);\n}\n')
+        self.assertEqual(found, ["src/nn/a.cpp:1: calls opened() of nn/b, which calls fail() of nn/a: move what both need"])
+        for call in ("// fail(why);", "why.fail();", "B().method();"):
+            self.assertEqual(self.offences("src/nn/b.cpp", f'#include "nn/a.h"\nint opened(int why) {{\n  {call}\n}}\n'), [])
+
     def test_a_source_a_test_or_a_tool_of_more_than_600_lines_is_refused(self):
         for path in ("src/nn/a.h", "tests/nn/a_test.cpp", "tests/runs/a_test.py", "tools/a.py"):
             self.assertEqual(self.offences(path, "\n" * 600), [])

@@ -5,37 +5,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "tests/base/failure.h"
+#include "tests/text/byte_tokenizer.h"
 #include "text/encoded_text.h"
 
 namespace stretto::text {
 namespace {
 
 using Ids = std::vector<int64_t>;
-
-/// Each byte is a token; with a template of its own.
-class ByteTokenizer : public Tokenizer {
- public:
-  explicit ByteTokenizer(int64_t eos) : eos_(eos) {}
-  SpecialIds specials() const override { return {.pad = 0, .bos = 1, .eos = eos_}; }
-  SequenceTemplate sequences() const override {
-    return {.single = {{.part = SequenceTemplate::Part::kSpecial, .id = 1}, {}}, .pair = {}};
-  }
-  void encode(std::string_view line, std::vector<int64_t>& ids) const override {
-    for (const char c : line) ids.push_back(c);
-  }
-  std::string decode(const std::vector<int64_t>&) const override { return "decoded"; }
-  std::string piece(int64_t) const override { return "piece"; }
-  int64_t size() const override { return 256; }
-  uint64_t fingerprint() const override { return 7; }
-
- private:
-  int64_t eos_;
-};
+using test::ByteTokenizer;
 
 TEST(BehindSeparator, TextsStandAsALanguageModelReadsThem) {
   const auto tokenizer = behind_separator(std::make_shared<ByteTokenizer>(2));

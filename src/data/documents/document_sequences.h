@@ -25,7 +25,6 @@ class SequenceRows {
 
   /// @param tokens  at least one, without the separator
   void add_document(int64_t tokens);
-  int64_t num_documents() const { return documents_; }
   int64_t num_sequences() const;
   int64_t num_rows() const;
 

@@ -124,7 +124,7 @@ class LanguageModelRules final : public TextRules {
     for (const auto& conflict : models::option_conflicts(own.model)) {
       check.wrong(conflict.keys, conflict.what, conflict.hint);
     }
-    // Of other tokenizers the size shows when they are read.
+    // The size of another tokenizer shows when it is read.
     const bool is_trained = own.tokenizer.model.empty() && !takes_tokenizer_of_other_run(check.e);
     if (is_trained) {
       for (const auto& conflict :

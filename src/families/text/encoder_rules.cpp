@@ -1,11 +1,14 @@
 #include "families/text/encoder_rules.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "experiment/model_comparison.h"
 #include "experiment/taken_parts.h"
 #include "families/text/causal_taken.h"
 #include "families/text/encoder_taken.h"
 #include "models/option_conflicts.h"
+#include "text/behind_separator.h"
 
 namespace stretto::experiment {
 namespace {
@@ -44,7 +47,7 @@ void EncoderRules::check_model(RuleCheck& check) const {
 void EncoderRules::check_data(RuleCheck& check) const {
   TextRules::check_data(check);
   const EncoderSections text = encoder_sections(check.e);
-  const int64_t positions = text.max_length();
+  const int64_t positions = text.max_length;
   if (positions < text.max_text_tokens) {
     check.wrong({"data.max_text_tokens", "model.max_positions", "model.positions"},
                 counted(positions, "learned position") + ", texts may have " +
@@ -55,7 +58,7 @@ void EncoderRules::check_data(RuleCheck& check) const {
 
 void EncoderRules::check_training(RuleCheck& check) const {
   TextRules::check_training(check);
-  if (!encoder_sections(check.e).has_head()) {
+  if (!encoder_sections(check.e).has_head) {
     check.wrong(
         {"model.head", "task.name"},
         "\"none\" leaves an encoder without a head, and " + check.e.task.name() + " trains one",
@@ -70,16 +73,22 @@ std::optional<models::CausalModelOptions> EncoderRules::causal_stack(
   return models::causal_stack_of(*sections.causal);
 }
 
+std::shared_ptr<const text::Tokenizer> EncoderRules::tokenizer_of_model(
+    const Experiment& experiment, std::shared_ptr<const text::Tokenizer> tokenizer) const {
+  if (encoder_sections(experiment).causal == nullptr) return tokenizer;
+  return text::behind_separator(std::move(tokenizer));
+}
+
 std::vector<std::string> EncoderRules::init_rules(const Experiment& experiment) const {
-  return encoder_sections(experiment).init();
+  return *encoder_sections(experiment).init;
 }
 
 const nn::LoraOptions* EncoderRules::lora(const Experiment& experiment) const {
-  return &encoder_sections(experiment).lora();
+  return encoder_sections(experiment).lora;
 }
 
 const nn::AdapterOptions* EncoderRules::adapter(const Experiment& experiment) const {
-  return &encoder_sections(experiment).adapter();
+  return encoder_sections(experiment).adapter;
 }
 
 std::vector<ModelDifference> EncoderRules::hidden_differences(
@@ -121,7 +130,7 @@ std::vector<TakenValue> EncoderRules::values_of_other_model(const OtherModel& ot
 }
 
 ModelWidth EncoderRules::model_width(const Experiment& experiment) const {
-  return {.key = "model.d_model", .value = encoder_sections(experiment).d_model()};
+  return {.key = "model.d_model", .value = encoder_sections(experiment).d_model};
 }
 
 const EncoderRules& encoder_rules_of(const Experiment& experiment) {

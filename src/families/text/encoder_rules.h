@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
 #include "models/causal_options.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 
@@ -24,9 +26,13 @@ class EncoderRules : public TextRules {
 
   /// Whether `model.name` may choose a causal stack (EncoderSections::causal).
   virtual bool takes_causal_stacks() const { return false; }
-  /// Of a causal stack.
+  /// The stack of a language model; nothing for an encoder.
   std::optional<models::CausalModelOptions> causal_stack(
       const Experiment& experiment) const override;
+  /// Texts of a causal stack stand behind a separator (text/behind_separator.h).
+  std::shared_ptr<const text::Tokenizer> tokenizer_of_model(
+      const Experiment& experiment,
+      std::shared_ptr<const text::Tokenizer> tokenizer) const override;
   /// The family's sections: encoder_sections_of() its struct.
   virtual EncoderSections encoder_sections(const Experiment& experiment) const = 0;
   TextSections sections(const Experiment& experiment) const final {

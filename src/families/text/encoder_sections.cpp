@@ -4,30 +4,42 @@
 
 namespace stretto::experiment {
 
-int64_t EncoderSections::max_length() const {
-  return causal != nullptr ? models::max_length_of(models::causal_stack_of(*causal))
-                           : models::max_length_of(*model);
+namespace {
+
+/// Null for families that are not of encoded texts.
+const EncoderRules* find_encoder_rules(const Experiment& experiment) {
+  return dynamic_cast<const EncoderRules*>(find_task_rules(experiment));
 }
 
-int64_t EncoderSections::d_model() const {
-  return causal != nullptr ? models::d_model_of(models::causal_stack_of(*causal))
-                           : models::sizes_of(*model).d_model;
+}  // namespace
+
+void EncoderSections::set_model(const models::BertOptions& options) {
+  model = &options;
+  has_head = options.head != "none";
+  num_segments = options.num_segments;
+  max_length = models::max_length_of(options);
+  d_model = models::sizes_of(options).d_model;
+  init = &options.init;
+  lora = &options.lora;
+  adapter = &options.adapter;
 }
 
-const std::vector<std::string>& EncoderSections::init() const {
-  return causal != nullptr ? models::init_of(*causal) : model->init;
-}
-
-const nn::LoraOptions& EncoderSections::lora() const {
-  return causal != nullptr ? models::lora_of(*causal) : model->lora;
-}
-
-const nn::AdapterOptions& EncoderSections::adapter() const {
-  return causal != nullptr ? models::adapter_of(*causal) : model->adapter;
+void EncoderSections::set_model(const models::LabelModelOptions& options) {
+  if (options.is<models::BertOptions>()) {
+    set_model(options.as<models::BertOptions>());
+    return;
+  }
+  causal = &options;
+  const models::CausalModelOptions stack = models::causal_stack_of(options);
+  max_length = models::max_length_of(stack);
+  d_model = models::d_model_of(stack);
+  init = &models::init_of(options);
+  lora = &models::lora_of(options);
+  adapter = &models::adapter_of(options);
 }
 
 std::optional<EncoderSections> find_encoder_sections(const Experiment& experiment) {
-  const auto* rules = dynamic_cast<const EncoderRules*>(find_task_rules(experiment));
+  const EncoderRules* rules = find_encoder_rules(experiment);
   if (rules == nullptr) return std::nullopt;
   return rules->encoder_sections(experiment);
 }
@@ -37,7 +49,8 @@ EncoderSections encoder_sections(const Experiment& experiment) {
 }
 
 bool reads_pooled_rows(const Experiment& experiment) {
-  return encoder_rules_of(experiment).reads_pooled_rows();
+  const EncoderRules* rules = find_encoder_rules(experiment);
+  return rules != nullptr && rules->reads_pooled_rows();
 }
 
 }  // namespace stretto::experiment

@@ -18,25 +18,17 @@ namespace stretto::experiment {
 struct EncoderSections : TextSections {
   const models::BertOptions* model = nullptr;
   const models::LabelModelOptions* causal = nullptr;
+  /// Facts of the one that is there.
+  bool has_head = true;      ///< whether something is read from the rows (`model.head`)
+  int64_t num_segments = 0;  ///< texts of a sequence that have vectors of their own; 0 = none has
+  int64_t max_length = 0;    ///< tokens that there are positions for
+  int64_t d_model = 0;       ///< width of token vectors
+  const std::vector<std::string>* init = nullptr;
+  const nn::LoraOptions* lora = nullptr;
+  const nn::AdapterOptions* adapter = nullptr;
 
-  void set_model(const models::BertOptions& options) { model = &options; }
-  void set_model(const models::LabelModelOptions& options) {
-    if (options.is<models::BertOptions>()) {
-      model = &options.as<models::BertOptions>();
-    } else {
-      causal = &options;
-    }
-  }
-
-  /// Whether something is read from the rows (`model.head`).
-  bool has_head() const { return causal != nullptr || model->head != "none"; }
-  /// Texts of a sequence that have vectors of their own; 0 = none has.
-  int64_t num_segments() const { return causal != nullptr ? 0 : model->num_segments; }
-  int64_t max_length() const;  ///< tokens that there are positions for
-  int64_t d_model() const;     ///< width of token vectors
-  const std::vector<std::string>& init() const;
-  const nn::LoraOptions& lora() const;
-  const nn::AdapterOptions& adapter() const;
+  void set_model(const models::BertOptions& options);
+  void set_model(const models::LabelModelOptions& options);
 };
 
 /// The view of a family's struct, of whose members these have the same types in every family.
@@ -54,8 +46,7 @@ std::optional<EncoderSections> find_encoder_sections(const Experiment& experimen
 /// Throws std::bad_optional_access for other families.
 EncoderSections encoder_sections(const Experiment& experiment);
 
-/// As EncoderRules::reads_pooled_rows says of the experiment's family. Throws std::bad_cast for
-/// other families.
+/// As EncoderRules::reads_pooled_rows says of the experiment's family; false for other families.
 bool reads_pooled_rows(const Experiment& experiment);
 
 }  // namespace stretto::experiment

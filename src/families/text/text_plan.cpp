@@ -24,7 +24,7 @@ PlannedTables planned_table(const Experiment& experiment) {
   const EncoderSections text = encoder_sections(experiment);
   return {.tokenizer = text.tokenizer->tokenizer_options(),
           .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
-          .d_model = text.d_model()};
+          .d_model = text.d_model};
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ FamilyPlan text_plan() {
   const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
     const EncoderSections text = encoder_sections(e);
     if (text.causal != nullptr) {
-      return TableGradients{.late_parameters = rows.output * text.d_model()};
+      return TableGradients{.late_parameters = rows.output * text.d_model};
     }
     return text_table_gradients(*text.model, rows.output, writes_tokens(e), rows_apart);
   };

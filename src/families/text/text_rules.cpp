@@ -1,6 +1,7 @@
 #include "families/text/text_rules.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "config/schema.h"
@@ -37,6 +38,7 @@ text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, b
     tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
                                        static_cast<uint64_t>(e.run.seed), lines.get(), nullptr);
     rules.require_tokenizer(e, *tokenizers.src);
+    tokenizers.src = rules.tokenizer_of_model(e, std::move(tokenizers.src));
   });
   return tokenizers;
 }

@@ -48,7 +48,8 @@ class TextRules : public TaskRules {
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const = 0;
   /// Tokenises texts as training does, as far as the time allows.
-  /// @param key    "data.train", which names the files
+  /// @param key        "data.train", which names the files
+  /// @param tokenizer  tokenizer_of_model()
   /// Throws as training does.
   virtual SeenTokens count_tokens(const Experiment& experiment, const std::string& key,
                                   const std::vector<std::string>& files,
@@ -58,6 +59,11 @@ class TextRules : public TaskRules {
   /// trained, or taken over from another run.
   virtual void require_tokenizer(const Experiment& /*experiment*/,
                                  const text::Tokenizer& /*tokenizer*/) const {}
+  /// The tokenizer with texts as the model reads them. Throws Error(kUsage) where it has none such.
+  virtual std::shared_ptr<const text::Tokenizer> tokenizer_of_model(
+      const Experiment& /*experiment*/, std::shared_ptr<const text::Tokenizer> tokenizer) const {
+    return tokenizer;
+  }
   /// The model, where its layers are those of a language model: runs may begin with its weights.
   virtual std::optional<models::CausalModelOptions> causal_stack(
       const Experiment& /*experiment*/) const {

@@ -52,7 +52,7 @@ class AdaptiveHead : public Head {
   kernels::CrossEntropy loss(const at::Tensor& rows, const HeadTargets& targets) override;
   at::Tensor log_probs(const at::Tensor& rows) override;
   int64_t num_classes() const override { return num_classes_; }
-  /// Of a row whose target is drawn by Zipf's law: token r, from 0, in proportion to 1 / (r + 1).
+  /// For a row whose target is drawn by Zipf's law: token r, from 0, in proportion to 1 / (r + 1).
   double operations() const override;
   c10::Device device() const override { return matrix().device(); }
 

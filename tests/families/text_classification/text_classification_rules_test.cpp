@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -9,7 +11,9 @@
 #include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "models/bert_options.h"
+#include "models/label_model_options.h"
 #include "tests/base/temp_dir.h"
+#include "tests/text/byte_tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -156,6 +160,22 @@ TEST_F(TextClassificationRulesTest, SectionsAreAViewOfWhatTextsHaveInCommon) {
   EXPECT_FALSE(find_text_sections(Experiment{}));
 }
 
+TEST_F(TextClassificationRulesTest, SectionsTellOfACausalStackWhatTheyTellOfAnEncoder) {
+  EXPECT_TRUE(own().model.select("lstm"));
+  auto& stack = own().model.as<models::LabelLstmOptions>();
+  stack.d_model = 24;
+  const auto text = encoder_sections(e_);
+  EXPECT_EQ(text.model, nullptr);
+  EXPECT_EQ(text.causal, &own().model);
+  EXPECT_TRUE(text.has_head);
+  EXPECT_EQ(text.num_segments, 0);
+  EXPECT_EQ(text.d_model, 24);
+  EXPECT_GT(text.max_length, 1'000'000);
+  EXPECT_EQ(text.init, &stack.init);
+  EXPECT_EQ(text.lora, &stack.lora);
+  EXPECT_EQ(text.adapter, &stack.adapter);
+}
+
 TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
   EXPECT_FALSE(encoder_rules_of(e_).reads_pairs(e_));
   own().data.text2 = "reply";
@@ -165,6 +185,24 @@ TEST_F(TextClassificationRulesTest, TheFamilySaysWhetherItsTextsArePairs) {
     e.task.select(other);
     EXPECT_EQ(encoder_rules_of(e).reads_pairs(e), pairs) << other;
   }
+}
+
+TEST_F(TextClassificationRulesTest, TokensAreCountedAsTheModelReadsThem) {
+  const auto tokenizer = std::make_shared<text::test::ByteTokenizer>(/*eos=*/2);
+  const auto count = [&] {
+    const auto& rules = encoder_rules_of(e_);
+    const PreflightOptions unbounded{.full = true};
+    return rules
+        .count_tokens(e_, "data.train", own().data.train, *rules.tokenizer_of_model(e_, tokenizer),
+                      PreflightTimer(unbounded))
+        .counts.tokens;
+  };
+  own().data.max_text_tokens = 5;
+  EXPECT_EQ(count(), 2 * (3 + 1)) << "its own template has a token in front";
+  own().data.text2 = "reply";
+  own().data.train = {folder_.write("pairs.tsv", "text\treply\tlabel\na\tb\tyes\n")};
+  EXPECT_TRUE(own().model.select("transformer"));
+  EXPECT_EQ(count(), 4) << "a separator in front of each text";
 }
 
 TEST_F(TextClassificationRulesTest, CheckFindsAMissingColumnAnUnknownLabelAndABadRow) {

@@ -155,7 +155,9 @@ std::vector<train::Score> LanguageModelTask::measures(const train::Totals& total
 
 train::Validation LanguageModelTask::validate() {
   const TextScore score = score_text(*model_, own(), valid_, "validation text", evaluation());
-  return {.scores = scores_of(score), .counts = {{"tokens", score.tokens}}, .samples = samples()};
+  train::Validation result{.scores = scores_of(score), .counts = {{"tokens", score.tokens}}};
+  if (group().is_root()) result.samples = samples();  // alone: it has the report
+  return result;
 }
 
 std::vector<report::Sample> LanguageModelTask::samples() {

@@ -10,7 +10,8 @@ namespace stretto::interchange {
 /// Makes the template of a tokenizer say which token `transformers` puts in front of a prompt.
 ///
 /// Its classes for Llama put `bos_token` there unless tokenizer_config.json has `add_bos_token` =
-/// false, whatever the template of tokenizer.json is. Other classes go by the template.
+/// false, whatever the template of tokenizer.json is. Other classes go by the template. A folder
+/// with a tokenizer.model alone has no template: read_sentencepiece_folder() makes one.
 ///
 /// @param its  whose tokenizer it is where tokenizer_config.json names no class
 /// Throws Error(kBadData) where the tokenizer does not have the token that is named.

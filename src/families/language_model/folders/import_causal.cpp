@@ -34,6 +34,7 @@ text::TokenizerSpec read_causal_tokenizer(const fs::path& folder, const CausalCl
       spec.nfc = true;
       spec.pattern = text::TokenizerSpec::Pattern::kQwen2;
     }
+    set_causal_begin(folder, its, spec);
     return spec;
   }
   if (fs::exists(folder / "tokenizer.model")) return read_sentencepiece_folder(folder);
@@ -44,8 +45,7 @@ text::TokenizerSpec read_causal_tokenizer(const fs::path& folder, const CausalCl
 }
 
 void take_causal_tokenizer(ImportedCausal& model, const fs::path& folder) {
-  auto spec = without_segments(read_causal_tokenizer(folder, *model.description.its));
-  set_causal_begin(folder, *model.description.its, spec);
+  const auto spec = without_segments(read_causal_tokenizer(folder, *model.description.its));
   const std::string bytes = text::write_tokenizer_json(spec);
   model.tokenizer = text::make_json_tokenizer(bytes, (folder / "tokenizer").string());
   model.num_pieces = model.tokenizer->size();

@@ -29,7 +29,7 @@ models::ModelCost EncoderFamily::model_cost(const CostRequest& request) const {
 
 std::shared_ptr<torch::nn::Module> EncoderFamily::make_network(
     const experiment::Experiment& experiment, const Assets& assets, bool draws_weights) const {
-  const bool has_head = experiment::encoder_sections(experiment).has_head();
+  const bool has_head = experiment::encoder_sections(experiment).has_head;
   return make_run_model(experiment, *load_tokenizer(experiment, assets).tokenizer,
                         has_head ? head(experiment, &assets) : TextHead{},
                         draws_weights ? at::kCPU : at::kMeta,
@@ -65,7 +65,7 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
 void EncoderFamily::require_room(const std::filesystem::path& place,
                                  const experiment::Experiment& other,
                                  const experiment::Experiment& own) const {
-  const int64_t positions = experiment::encoder_sections(other).max_length();
+  const int64_t positions = experiment::encoder_sections(other).max_length;
   const int64_t longest = experiment::text_sections(own).max_text_tokens;
   if (positions >= longest) return;
   throw Error(ExitCode::kBadData,

@@ -43,7 +43,7 @@ std::shared_ptr<models::TextModel> make_run_model(const experiment::Experiment& 
 }
 
 void require_segments(const experiment::Experiment& experiment, const text::Tokenizer& tokenizer) {
-  const int64_t vectors = experiment::encoder_sections(experiment).num_segments();
+  const int64_t vectors = experiment::encoder_sections(experiment).num_segments;
   const auto sequences = text::template_of(tokenizer);
   const bool pairs = experiment::encoder_rules_of(experiment).reads_pairs(experiment);
   int64_t segments = 1;
@@ -62,7 +62,7 @@ void require_segments(const experiment::Experiment& experiment, const text::Toke
 }
 
 void require_head(const experiment::Experiment& experiment) {
-  if (experiment::encoder_sections(experiment).has_head()) return;
+  if (experiment::encoder_sections(experiment).has_head) return;
   throw Error(ExitCode::kUsage,
               "model.head: the model is an encoder without a head, and " + experiment.task.name() +
                   " needs one",

@@ -3,12 +3,11 @@
 #include <utility>
 
 #include "experiment/task_rules.h"
-#include "families/text/encoder_sections.h"
+#include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "runs/provenance.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
-#include "text/behind_separator.h"
 
 namespace stretto::tasks {
 namespace {
@@ -58,10 +57,8 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
 
 RunTokenizer load_tokenizer(const experiment::Experiment& experiment, const Assets& assets) {
   auto loaded = one_of_both(text::load_tokenizers(tokenizer_options(experiment), assets));
-  const auto encoded = experiment::find_encoder_sections(experiment);
-  if (encoded && encoded->causal != nullptr) {
-    loaded.tokenizer = text::behind_separator(std::move(loaded.tokenizer));
-  }
+  loaded.tokenizer = experiment::text_rules_of(experiment)
+                         .tokenizer_of_model(experiment, std::move(loaded.tokenizer));
   return loaded;
 }
 
