@@ -160,6 +160,21 @@ TEST(Kernels, ExtremeActivationsStayFinite) {
   }
 }
 
+TEST(Kernels, ABiasThatDoesNotLearnChangesNoBitOfTheRest) {
+  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                                      Activation::kSilu, Activation::kReluSquared}) {
+    const at::Tensor x = noise({70, 33}).requires_grad_(true), slope = noise({70, 33}, 3);
+    const at::Tensor learned = noise({33}, 8).requires_grad_(true), fixed = learned.detach();
+    const auto of = [&](const at::Tensor& bias) {
+      return bias_activation_dropout(x, bias, activation, third(70));
+    };
+    const auto both = torch::autograd::grad({of(learned)}, {x, learned}, {slope});
+    const auto alone = torch::autograd::grad({of(fixed)}, {x}, {slope});
+    EXPECT_TRUE(at::equal(alone[0], both[0]));
+    EXPECT_TRUE(at::allclose(both[1], both[0].sum(0), 1e-4, 1e-4));
+  }
+}
+
 TEST(Kernels, RmsNormDividesByTheRootOfTheMeanSquareAndNothingElse) {
   // mean(9, 16) = 12.5; rows keep their mean. In a row of tiny numbers epsilon = 1e-6 is seen.
   const at::Tensor x = at::tensor({3.0, 4.0, 1e-3, 1e-3}, at::kDouble).reshape({2, 2});

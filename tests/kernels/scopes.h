@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include "kernels/gemm/gemm.h"
@@ -16,6 +17,21 @@ class Threads {
 
  private:
   int before_;
+};
+
+/// Memory that is handed out holds NaN for as long as this lives.
+class PoisonedMemory {
+ public:
+  PoisonedMemory() { set(true); }
+  ~PoisonedMemory() { set(false); }
+  PoisonedMemory(const PoisonedMemory&) = delete;
+  PoisonedMemory& operator=(const PoisonedMemory&) = delete;
+
+ private:
+  static void set(bool on) {
+    at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/true);
+    at::globalContext().setDeterministicFillUninitializedMemory(on);
+  }
 };
 
 /// Our own product for every size, as dist.deterministic wants it.

@@ -115,6 +115,15 @@ Problem problem_of(const at::Tensor& q, const at::Tensor& kv, bool merged,
   return problem;
 }
 
+/// Memory for rows of sequences, of which each writes its own: zeroes where a row belongs to none.
+at::Tensor rows_to_write(const at::Tensor& like, int64_t columns, const at::Tensor& offsets) {
+  const int32_t* bounds = offsets.const_data_ptr<int32_t>();
+  const int64_t last = offsets.size(0) - 1, rows = like.size(0);
+  const bool all_belong = last >= 0 && bounds[0] == 0 && bounds[last] == rows;
+  return all_belong ? at::empty({rows, columns}, like.options())
+                    : at::zeros({rows, columns}, like.options());
+}
+
 /// The gradient of a distance is a sum over sequences: each has a line of its own to add to, and
 /// the lines are added up in the order of sequences, whatever the number of threads. A bias of
 /// queries has numbers that no two sequences share: its gradient is written as it is.
@@ -185,7 +194,7 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
                                  bias.value_or(at::Tensor()), dropout);
     problem.compute = compute;
     const int64_t d_model = heads.queries * problem.width;
-    at::Tensor out = at::zeros({q.size(0), d_model}, q.options());
+    at::Tensor out = rows_to_write(queries, d_model, problem.query_offsets);
     at::Tensor log_sums = at::empty({heads.queries, q.size(0)}, q.options());
     float *to = out.data_ptr<float>(), *sums = log_sums.data_ptr<float>();
     at::parallel_for(0, problem.items(), 1, [&](int64_t begin, int64_t end) {
@@ -231,7 +240,8 @@ struct AttentionNode : torch::autograd::Function<AttentionNode> {
     Problem problem =
         problem_of(q, kv, merged, saved[4], saved[5], kept_heads(ctx), saved[6], kept(ctx));
     problem.compute = compute;
-    at::Tensor dq = at::zeros_like(q), dkv = merged ? dq : at::zeros_like(kv);
+    at::Tensor dq = rows_to_write(q, q.size(1), problem.query_offsets);
+    at::Tensor dkv = merged ? dq : rows_to_write(kv, kv.size(1), problem.key_offsets);
     std::optional<BiasSlopes> bias_slopes;
     if (ctx->saved_data["bias_slopes"].toBool()) bias_slopes.emplace(problem);
     float *to_q = dq.data_ptr<float>(), *to_kv = dkv.data_ptr<float>();

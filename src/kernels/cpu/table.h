@@ -153,10 +153,11 @@ struct MixedPackItem {
   int64_t block;
 };
 
-/// C [rows, columns] (+)= A [rows, depth] times a packed B, plus a bias for each column.
+/// C [rows, columns] (+)= A [rows, depth] times B, plus a bias for each column.
 struct ProductItem {
   MatrixView a;
-  const float* b;  ///< one depth block, packed
+  const float* b;      ///< one depth block: packed, or in fp32 whole panels of a matrix as it lies
+  int64_t b_step = 0;  ///< from one row of that matrix to the next; 0: packed
   int64_t rows, columns, depth;
   float* c;
   int64_t c_row;

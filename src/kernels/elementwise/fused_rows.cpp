@@ -25,6 +25,12 @@ at::Tensor masked_rows(const at::Tensor& x, const at::Tensor& residual, const Dr
 
 namespace {
 
+/// The gradient of a bias, the second input of its node, from that of its rows; undefined where it
+/// does not learn: zeroes stand for a bias that a model does not have.
+at::Tensor slopes_of_bias(AutogradContext* ctx, const at::Tensor& slopes) {
+  return ctx->needs_input_grad(1) ? gemm::column_sums(slopes) : at::Tensor();
+}
+
 struct DropoutNode : torch::autograd::Function<DropoutNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
                             const std::optional<at::Tensor>& residual, const Dropout& dropout) {
@@ -63,7 +69,7 @@ struct BiasReluNode : torch::autograd::Function<BiasReluNode> {
     at::parallel_for(0, dy.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
       cpu::table().relu_backward(from, kept_out, to, {begin, end, dy.size(1)}, scale);
     });
-    return {dx, gemm::column_sums(dx), {}};
+    return {dx, slopes_of_bias(ctx, dx), {}};
   }
 };
 
@@ -112,7 +118,7 @@ struct BiasActivationNode : torch::autograd::Function<BiasActivationNode<loops>>
     at::parallel_for(0, dy.size(0), kRowGrain, [&](int64_t begin, int64_t end) {
       (cpu::table().*loops.backward)(from, x, shift, to, {begin, end, dy.size(1)}, drop);
     });
-    return {dx, gemm::column_sums(dx), {}};
+    return {dx, slopes_of_bias(ctx, dx), {}};
   }
 };
 

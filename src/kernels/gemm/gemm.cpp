@@ -19,6 +19,7 @@ constexpr int64_t kColumns = 1024;    // of B in one item, for which a block of 
 constexpr int64_t kColumnUnit = 128;  // a multiple of every level's panel
 constexpr int64_t kFewRows = 48;      // of A; their items have columns in smaller units
 constexpr int64_t kFewRowsUnit = 64;  // a multiple of every level's panel
+constexpr int64_t kGrain = 1 << 15;   // numbers to move or to add that are worth a thread
 
 std::atomic<bool>& taken_always() {
   static std::atomic<bool> always = false;
@@ -83,6 +84,15 @@ int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
   return std::clamp(divide_up(divide_up(columns, blocks), unit) * unit, unit, kColumns);
 }
 
+/// Whether a product reads B as fast where it lies: its panels are whole, and a block of depth
+/// stays in the second cache, with the rows of C that are summed beside it.
+bool lies_well(const Operand& b, int64_t rows, Compute compute) {
+  if (b.transposed || is_half(compute) || rows <= kFewRows || b.columns() == 0) return false;
+  const int64_t step = b.matrix.stride(0), block = std::min(b.rows(), cpu::kProductDepth) * step;
+  const int64_t most = int64_t{1} << (rows <= cpu::kProductRows ? 17 : 16);  // numbers
+  return b.columns() % cpu::table().panel == 0 && step >= b.columns() && block <= most;
+}
+
 /// One product, cut into items that any thread may take. Any cut gives the same result.
 struct Product {
   const LeftFactor& a;
@@ -107,6 +117,7 @@ struct Product {
     for (int64_t k = 0; k < b.depth(); k += cpu::kProductDepth) {
       cpu::ProductItem item{.a = {},
                             .b = b.block(k, column),
+                            .b_step = b.step(),
                             .rows = height,
                             .columns = width,
                             .depth = std::min(cpu::kProductDepth, b.depth() - k),
@@ -151,7 +162,9 @@ void Packed::for_each_panel(const Fill& fill) {
   float* to = values_.data_ptr<float>();
   const int64_t blocks = divide_up(depth_, cpu::kProductDepth);
   const int64_t panels = padded_ / cpu::table().panel;
-  at::parallel_for(0, blocks * panels, 16, [&](int64_t begin, int64_t end) {
+  const int64_t numbers = std::min(cpu::kProductDepth, depth_) * cpu::table().panel;
+  const int64_t grain = divide_up(kGrain, std::max<int64_t>(numbers, 1));
+  at::parallel_for(0, blocks * panels, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / panels * cpu::kProductDepth, panel = i % panels;
       fill({.b = {},
@@ -206,7 +219,21 @@ Packed Packed::of_lines(const at::Tensor& matrix, const at::Tensor& table,
   return packed;
 }
 
+Packed::Packed(const Operand& b, Compute compute, int64_t step)
+    : depth_(b.rows()),
+      columns_(b.columns()),
+      padded_(b.columns()),
+      compute_(compute),
+      pairs_(false),
+      values_(b.matrix),
+      step_(step) {}
+
+Packed Packed::for_one_product(const Operand& b, int64_t rows, Compute compute) {
+  return lies_well(b, rows, compute) ? Packed(b, compute, b.matrix.stride(0)) : Packed(b, compute);
+}
+
 const float* Packed::block(int64_t depth_begin, int64_t column) const {
+  if (step_ != 0) return values_.const_data_ptr<float>() + depth_begin * step_ + column;
   const int64_t depth = std::min(cpu::kProductDepth, depth_ - depth_begin);
   return values_.const_data_ptr<float>() + words(depth_begin) * padded_ + column * words(depth);
 }
@@ -239,7 +266,7 @@ void multiply_transposed(const Gathered& a, const Packed& b, at::Tensor& out) {
 at::Tensor product(const Operand& a, const Operand& b, const at::Tensor& bias, Compute compute) {
   if (is_taken(a.rows(), a.columns(), b.columns())) {
     at::Tensor out = at::empty({a.rows(), b.columns()}, a.matrix.options());
-    multiply(a, Packed(b, compute), bias, false, out);
+    multiply(a, Packed::for_one_product(b, a.rows(), compute), bias, false, out);
     return out;
   }
   const at::Tensor left = plain(a, compute), right = plain(b, compute);
@@ -273,11 +300,12 @@ bool takes_gathered() {
 }
 
 at::Tensor column_sums(const at::Tensor& x) {
-  constexpr int64_t kGrain = 64;
+  constexpr int64_t kLeast = 64;  // columns: whole lines of the cache, and several at a time
+  const int64_t grain = std::max(kLeast, divide_up(kGrain, std::max<int64_t>(x.size(0), 1)));
   at::Tensor out = at::empty({x.size(1)}, x.options());
   const float* from = x.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
-  at::parallel_for(0, x.size(1), kGrain, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, x.size(1), grain, [&](int64_t begin, int64_t end) {
     cpu::table().column_sums(from, x.size(0), x.size(1), begin, end, to);
   });
   return out;

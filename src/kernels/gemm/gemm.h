@@ -49,14 +49,22 @@ class Packed {
   static Packed of_lines(const at::Tensor& matrix, const at::Tensor& table,
                          const Combination& combination);
 
+  /// For one product with `rows` rows: where laying b out costs more than it gains, it is b as it
+  /// lies. b must then stay as it is meanwhile.
+  static Packed for_one_product(const Operand& b, int64_t rows, Compute compute);
+
   int64_t depth() const { return depth_; }
   int64_t columns() const { return columns_; }
+  /// From one step of depth to the next of a factor as it lies; 0: it is laid out.
+  int64_t step() const { return step_; }
   Compute compute() const { return compute_; }
   bool holds_pairs() const { return pairs_; }
   const float* block(int64_t depth_begin, int64_t column) const;
 
  private:
   Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options);
+  /// As it lies.
+  Packed(const Operand& b, Compute compute, int64_t step);
   /// fill(item, first): a panel from depth `first` on, all but where its numbers come from.
   template <class Fill>
   void for_each_panel(const Fill& fill);
@@ -67,6 +75,7 @@ class Packed {
   Compute compute_;
   bool pairs_;
   at::Tensor values_;
+  int64_t step_ = 0;
 };
 
 /// out [M, N] (+)= a [M, K] b [K, N] + bias [N] (may be undefined), in the arithmetic of b. In half

@@ -58,7 +58,8 @@ class Projection {
     if (compute_ == Compute::kFp16) slopes.mul_(slope_scale_);
     if (rows_) {
       gemm::multiply({slopes}, *rows_, {}, is_half(compute_), dx);
-      gemm::multiply({slopes, true}, gemm::Packed({x}, compute_), {}, true, dweight);
+      const auto factor = gemm::Packed::for_one_product({x}, slopes.size(1), compute_);
+      gemm::multiply({slopes, true}, factor, {}, true, dweight);
     } else {
       gemm::multiply_by_libtorch({slopes}, {classes_}, false, compute_, dx);
       gemm::multiply_by_libtorch({slopes, true}, {x}, true, compute_, dweight);

@@ -50,6 +50,78 @@ TEST(Gemm, GatheredRowsEqualACopyOfThem) {
         }
 }
 
+TEST(Gemm, RowsReadWhereTheyLieGiveTheBitsOfACopyOfThem) {
+  constexpr int64_t kApart = 2048;  // numbers between lines of one cache set, which are copied
+  for (const cpu::Table* level : cpu::levels())
+    for (const int64_t depth : {1, 40, 256, 300, 1000})
+      for (const int64_t rows : {1, 5, 29, 200}) {
+        SCOPED_TRACE(std::string(level->name) + " depth " + std::to_string(depth) + " rows " +
+                     std::to_string(rows));
+        const cpu::LevelGuard guard(*level);
+        at::Tensor apart = at::full({rows, kApart}, NAN).narrow(1, 3, depth);
+        apart.copy_(noise({rows, depth}));
+        const at::Tensor together = apart.clone(at::MemoryFormat::Contiguous);
+        at::Tensor steps = at::full({depth, kApart}, NAN).narrow(1, 3, rows);
+        steps.copy_(together.t());
+        const gemm::Operand turned_apart{steps, true};
+        const gemm::Operand turned_together{steps.clone(at::MemoryFormat::Contiguous), true};
+        const at::Tensor factor = noise({depth, 600}, 8), bias = noise({600}, 9);
+        const auto product = [&](const gemm::Operand& a, int64_t columns) {
+          at::Tensor out = at::full({rows, columns}, NAN);
+          const gemm::Packed b({factor.slice(1, 0, columns).contiguous()});
+          gemm::multiply(a, b, bias.slice(0, 0, columns), false, out);
+          return out;
+        };
+        const at::Tensor copied = product({apart}, 600);
+        for (const int64_t columns : {7, 45, 200, 600})
+          for (const gemm::Operand& a :
+               {gemm::Operand{apart}, gemm::Operand{together}, turned_apart, turned_together})
+            EXPECT_TRUE(at::equal(product(a, columns), copied.slice(1, 0, columns))) << columns;
+      }
+}
+
+TEST(Gemm, AFactorThatIsNotLaidOutGivesTheSameBits) {
+  constexpr int64_t kApart = 256;
+  for (const cpu::Table* level : cpu::levels())
+    for (const int64_t rows : {49, 200})
+      for (const int64_t depth : {1, 40, 256, 300, 700})
+        for (const int64_t columns : {32, 128, 256}) {
+          SCOPED_TRACE(std::string(level->name) + " rows " + std::to_string(rows) + " depth " +
+                       std::to_string(depth) + " columns " + std::to_string(columns));
+          const cpu::LevelGuard guard(*level);
+          const at::Tensor matrix = noise({depth, kApart}, 8), bias = noise({columns}, 9);
+          const gemm::Operand b{matrix.narrow(1, 0, columns)};
+          const auto as_it_lies = gemm::Packed::for_one_product(b, rows, Compute::kFp32);
+          ASSERT_EQ(as_it_lies.step(), kApart);
+          const gemm::Packed laid_out(b);
+          const gemm::Operand dense{noise({rows, depth})}, turned{noise({depth, rows}), true};
+          for (const gemm::Operand& a : {dense, turned})
+            for (const bool add : {false, true}) {
+              at::Tensor got = noise({rows, columns}, 10), want = got.clone();
+              gemm::multiply(a, as_it_lies, bias, add, got);
+              gemm::multiply(a, laid_out, bias, add, want);
+              EXPECT_TRUE(at::equal(got, want)) << a.transposed << add;
+            }
+        }
+}
+
+TEST(Gemm, LargeFactorsAndThoseWithHalfAPanelAreLaidOut) {
+  const auto step = [](const gemm::Operand& b, int64_t rows, Compute compute) {
+    return gemm::Packed::for_one_product(b, rows, compute).step();
+  };
+  const gemm::Operand plain{noise({300, 128})}, large{noise({300, 512})};
+  EXPECT_EQ(step(plain, 200, Compute::kFp32), 128);
+  EXPECT_EQ(step(plain, 48, Compute::kFp32), 0);  // whoever has few rows reads B once
+  EXPECT_EQ(step(plain, 200, Compute::kBf16), 0);
+  EXPECT_EQ(step(plain, 200, Compute::kFp16), 0);
+  EXPECT_EQ(step({noise({128, 300}), true}, 200, Compute::kFp32), 0);
+  EXPECT_EQ(step({noise({300, 45})}, 200, Compute::kFp32), 0);
+  EXPECT_EQ(step(large, 192, Compute::kFp32), 512);  // their sums leave room for it
+  EXPECT_EQ(step(large, 193, Compute::kFp32), 0);
+  EXPECT_EQ(step({noise({128, 512})}, 193, Compute::kFp32), 512);
+  EXPECT_EQ(step({noise({300, 640}).narrow(1, 0, 128)}, 100, Compute::kFp32), 0);
+}
+
 TEST(Gemm, AFactorGivenAsItsTransposeIsLaidOutAlike) {
   for (const cpu::Table* level : cpu::levels())
     for (const Compute compute : {Compute::kFp32, Compute::kBf16, Compute::kFp16})

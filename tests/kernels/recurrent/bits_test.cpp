@@ -8,12 +8,14 @@
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
 #include "tests/kernels/recurrent/recurrent_cases.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::kernels {
 namespace {
 
 using testing::Inputs;
 using testing::noise;
+using testing::PoisonedMemory;
 
 /// The value, then the gradients.
 Inputs recurrent_results(const cases::Case& one, bool keep_graph = false) {
@@ -48,19 +50,6 @@ TEST(Recurrent, ThreadsAndBundlesGiveTheSameBitsAtEveryLevel) {
       }
     }
 }
-
-/// Memory that is handed out holds NaN for as long as this lives.
-class PoisonedMemory {
- public:
-  PoisonedMemory() { set(true); }
-  ~PoisonedMemory() { set(false); }
-
- private:
-  static void set(bool on) {
-    at::globalContext().setDeterministicAlgorithms(on, /*warn_only=*/true);
-    at::globalContext().setDeterministicFillUninitializedMemory(on);
-  }
-};
 
 TEST(Recurrent, NoNumberIsReadBeforeItIsWritten) {
   for (const auto& all : {cases::small_recurrent(), cases::large_recurrent()})
