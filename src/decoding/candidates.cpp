@@ -4,39 +4,18 @@
 
 #include <algorithm>
 
+#include "decoding/likeliest_tokens.h"
+
 namespace stretto::decoding {
 namespace {
 
-constexpr int64_t kBlock = 64;
-
-/// Whether one of so many entries is above `bound`; compilers make vector instructions of it.
-bool any_above(const float* row, float bound) {
-  int found = 0;
-  for (int64_t i = 0; i < kBlock; ++i) found |= static_cast<int>(row[i] > bound);
-  return found != 0;
-}
-
-/// Keeps the best `count` of a row in a heap whose front is the worst of them. Almost every block
-/// of entries has none above the front, so a row costs about as much as reading it.
-std::vector<Candidate> best_of_row(const float* row, int64_t size, int64_t lane, int64_t count) {
-  std::vector<Candidate> heap;
-  heap.reserve(count + 1);
-  float worst = kNever;
-  for (int64_t token = 0; token < size; ++token) {
-    while (token % kBlock == 0 && token + kBlock <= size && !any_above(row + token, worst)) {
-      token += kBlock;
-    }
-    if (token == size || !(row[token] > worst)) continue;
-    heap.push_back({lane, token, row[token], row[token]});
-    std::push_heap(heap.begin(), heap.end(), better);
-    if (static_cast<int64_t>(heap.size()) > count) {
-      std::pop_heap(heap.begin(), heap.end(), better);
-      heap.pop_back();
-    }
-    if (static_cast<int64_t>(heap.size()) == count) worst = heap.front().token_log_prob;
+std::vector<Candidate> best_of_row(std::span<const float> row, int64_t lane, int64_t count) {
+  std::vector<Candidate> best;
+  for (const int64_t token : likeliest_tokens(row, static_cast<size_t>(count))) {
+    const float value = row[static_cast<size_t>(token)];
+    best.push_back({lane, token, value, value});
   }
-  std::sort_heap(heap.begin(), heap.end(), better);
-  return heap;
+  return best;
 }
 
 std::vector<Candidate> best_on_device(const at::Tensor& values, const at::Tensor& tokens,
@@ -73,7 +52,7 @@ std::vector<std::vector<Candidate>> likeliest(const at::Tensor& log_probs, int64
   const float* data = dense.const_data_ptr<float>();
   at::parallel_for(0, lanes, 4, [&](int64_t begin, int64_t end) {
     for (int64_t lane = begin; lane < end; ++lane) {
-      rows[lane] = best_of_row(data + lane * vocab, vocab, lane, count);
+      rows[lane] = best_of_row({data + lane * vocab, static_cast<size_t>(vocab)}, lane, count);
     }
   });
   return rows;

@@ -4,17 +4,37 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <numeric>
+
+#include "decoding/group_draw.h"
+#include "decoding/likeliest_tokens.h"
 
 namespace stretto::decoding {
+namespace {
 
-TokenPool::TokenPool(std::span<const float> row)
-    : row_(row), tokens_(row.size()), highest_(kNever) {
-  std::iota(tokens_.begin(), tokens_.end(), 0);
-  std::erase_if(tokens_,
-                [&](int64_t token) { return !(row_[static_cast<size_t>(token)] > kNever); });
-  for (const int64_t token : tokens_) {
-    highest_ = std::max(highest_, row_[static_cast<size_t>(token)]);
+/// What the rules come to for a draw by groups; nothing where it does not know them.
+std::optional<GroupDrawRules> group_rules(std::span<const SamplingRule> rules) {
+  GroupDrawRules all;
+  for (const SamplingRule& rule : rules) {
+    if (all.top_p < 1) return {};  // it is the last one there
+    if (const auto* heat = std::get_if<Temperature>(&rule)) {
+      all.temperature *= heat->temperature;
+    } else if (const auto* nucleus = std::get_if<TopP>(&rule)) {
+      all.top_p = nucleus->p;
+    } else {
+      return {};
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TokenPool::TokenPool(std::span<const float> row) : row_(row), highest_(kNever) {
+  tokens_.reserve(row.size());
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (!(row[i] > kNever)) continue;
+    tokens_.push_back(static_cast<int64_t>(i));
+    highest_ = std::max(highest_, row[i]);
   }
 }
 
@@ -35,9 +55,14 @@ void TokenPool::sort(size_t count) {
 }
 
 void TokenPool::keep_likeliest(int64_t count) {
+  constexpr size_t kFew = 16;  // of so many tokens, one: they are found without moving the others
   const auto kept = std::min(static_cast<size_t>(count), tokens_.size());
-  sort(kept);
-  tokens_.resize(kept);
+  if (sorted_ == 0 && kept * kFew <= tokens_.size()) {
+    tokens_ = likeliest_tokens(row_, kept);
+  } else {
+    sort(kept);
+    tokens_.resize(kept);
+  }
   sorted_ = kept;
   mass_.reset();
 }
@@ -99,6 +124,17 @@ std::vector<SamplingRule> sampling_rules(const SamplingOptions& options) {
 }
 
 int64_t draw(std::span<const float> row, double uniform, std::span<const SamplingRule> rules) {
+  constexpr size_t kManyTokens = 4096;
+  if (row.size() >= kManyTokens) {
+    const auto known = group_rules(rules);
+    const auto token = known ? draw_by_groups(row, uniform, *known) : std::nullopt;
+    if (token) return *token;
+  }
+  return draw_by_ranks(row, uniform, rules);
+}
+
+int64_t draw_by_ranks(std::span<const float> row, double uniform,
+                      std::span<const SamplingRule> rules) {
   TokenPool pool(row);
   if (pool.empty()) return -1;
   for (const SamplingRule& rule : rules) {

@@ -90,6 +90,11 @@ std::vector<SamplingRule> sampling_rules(const SamplingOptions& options);
 /// @return         the token, or -1 when every entry is -inf
 int64_t draw(std::span<const float> row, double uniform, std::span<const SamplingRule> rules);
 
+/// The same by what the rules say, from the likeliest token on: what draw() is measured by, and
+/// where it ends when its shorter way (decoding/group_draw.h) gives no answer.
+int64_t draw_by_ranks(std::span<const float> row, double uniform,
+                      std::span<const SamplingRule> rules);
+
 /// A token that was there before.
 struct SeenToken {
   int64_t token = 0;

@@ -295,7 +295,7 @@ class StepBias {
 /// Of few lanes, threads share the heads of each, where a history is long enough to be worth it.
 /// @param numbers  of the keys of one lane
 int64_t parts_of_lane(int64_t lanes, int64_t kv_heads, int64_t numbers) {
-  constexpr int64_t kFewest = int64_t{1} << 16;
+  constexpr int64_t kFewest = int64_t{1} << 14;
   if (lanes == 0 || numbers < kFewest || at::in_parallel_region()) return 1;
   return std::clamp<int64_t>(at::get_num_threads() / lanes, 1, kv_heads);
 }

@@ -23,6 +23,7 @@ constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
 #include "kernels/gemm/product.inc"
 #include "kernels/recurrent/cells.inc"
 #include "kernels/recurrent/attend.inc"
+#include "kernels/gemm/few_rows.inc"
 #include "kernels/gemm/mixed.inc"
 #include "kernels/convolution/loops.inc"
 #include "kernels/cpu/entries.inc"

@@ -165,6 +165,9 @@ struct ProductItem {
   bool add;           ///< to what C holds
   Compute compute;    ///< what A is rounded to; C is not rounded
   Lines lines = {};   ///< of A, which then begins at its line 0
+  /// The packed columns that are read after these, where rows are few: they are fetched in time.
+  /// Null: the product has many rows.
+  const float* next = nullptr;
 };
 
 /// The rows of A of one item, at most; the depth of one block of B.

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "kernels/cpu/table.h"
+#include "kernels/gemm/large_pages.h"
 #include "kernels/gemm/row_items.h"
 #include "kernels/rounding.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr int64_t kColumns = 1024;    // of B in one item, for which a block of A is copied once
 constexpr int64_t kColumnUnit = 128;  // a multiple of every level's panel
 constexpr int64_t kFewRows = 48;      // of A; their items have columns in smaller units
+constexpr int64_t kFetchedRows = 5;   // of A; fewer do nothing but wait for B in any case
 constexpr int64_t kFewRowsUnit = 64;  // a multiple of every level's panel
 constexpr int64_t kGrain = 1 << 15;   // numbers to move or to add that are worth a thread
 
@@ -106,12 +108,21 @@ struct Product {
 
   int64_t items() const { return row_items.count() * column_blocks; }
 
+  /// What is read behind the columns of an item at this depth. Behind the last ones, something that
+  /// is there already.
+  const float* behind(int64_t depth, int64_t column) const {
+    if (depth + cpu::kProductDepth < b.depth()) return b.block(depth + cpu::kProductDepth, column);
+    const int64_t next = column + item_columns;
+    return b.block(0, next < b.columns() ? next : column);
+  }
+
   void multiply_item(int64_t i) const {
     const int64_t row = row_items.first(i / column_blocks);
     const int64_t part_index = i % column_blocks % a.parts;
     const int64_t column = i % column_blocks / a.parts * item_columns;
     const int64_t height = row_items.first(i / column_blocks + 1) - row;
     const int64_t width = std::min(item_columns, b.columns() - column);
+    const bool is_fetched = a.rows >= kFetchedRows && a.rows <= kFewRows;
     const auto product = b.holds_pairs() ? cpu::table().product_bf16 : cpu::table().product;
     float* corner = out.data + row * out.row + part_index * out.part + column;
     for (int64_t k = 0; k < b.depth(); k += cpu::kProductDepth) {
@@ -125,7 +136,8 @@ struct Product {
                             .c_row = out.row,
                             .bias = k == 0 && shift != nullptr ? shift + column : nullptr,
                             .add = add || k > 0,
-                            .compute = b.compute()};
+                            .compute = b.compute(),
+                            .next = is_fetched ? behind(k, column) : nullptr};
       a.put(item, part_index, row, k);
       product(item);
     }
@@ -149,13 +161,15 @@ void multiply_all(const LeftFactor& a, const Packed& b, const at::Tensor& bias, 
 
 }  // namespace
 
-Packed::Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options)
+Packed::Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options,
+               Pages pages)
     : depth_(depth),
       columns_(columns),
       padded_(divide_up(columns, cpu::table().panel) * cpu::table().panel),
       compute_(compute),
       pairs_(compute == Compute::kBf16 && cpu::table().product_bf16 != nullptr),
-      values_(at::empty({words(depth_) * padded_}, options)) {}
+      values_(pages == Pages::kLarge ? in_large_pages({words(depth_) * padded_}, options)
+                                     : at::empty({words(depth_) * padded_}, options)) {}
 
 template <class Fill>
 void Packed::for_each_panel(const Fill& fill) {
@@ -179,8 +193,8 @@ void Packed::for_each_panel(const Fill& fill) {
   });
 }
 
-Packed::Packed(const Operand& b, Compute compute)
-    : Packed(b.rows(), b.columns(), compute, b.matrix.options()) {
+Packed::Packed(const Operand& b, Compute compute, Pages pages)
+    : Packed(b.rows(), b.columns(), compute, b.matrix.options(), pages) {
   const cpu::MatrixView from = view_of(b);
   const auto pack = pairs_ ? cpu::table().pack_bf16 : cpu::table().pack;
   for_each_panel([&](cpu::PackItem item, int64_t first) {

@@ -33,12 +33,18 @@ struct Gathered {
   int64_t width() const { return matrix.size(1); }
 };
 
+/// Where a packed factor lies.
+enum class Pages : uint8_t {
+  kAny,
+  kLarge,  ///< kernels/gemm/large_pages.h: worth it for what many products read
+};
+
 /// The right factor [K, N] of products, rounded as `compute` says and laid out for the kernel;
 /// worth keeping when used twice. With kBf16 it holds pairs of bfloat16 where the processor
 /// multiplies those.
 class Packed {
  public:
-  explicit Packed(const Operand& b, Compute compute = Compute::kFp32);
+  explicit Packed(const Operand& b, Compute compute = Compute::kFp32, Pages pages = Pages::kAny);
 
   /// In fp32, parts [W, N] one below the other: part p is the sum over its terms of factor times
   /// blocks[entry]. blocks [B, W, N], one of whose last two dimensions is dense.
@@ -62,7 +68,8 @@ class Packed {
   const float* block(int64_t depth_begin, int64_t column) const;
 
  private:
-  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options);
+  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options,
+         Pages pages = Pages::kAny);
   /// As it lies.
   Packed(const Operand& b, Compute compute, int64_t step);
   /// fill(item, first): a panel from depth `first` on, all but where its numbers come from.

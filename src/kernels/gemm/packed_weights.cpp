@@ -14,7 +14,8 @@ std::shared_ptr<const gemm::Packed> PackedWeights::shared(const at::Tensor& weig
   Entry& entry = entries_[key];
   if (!entry.packed) {
     entry.weight = weight;
-    entry.packed = std::make_shared<gemm::Packed>(gemm::Operand{weight, true}, compute);
+    entry.packed =
+        std::make_shared<gemm::Packed>(gemm::Operand{weight, true}, compute, gemm::Pages::kLarge);
   }
   return entry.packed;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/gemm/large_pages.h"
 #include "models/memory.h"
 
 namespace stretto::models {
@@ -12,9 +13,13 @@ namespace {
 
 constexpr int64_t kStepsPerChunk = 32;
 
-/// `cache` [steps, L, E] with room for `steps` more; the new rows are not set.
+/// `cache` [steps, L, E] with room for `steps` more; the new rows are not set. What nobody has
+/// written takes no memory yet.
 at::Tensor grown(const at::Tensor& cache, int64_t steps) {
-  return at::cat({cache, at::empty({steps, cache.size(1), cache.size(2)}, cache.options())}, 0);
+  at::Tensor larger = kernels::gemm::in_large_pages(
+      {cache.size(0) + steps, cache.size(1), cache.size(2)}, cache.options());
+  larger.narrow(0, 0, cache.size(0)).copy_(cache);
+  return larger;
 }
 
 }  // namespace
@@ -255,7 +260,8 @@ void TransformerStepDecoder::copy_history() {
     for (at::Tensor* rows : {&cache.k, &cache.v}) {
       const at::Tensor steps = at::arange(unused, time_, history.options()) * rows->size(1);
       const at::Tensor index = (history + steps.unsqueeze(1)).reshape({-1});
-      at::Tensor narrow = at::empty({room, lanes, rows->size(2)}, rows->options());
+      at::Tensor narrow =
+          kernels::gemm::in_large_pages({room, lanes, rows->size(2)}, rows->options());
       narrow.narrow(0, 0, time)
           .copy_(rows->flatten(0, 1).index_select(0, index).view({time, lanes, rows->size(2)}));
       *rows = narrow;

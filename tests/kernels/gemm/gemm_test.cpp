@@ -136,6 +136,29 @@ TEST(Gemm, AFactorGivenAsItsTransposeIsLaidOutAlike) {
         }
 }
 
+// Few rows have loops of their own, and whole and part panels, several blocks of depth, and sums
+// that are added to others.
+TEST(Gemm, FewRowsHaveTheBitsThatTheyHaveAmongMany) {
+  for (const cpu::Table* level : cpu::levels())
+    for (const Compute compute : {Compute::kFp32, Compute::kBf16, Compute::kFp16})
+      for (const int64_t depth : {1, 70, 256, 600})
+        for (const int64_t columns : {31, 192, 1100})
+          for (const bool add : {false, true}) {
+            const cpu::LevelGuard guard(*level);
+            const at::Tensor a = noise({120, depth}), bias = noise({columns}, 9);
+            const at::Tensor before = noise({120, columns}, 10);
+            const gemm::Packed b({noise({depth, columns}, 8)}, compute);
+            at::Tensor all = before.clone();
+            gemm::multiply({a}, b, bias, add, all);
+            for (const int64_t rows : {1, 4, 8, 13, 32, 48}) {
+              at::Tensor few = before.narrow(0, 60, rows).clone();
+              gemm::multiply({a.narrow(0, 60, rows)}, b, bias, add, few);
+              EXPECT_TRUE(at::equal(few, all.narrow(0, 60, rows)))
+                  << level->name << ' ' << depth << ' ' << columns << ' ' << rows << ' ' << add;
+            }
+          }
+}
+
 TEST(Gemm, FewRowsAreSharedAmongThreadsWithoutATraceInAnyBit) {
   for (const cpu::Table* level : cpu::levels())
     for (const int64_t rows : {1, 5, 24, 25, 60})

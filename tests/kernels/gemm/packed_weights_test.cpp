@@ -33,6 +33,17 @@ TEST(PackedWeights, GiveTheBitsOfWeightsLaidOutAnew) {
   }
 }
 
+// Kept weights of this size lie in large pages where there are any.
+TEST(PackedWeights, OfManyNumbersGiveTheSameBits) {
+  const OwnProducts own;
+  const at::NoGradGuard no_grad;
+  const at::Tensor weight = noise({1100, 1000}, 8), x = noise({3, 1000});
+  const at::Tensor anew = kernels::linear(x, weight);
+  PackedWeights weights;
+  const PackedWeightsScope scope(weights);
+  EXPECT_TRUE(at::equal(kernels::linear(x, weight), anew));
+}
+
 TEST(PackedWeights, ARowDoesNotDependOnTheRowsBesideIt) {
   const OwnProducts own;
   const at::NoGradGuard no_grad;
