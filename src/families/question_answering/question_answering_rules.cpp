@@ -90,7 +90,8 @@ class QuestionAnsweringRules final : public EncoderRules {
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return std::make_unique<QuestionText>([experiment] {
-      return std::make_shared<const data::SquadData>(read_training_text(experiment));
+      return data::StoredQuestions{
+          .data = std::make_shared<const data::SquadData>(read_training_text(experiment))};
     });
   }
 

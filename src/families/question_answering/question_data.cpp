@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -101,13 +102,13 @@ data::SquadData read_training_text(const Experiment& experiment) {
 }
 
 // A reader that asks nothing of answers has the same texts, unless something was left out.
-std::shared_ptr<const data::SquadData> open_training_text(const Experiment& experiment) {
+data::StoredQuestions open_training_text(const Experiment& experiment) {
   try {
-    auto questions = open_questions(experiment, questions_of(experiment).data.train).data;
-    if (questions->skipped_questions == 0 && questions->bad.count == 0) return questions;
+    auto questions = open_questions(experiment, questions_of(experiment).data.train);
+    if (questions.data->skipped_questions == 0 && questions.data->bad.count == 0) return questions;
   } catch (const Error&) {  // training tells it when it looks at answers
   }
-  return std::make_shared<const data::SquadData>(read_training_text(experiment));
+  return {.data = std::make_shared<const data::SquadData>(read_training_text(experiment))};
 }
 
 data::QuestionWindows open_windows(const Experiment& experiment,
@@ -144,13 +145,18 @@ data::WindowOptions window_options(const Experiment& experiment) {
           .max_question_tokens = options.max_question_tokens};
 }
 
+const data::StoredQuestions& QuestionText::questions() {
+  if (!questions_.data) questions_ = read_();
+  return questions_;
+}
+
 bool QuestionText::next(std::string& line) {
-  if (!data_) data_ = read_();
-  const size_t paragraphs = data_->paragraphs.size();
+  const data::SquadData& data = *questions().data;
+  const size_t paragraphs = data.paragraphs.size();
   const size_t number = next_++;
-  if (number >= paragraphs + data_->questions.size()) return false;
-  line = number < paragraphs ? data_->paragraphs[number].text
-                             : data_->questions[number - paragraphs].text;
+  if (number >= paragraphs + data.questions.size()) return false;
+  line =
+      number < paragraphs ? data.paragraphs[number].text : data.questions[number - paragraphs].text;
   return true;
 }
 

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -139,8 +142,10 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
   questions_of(e_).data.train = {write(kElsewhere, false)};
-  QuestionText text(
-      [&] { return std::make_shared<const data::SquadData>(read_training_text(e_)); });
+  QuestionText text([&] {
+    return data::StoredQuestions{
+        .data = std::make_shared<const data::SquadData>(read_training_text(e_))};
+  });
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));
