@@ -146,7 +146,7 @@ void look_before_the_folder(const TrainRequest& request) {
 distributed::ProcessGroup look_and_join(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const bool alone = distributed::detect_launch().kind == distributed::Launch::Kind::kSingle;
-  if (alone) look_before_the_folder(request);
+  if (alone && !request.is_looked_at) look_before_the_folder(request);
   auto group = join_processes(experiment);
   require_same_start(experiment, group);
   if (!alone && group.is_root()) look_before_the_folder(request);

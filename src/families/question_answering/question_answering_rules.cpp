@@ -81,6 +81,7 @@ class QuestionAnsweringRules final : public EncoderRules {
                 "name a tokenizer of WordPiece or byte-level BPE, or let training make one: "
                 "tokenizer.type = \"wordpiece\"");
   }
+  void prepare_data(const Experiment& experiment) const override { prepare_questions(experiment); }
   bool reads_pairs(const Experiment& /*experiment*/) const override { return true; }
   std::string name_of_samples() const override { return "windows"; }
 

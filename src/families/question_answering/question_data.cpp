@@ -15,6 +15,7 @@
 #include "data/byte_stream.h"
 #include "data/cache_folder.h"
 #include "data/squad/question_windows.h"
+#include "families/text/prepared_text.h"
 #include "text/encoded_text.h"
 
 namespace stretto::experiment {
@@ -126,6 +127,19 @@ data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuest
   auto tokens = data::open_question_tokens(questions, tokenizer, cache_of(experiment));
   return {std::move(questions.data), std::move(tokens), text::template_of(tokenizer),
           window_options(experiment)};
+}
+
+void prepare_questions(const Experiment& experiment) {
+  const auto& data = questions_of(experiment).data;
+  if (!is_prepared(experiment, data.train) || !is_prepared(experiment, data.valid)) return;
+  QuestionText lines([&experiment] { return open_training_text(experiment); });
+  if (lines.key() == 0) return;  // nothing can be kept
+  const auto tokenizer = prepared_tokenizer(experiment, lines);
+  for (const auto* files : {&data.train, &data.valid}) {
+    if (files->empty()) continue;
+    data::open_question_tokens(open_questions(experiment, *files), *tokenizer,
+                               cache_of(experiment));
+  }
 }
 
 bool has_impossible(const data::SquadData& questions) {

@@ -47,6 +47,9 @@ data::QuestionWindows open_windows(const Experiment& experiment,
 data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuestions questions,
                                  const text::Tokenizer& tokenizer);
 
+/// Questions, tokenizer and tokens in the cache, as TaskRules::prepare_data() has it.
+void prepare_questions(const Experiment& experiment);
+
 /// Whether a paragraph of these may not answer its question.
 bool has_impossible(const data::SquadData& questions);
 
