@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <system_error>
+#include <thread>
 
 #include "base/build_id.h"
 #include "base/error.h"
@@ -25,6 +28,17 @@ void require_one_build(uint64_t engine_id, const fs::path& path) {
               "`./dev build` builds all of them; of an installation, copy all files anew");
 }
 
+// OpenMP's threads wait for each other by spinning, by default for milliseconds. On a machine that
+// does anything else besides that is many times slower; a short spin costs nothing on a quiet one.
+void shorten_spins() {
+  ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
+}
+
+std::atomic<bool>& engine_begun() {
+  static std::atomic<bool> begun = false;
+  return begun;
+}
+
 }  // namespace
 
 fs::path engine_path() {
@@ -39,10 +53,8 @@ const engine::EngineApi& engine() {
       throw Error(ExitCode::kUsage, "libstretto_engine.so is not beside the program",
                   "this build has no libtorch; build it with `./dev build`");
     }
-    // OpenMP's threads wait for each other by spinning, by default for milliseconds. On a machine
-    // that does anything else besides that is many times slower; a short spin costs nothing on a
-    // quiet one.
-    ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
+    shorten_spins();
+    engine_begun() = true;
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     const void* const symbol =
         library == nullptr ? nullptr : ::dlsym(library, engine::kEngineSymbol);
@@ -55,6 +67,25 @@ const engine::EngineApi& engine() {
     return table;
   }();
   return *api;
+}
+
+bool is_engine_begun() {
+  return engine_begun();
+}
+
+void begin_to_open_engine() {
+  if (engine_path().empty()) return;
+  shorten_spins();  // here, while no other thread reads the environment
+  try {
+    std::thread([] {
+      try {
+        engine();
+      } catch (...) {  // whoever asks for the engine tries again, and gets the error
+      }
+    }).detach();
+    engine_begun() = true;
+  } catch (const std::system_error&) {  // no thread: engine() opens it when it is asked
+  }
 }
 
 experiment::EngineChecks engine_checks() {

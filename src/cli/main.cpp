@@ -1,17 +1,20 @@
 // stretto: the command line. It links no libtorch; see cli/engine.h.
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <new>
-#include <typeinfo>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/named_output.h"
 #include "base/stdout.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/engine.h"
 #include "distributed/failure.h"
 #include "distributed/make_group.h"
 #include "distributed/rank_report.h"
@@ -182,17 +185,7 @@ int fail(ExitCode code, const std::string& message) {
   return fail({.exit_code = static_cast<int>(code), .message = message, .lost_rank = {}});
 }
 
-}  // namespace
-
-std::span<const Command> commands() {
-  return kCommands;
-}
-
-}  // namespace stretto::cli
-
-int main(int argc, char** argv) {
-  using namespace stretto;
-  using namespace stretto::cli;
+int run(int argc, char** argv) {
   try {
     // First of all: the launcher of a job must know of this process before anything can end it.
     distributed::report_start();
@@ -215,4 +208,25 @@ int main(int argc, char** argv) {
                     "\n  nobody foresaw this: it is a bug in Stretto. Report it with the command, "
                     "what `stretto doctor` prints, and what this prints with STRETTO_TRACE=1");
   }
+}
+
+// Whoever waits for the end need not wait until libtorch has taken itself apart, or until it is
+// loaded: the system frees all of it at once.
+int end_at_once(int code) {
+  if (!is_engine_begun()) return code;
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+
+}  // namespace stretto::cli
+
+int main(int argc, char** argv) {
+  return stretto::cli::end_at_once(stretto::cli::run(argc, argv));
 }

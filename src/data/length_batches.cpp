@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/random.h"
@@ -73,6 +74,25 @@ std::vector<uint64_t> cut_batches(const LengthRuns& runs, const LengthBounds& bo
   }
   if (!batch.empty()) starts.push_back(runs.begins.back());
   return starts;
+}
+
+/// Sorts samples by their lengths in one column; those of one length keep their order. Lengths are
+/// counted, where they are not too many to have a count each.
+void sort_by(const std::vector<uint32_t>& lengths, std::vector<uint32_t>& samples) {
+  constexpr uint32_t kMostCounted = uint32_t{1} << 16;
+  const auto longest = std::max_element(lengths.begin(), lengths.end());
+  if (longest == lengths.end()) return;
+  if (*longest > kMostCounted) {
+    std::stable_sort(samples.begin(), samples.end(),
+                     [&](uint32_t a, uint32_t b) { return lengths[a] < lengths[b]; });
+    return;
+  }
+  std::vector<size_t> places(size_t{*longest} + 2);  // where those of each length begin
+  for (const uint32_t length : lengths) ++places[size_t{length} + 1];
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  std::vector<uint32_t> sorted(samples.size());
+  for (const uint32_t sample : samples) sorted[places[lengths[sample]]++] = sample;
+  samples.swap(sorted);
 }
 
 class LengthBatches final : public BatchSource {
@@ -150,24 +170,26 @@ void LengthRuns::add(std::span<const uint32_t> lengths_of_run, uint64_t end) {
 }
 
 LengthOrder order_by_length(const std::vector<std::vector<uint32_t>>& lengths) {
-  LengthOrder order{.samples = std::vector<uint32_t>(lengths.at(0).size()),
+  const size_t size = lengths.at(0).size();
+  LengthOrder order{.samples = std::vector<uint32_t>(size),
                     .runs = {.num_columns = lengths.size()}};
-  const auto of = [&](uint32_t sample) {
-    std::vector<uint32_t> all;
-    for (const auto& column : lengths) all.push_back(column.at(sample));
-    return all;
-  };
-  std::iota(order.samples.begin(), order.samples.end(), 0);
-  std::stable_sort(order.samples.begin(), order.samples.end(), [&](uint32_t a, uint32_t b) {
-    for (const auto& column : lengths) {
-      if (column.at(a) != column.at(b)) return column[a] < column[b];
+  for (const auto& column : lengths) {
+    if (column.size() != size) {
+      throw std::invalid_argument("length order: each sample has a length in each column");
     }
-    return false;
-  });
-  for (size_t i = 0; i < order.samples.size(); ++i) {
-    const auto here = of(order.samples[i]);
-    const bool ends = i + 1 == order.samples.size() || of(order.samples[i + 1]) != here;
-    if (ends) order.runs.add(here, i + 1);
+  }
+  std::iota(order.samples.begin(), order.samples.end(), 0);
+  // Each sort keeps the order of equals: in the end the first column decides first.
+  for (size_t c = lengths.size(); c-- > 0;) sort_by(lengths[c], order.samples);
+  std::vector<uint32_t> here(lengths.size());
+  for (size_t i = 0; i < size; ++i) {
+    const uint32_t sample = order.samples[i];
+    const auto differs = [&](const auto& column) {
+      return column[order.samples[i + 1]] != column[sample];
+    };
+    if (i + 1 < size && std::none_of(lengths.begin(), lengths.end(), differs)) continue;
+    for (size_t c = 0; c < lengths.size(); ++c) here[c] = lengths[c][sample];
+    order.runs.add(here, i + 1);
   }
   return order;
 }

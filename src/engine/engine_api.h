@@ -22,6 +22,9 @@ struct TrainRequest {
   bool extend = false;
   bool accept_data = false;  ///< goes on although training or validation data have changed
   int64_t until = 0;         ///< updates, see train::TrainerSetup
+  /// What training asks before it makes a folder was asked, and answered well: one process alone
+  /// asks while the engine is being opened.
+  bool is_looked_at = false;
 };
 
 using tasks::CostRequest;

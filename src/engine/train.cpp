@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -84,16 +89,37 @@ void require_weights_of_such_a_model(const runs::RunFolder& folder,
       .require_alike(experiment);
 }
 
+// What a run that begins writes into its folder, one after the other, on a thread: each of these
+// waits for the disk. All of it is there before the first update.
+class FirstWrites {
+ public:
+  void then(std::function<void()> write) {
+    last_ = std::async(std::launch::async,
+                       [before = std::move(last_), write = std::move(write)]() mutable {
+                         if (before.valid()) before.get();
+                         write();
+                       });
+  }
+  // Throws what a write threw; those behind it were not made.
+  void finish() {
+    if (last_.valid()) last_.get();
+  }
+
+ private:
+  std::future<void> last_;  // waits when it is destroyed
+};
+
 // Rank 0 reads, takes over or trains what later commands need; the others get the files from it.
+// @param writes  get those that are new
 Assets assets_of_run(runs::RunFolder* folder, const experiment::LoadedExperiment& experiment,
-                     const distributed::ProcessGroup& group) {
+                     const distributed::ProcessGroup& group, FirstWrites& writes) {
   Assets assets;
   if (folder != nullptr) {
     require_weights_of_such_a_model(*folder, experiment.options);
     assets = folder->read_assets();
     if (assets.empty()) {
       assets = tasks::family_of(experiment.options).first_assets(experiment);
-      if (!assets.empty()) folder->write_assets(assets);
+      if (!assets.empty()) writes.then([folder, assets] { folder->write_assets(assets); });
     }
   }
   if (group.size() > 1) assets = unpacked(group.all_gather_bytes(packed(assets)).front());
@@ -146,7 +172,7 @@ void look_before_the_folder(const TrainRequest& request) {
 distributed::ProcessGroup look_and_join(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const bool alone = distributed::detect_launch().kind == distributed::Launch::Kind::kSingle;
-  if (alone) look_before_the_folder(request);
+  if (alone && !request.is_looked_at) look_before_the_folder(request);
   auto group = join_processes(experiment);
   require_same_start(experiment, group);
   if (!alone && group.is_root()) look_before_the_folder(request);
@@ -178,7 +204,6 @@ Place open_place(const TrainRequest& request, const distributed::ProcessGroup& g
   runs::RunData data(folder, look_at_data(request));
   folder.write_config(request.experiment.resolved_toml, request.experiment.config_hash);
   log::open_file(folder.directory() / "log.txt");
-  data.begin(folder);
   if (run_state.anew) {
     log::info("another configuration that was here made no update: this one takes its place");
   }
@@ -275,11 +300,15 @@ int run_train(const TrainRequest& request) {
   const auto& experiment = request.experiment.options;
   const data::StartMemory start_memory;
   const auto group = look_and_join(request);
-  auto [folder, data, goes_on] = open_place(request, group);
+  Place place = open_place(request, group);
+  auto& folder = place.folder;
+  auto& data = place.data;
+  FirstWrites writes;  // use the folder
+  if (folder) writes.then(data->first_writes(*folder));
   const at::Device device = prepare_process(experiment, group);
   const auto precision =
       agreed_precision(experiment.train.precision, "train.precision", device, group);
-  log::info((goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
+  log::info((place.goes_on ? "run " : "new run ") + request.run_directory + " on " + device.str() +
             " with " + processes_text(group) + counted(at::get_num_threads(), "thread") + ", " +
             precision.name);
   if (precision.remarkable) log::info("  " + precision.why);
@@ -287,11 +316,12 @@ int run_train(const TrainRequest& request) {
   if (group.is_root()) warn_of_an_idle_gpu(experiment.run.device, device);
   tell_of_fallbacks(device, group);
 
-  const auto assets = assets_of_run(folder ? &*folder : nullptr, request.experiment, group);
+  const auto assets = assets_of_run(folder ? &*folder : nullptr, request.experiment, group, writes);
   // Rank 0 first: it makes the token cache that the others on its machine then find.
   if (!group.is_root()) group.barrier();
   const auto task = tasks::family_of(experiment)
                         .make_task(experiment, assets, {.group = group, .device = device});
+  writes.finish();
   if (group.is_root()) group.barrier();
   distributed::require_agreement(group, task->data_facts());
   distributed::watch_stalls(experiment.dist);

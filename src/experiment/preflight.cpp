@@ -1,6 +1,7 @@
 #include "experiment/preflight.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <utility>
 
@@ -101,6 +102,16 @@ void require_sound_start(const LoadedExperiment& experiment, const EngineChecks&
   problems.insert(problems.end(), stops.begin(), stops.end());
   for (const auto& line : details_in_full(problems)) log::info(line);
   config::throw_problems(problems, code);
+}
+
+void prepare_data(const Experiment& experiment) {
+  const TaskRules* task = find_task_rules(experiment);
+  if (task == nullptr) return;
+  const log::Silence silence;
+  try {
+    task->prepare_data(experiment);
+  } catch (const std::exception&) {  // out of memory, too
+  }
 }
 
 Preflight joined(Preflight first, const Preflight& second) {

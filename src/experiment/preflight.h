@@ -86,6 +86,10 @@ void require_sound_start(const LoadedExperiment& experiment, const EngineChecks&
                          const PreflightOptions& how = {.limit = std::chrono::seconds(3),
                                                         .keeps = true});
 
+/// TaskRules::prepare_data() of a new run. It tells nothing, and throws nothing: training does,
+/// where it comes to it.
+void prepare_data(const Experiment& experiment);
+
 /// Runs `look` and notes the Error at which training would stop.
 template <class Check>
 void note_stop(Preflight& found, Stage stage, const std::string& key, const Check& look) {

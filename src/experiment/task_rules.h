@@ -73,6 +73,11 @@ class TaskRules : public TaskFacts {
                                   const std::vector<config::Problem>& known,
                                   const PreflightOptions& how) const;
 
+  /// Makes in the cache what a new run will open there, as far as the files of `[data]` and
+  /// `[tokenizer]` decide it and it takes little time: a start does it while libtorch is being
+  /// loaded. Nothing where the family has nothing to make. Throws as training does.
+  virtual void prepare_data(const Experiment& /*experiment*/) const {}
+
   /// All numbers by which people judge a run, in the order in which they are shown. At least one
   /// ranks.
   virtual std::vector<ScoreSpec> scores(const Experiment& experiment) const = 0;

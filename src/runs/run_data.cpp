@@ -81,10 +81,16 @@ void RunData::write(RunFolder& folder) const {
                           data::record_data(folder.run_id(), setup_.files, setup_.setting));
 }
 
-void RunData::begin(RunFolder& folder) {
-  if (!begins_) return;
-  write(folder);
-  folder.note_data(folder.accepted_data());
+std::function<void()> RunData::first_writes(RunFolder& folder) const {
+  if (!begins_) return [] {};
+  return [&folder, record = data::record_data(folder.run_id(), setup_.files, setup_.setting)] {
+    data::write_data_record(folder.directory(), record);
+    folder.note_data(folder.accepted_data());
+  };
+}
+
+void RunData::begin(RunFolder& folder) const {
+  first_writes(folder)();
 }
 
 std::vector<std::string> RunData::notes_at(RunFolder& folder, int64_t step) {

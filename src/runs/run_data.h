@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,10 @@ class RunData {
   RunData(const RunFolder& folder, Setup setup);
 
   /// Writes the record of a run that has none. The folder has its run by now.
-  void begin(RunFolder& folder);
+  void begin(RunFolder& folder) const;
+  /// The same in two steps: reads the files, and gives what writes the record.
+  /// @param folder  outlives what is given; nothing else writes to it meanwhile
+  std::function<void()> first_writes(RunFolder& folder) const;
 
   /// Training goes on from a checkpoint of this step. Notes what was accepted in run.json and then
   /// in data.json, so that no kill forgets it. @return what metrics.jsonl is to say at this step

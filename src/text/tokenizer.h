@@ -81,6 +81,9 @@ struct TokenizerPair {
 struct LineSource {
   virtual ~LineSource() = default;
   virtual bool next(std::string& line) = 0;
+  /// A hash of all that makes the lines, so that sources with the same one give the same lines; 0 =
+  /// nobody knows. Throws as next().
+  virtual uint64_t key() { return 0; }
 };
 
 /// Whether `options` names a model or a vocabulary; otherwise one is trained.

@@ -31,6 +31,26 @@ TEST(Engine, OneOfAnotherBuildIsRefusedBeforeItsFirstCall) {
                 "  `./dev build` builds all of them; of an installation, copy all files anew\n");
 }
 
+// Training opens it beside its data.
+TEST(Engine, OneOfAnotherBuildIsRefusedBeforeTrainingMakesAFolder) {
+  const MixedInstallation mixed;
+  const std::string rows = "text\tlabel\na b\tyes\nc d\tno\n";
+  mixed.folder.write("train.tsv", rows);
+  mixed.folder.write("valid.tsv", rows);
+  mixed.folder.write("my.toml",
+                     "[task]\nname = \"text_classification\"\n"
+                     "[data]\ntrain = [\"train.tsv\"]\nvalid = [\"valid.tsv\"]\n"
+                     "cache_dir = \"cache\"\n[tokenizer]\nvocab_size = 40\n"
+                     "[model]\npreset = \"tiny\"\n[train]\nmax_steps = 5000\n");
+  const auto outcome = mixed.shell("./stretto train my.toml --run run");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(has(outcome.err, "libstretto_engine.so is of another build than the program"))
+      << outcome.err;
+  EXPECT_FALSE(fs::exists(mixed.folder.path() / "run"));
+  mixed.folder.write("train.tsv", "text\tlabel\na b\n");
+  EXPECT_EQ(mixed.shell("./stretto train my.toml --run run").code, 65) << "its data come first";
+}
+
 TEST(Engine, OfAnotherBuildIsTheFaultOfNoKeyThatCheckNeedsItFor) {
   const MixedInstallation mixed;
   mixed.folder.write("my.toml",

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "tests/base/failure.h"
@@ -78,6 +80,29 @@ TEST(LengthOrder, SortsByTheFirstColumnThenByTheNextThenByNumber) {
   EXPECT_EQ(order.runs.begins, (std::vector<uint64_t>{0, 2, 3, 5}));
   EXPECT_EQ(order.runs.lengths, (Lengths{1, 3, 2, 5, 2, 7}));
   EXPECT_EQ(order_by_length({{}}).runs.size(), 0U);
+}
+
+TEST(LengthOrder, IsTheSameOfLengthsThatAreTooLongToBeCounted) {
+  Lengths first, second;
+  for (uint32_t i = 0; i < 200; ++i) {
+    first.push_back(i * 7 % 5);
+    second.push_back(i * 11 % 13);
+  }
+  Lengths wanted(first.size());
+  for (uint32_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
+  std::stable_sort(wanted.begin(), wanted.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(first[a], second[a]) < std::pair(first[b], second[b]);
+  });
+  EXPECT_EQ(order_by_length({first, second}).samples, wanted);
+  for (auto& length : first) length *= 1'000'000;
+  const auto order = order_by_length({first, second});
+  EXPECT_EQ(order.samples, wanted);
+  EXPECT_EQ(order.runs.size(), 65U);
+  EXPECT_EQ(order.runs.begins.back(), wanted.size());
+}
+
+TEST(LengthOrder, NeedsALengthOfEachSampleInEachColumn) {
+  EXPECT_THROW(order_by_length({{1, 2}, {1}}), std::invalid_argument);
 }
 
 TEST(LengthBatches, OfOneColumnAreFilledFromShortToLong) {

@@ -4,6 +4,7 @@
 
 #include "base/failpoint.h"
 #include "base/log.h"
+#include "data/data_record.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -60,6 +61,20 @@ class RunDataTest : public ::testing::Test {
 };
 
 using Steps = std::vector<int64_t>;
+
+TEST_F(RunDataTest, ReadsTheFilesBeforeItsFirstWritesAreMade) {
+  auto folder = open();
+  const RunData data(folder, setup());
+  const auto write = data.first_writes(folder);
+  EXPECT_FALSE(fs::exists(run_ / data::kDataRecordFile));
+  folder_.write("train", "another\n");
+  write();
+  EXPECT_TRUE(folder.has_data_record());
+  const auto record = data::read_data_record(run_, folder.run_id());
+  ASSERT_TRUE(record.has_value());
+  folder_.write("train", "1\n2\n");
+  EXPECT_TRUE(data::changes_since(*record, setup().files, {}).empty());
+}
 
 TEST_F(RunDataTest, LetsARunGoOnWithTheSameDataAlone) {
   EXPECT_TRUE(start(1).empty());

@@ -7,6 +7,7 @@
 #include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/seeds.h"
+#include "data/start_memory.h"
 #include "distributed/launch.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
@@ -94,6 +95,7 @@ int run_train(const TrainArguments& options) {
                 "metrics.jsonl of the run has its numbers");
   }
   const std::string run_directory = run_directory_of(options);
+  if (options.processes <= 1 && options.restarts == 0) begin_to_open_engine();
   engine::TrainRequest request{
       .experiment = search::load_configuration(options.config, options.overrides, run_directory),
       .run_directory = run_directory,
@@ -101,7 +103,8 @@ int run_train(const TrainArguments& options) {
       .accept_data = options.accept_data,
       .until = options.until};
   require_no_seeds(request.run_directory);
-  const int rank = distributed::detect_launch().rank;
+  const auto launched = distributed::detect_launch();
+  const int rank = launched.rank;
   experiment::RunState run_state;
   if (rank == 0) {  // the others may have paths of their own
     run_state = experiment::require_same_experiment(request.run_directory, request.experiment,
@@ -125,6 +128,14 @@ int run_train(const TrainArguments& options) {
     tell_notes(request.experiment.origins);
     tell_unread_keys(request.experiment);
     if (!request.experiment.taken.empty()) log::info(request.experiment.taken);
+  }
+  const data::StartMemory start_memory;  // of what is read here and there
+  if (launched.kind == distributed::Launch::Kind::kSingle) {
+    require_sound(request.experiment, run_state);
+    request.is_looked_at = true;
+    // A run that has a tokenizer has been begun before, and most of it lies in the cache.
+    const bool is_new = run_state.begins && !fs::exists(fs::path(run_directory) / "tokenizer");
+    if (is_new) experiment::prepare_data(request.experiment.options);
   }
   return engine().train(request);
 }

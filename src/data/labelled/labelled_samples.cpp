@@ -192,6 +192,14 @@ Batch LabelledSamples::labels() const {
   return batch;
 }
 
+std::vector<int64_t> LabelledSamples::label_counts(int64_t num_labels) const {
+  std::vector<int64_t> counts(static_cast<size_t>(num_labels));
+  for (int64_t i = 0; i < size() && !has_values_; ++i) {
+    for (const uint32_t label : texts().labels(i)) ++counts[static_cast<size_t>(numbers_[label])];
+  }
+  return counts;
+}
+
 std::shared_ptr<const LabelledSamples> open_labelled_samples(std::span<const std::string> paths,
                                                              const LabelledOptions& options,
                                                              const text::Tokenizer& tokenizer,

@@ -41,6 +41,8 @@ class LabelledSamples final : public LengthSamples {
   bool from_cache() const { return parts_.tokens.from_cache() && texts().from_cache(); }
   /// The column of labels or values alone, of all samples; the other columns are empty.
   Batch labels() const;
+  /// How often each label occurs, [num_labels]; nothing of values.
+  std::vector<int64_t> label_counts(int64_t num_labels) const;
 
  private:
   void append_labels(int64_t sample, Batch& batch) const;

@@ -12,6 +12,7 @@
 #include "data/cache_files.h"
 #include "data/cache_folder.h"
 #include "data/cached_inputs.h"
+#include "data/start_memory.h"
 
 namespace stretto::data {
 namespace {
@@ -167,8 +168,12 @@ class TextLines final : public text::LineSource {
  public:
   explicit TextLines(std::function<std::shared_ptr<const LabelledTexts>()> open)
       : open_(std::move(open)) {}
+  uint64_t key() override {
+    open();
+    return texts_->key();
+  }
   bool next(std::string& line) override {
-    if (!texts_) texts_ = open_();
+    open();
     if (sample_ == texts_->size()) return false;
     line = is_second_ ? texts_->text2(sample_) : texts_->text(sample_);
     is_second_ = texts_->has_pairs() && !is_second_;
@@ -177,6 +182,10 @@ class TextLines final : public text::LineSource {
   }
 
  private:
+  void open() {
+    if (!texts_) texts_ = open_();
+  }
+
   std::function<std::shared_ptr<const LabelledTexts>()> open_;
   std::shared_ptr<const LabelledTexts> texts_;
   int64_t sample_ = 0;
@@ -227,20 +236,41 @@ class LabelledTextsBuild {
                      .threads = cache_.threads};
     name_ = place.folder().string();
     if (input_.labels != nullptr) {
-      bool damaged = false;
-      auto store = find_samples(place, damaged);
-      auto texts = store ? made_of(std::move(*store), key) : nullptr;
+      auto texts = in_memory(key);
+      if (!texts) {
+        bool damaged = false;
+        auto store = find_samples(place, damaged);
+        if (store) texts = kept(made_of(std::move(*store), key));
+      }
       if (texts && knows_all(*input_.labels, texts->facts().labels)) return texts;
       place.key = key_with_labels(key, *input_.labels);
       name_ = place.folder().string();
     }
+    if (auto texts = in_memory(place.key)) return texts;
     auto store = open_samples(place, [&](SampleStoreWriter& writer) {
       facts_ = {};
       auto words = reader()(writer);
       files.check_unchanged();
       return words;
     });
-    return made_of(std::move(store), place.key);
+    return kept(made_of(std::move(store), place.key));
+  }
+
+  /// The texts of a store by a name for this process; facts of them name files.
+  std::string name_in_memory(uint64_t key) const {
+    std::string name = "labelled texts " + hex64(key);
+    for (const auto& path : input_.paths) name += "\n" + path;
+    return name;
+  }
+
+  std::shared_ptr<const LabelledTexts> in_memory(uint64_t key) const {
+    return std::static_pointer_cast<const LabelledTexts>(
+        StartMemory::find_read(name_in_memory(key)));
+  }
+
+  std::shared_ptr<const LabelledTexts> kept(std::shared_ptr<const LabelledTexts> texts) const {
+    if (texts) StartMemory::keep_read(name_in_memory(texts->key()), texts);
+    return texts;
   }
 
   /// @return what reads all files into the parts of a store

@@ -55,8 +55,9 @@ class LabelledTexts {
 
 /// Finds the texts in the cache, or reads the files and keeps them there. They are found by the
 /// files' content and by how they are read, so that a file that moves is the same one; a file is
-/// opened once to be told apart (FileDigest) and once to be read. Where nothing can be kept, each
-/// call reads the files into memory: LabelledTexts::key() is 0 then.
+/// opened once to be told apart (FileDigest) and once to be read. While a StartMemory lives, all
+/// calls share them. Where nothing can be kept, each call reads the files into memory:
+/// LabelledTexts::key() is 0 then.
 ///
 /// @param facts  as scan_labelled() fills it, so that they are known where this throws
 /// @return null where the budget ended
@@ -69,7 +70,8 @@ std::shared_ptr<const LabelledTexts> open_labelled_texts(const LabelledInput& in
 std::shared_ptr<const LabelledTexts> open_labelled_texts(const LabelledInput& input,
                                                          const LabelledCache& cache);
 
-/// Each text, and behind it its second text, as a line: what a tokenizer is trained on.
+/// Each text, and behind it its second text, as a line: what a tokenizer is trained on. Its key is
+/// that of the texts.
 /// @param open  gives the texts when the first line is asked for
 std::unique_ptr<text::LineSource> lines_of(
     std::function<std::shared_ptr<const LabelledTexts>()> open);

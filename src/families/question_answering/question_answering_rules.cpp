@@ -81,6 +81,7 @@ class QuestionAnsweringRules final : public EncoderRules {
                 "name a tokenizer of WordPiece or byte-level BPE, or let training make one: "
                 "tokenizer.type = \"wordpiece\"");
   }
+  void prepare_data(const Experiment& experiment) const override { prepare_questions(experiment); }
   bool reads_pairs(const Experiment& /*experiment*/) const override { return true; }
   std::string name_of_samples() const override { return "windows"; }
 
@@ -90,7 +91,8 @@ class QuestionAnsweringRules final : public EncoderRules {
 
   std::unique_ptr<text::LineSource> training_text(const Experiment& experiment) const override {
     return std::make_unique<QuestionText>([experiment] {
-      return std::make_shared<const data::SquadData>(read_training_text(experiment));
+      return data::StoredQuestions{
+          .data = std::make_shared<const data::SquadData>(read_training_text(experiment))};
     });
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "data/byte_stream.h"
 #include "data/cache_folder.h"
 #include "data/squad/question_windows.h"
+#include "families/text/prepared_text.h"
 #include "text/encoded_text.h"
 
 namespace stretto::experiment {
@@ -101,13 +103,13 @@ data::SquadData read_training_text(const Experiment& experiment) {
 }
 
 // A reader that asks nothing of answers has the same texts, unless something was left out.
-std::shared_ptr<const data::SquadData> open_training_text(const Experiment& experiment) {
+data::StoredQuestions open_training_text(const Experiment& experiment) {
   try {
-    auto questions = open_questions(experiment, questions_of(experiment).data.train).data;
-    if (questions->skipped_questions == 0 && questions->bad.count == 0) return questions;
+    auto questions = open_questions(experiment, questions_of(experiment).data.train);
+    if (questions.data->skipped_questions == 0 && questions.data->bad.count == 0) return questions;
   } catch (const Error&) {  // training tells it when it looks at answers
   }
-  return std::make_shared<const data::SquadData>(read_training_text(experiment));
+  return {.data = std::make_shared<const data::SquadData>(read_training_text(experiment))};
 }
 
 data::QuestionWindows open_windows(const Experiment& experiment,
@@ -127,6 +129,19 @@ data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuest
           window_options(experiment)};
 }
 
+void prepare_questions(const Experiment& experiment) {
+  const auto& data = questions_of(experiment).data;
+  if (!is_prepared(experiment, data.train) || !is_prepared(experiment, data.valid)) return;
+  QuestionText lines([&experiment] { return open_training_text(experiment); });
+  if (lines.key() == 0) return;  // nothing can be kept
+  const auto tokenizer = prepared_tokenizer(experiment, lines);
+  for (const auto* files : {&data.train, &data.valid}) {
+    if (files->empty()) continue;
+    data::open_question_tokens(open_questions(experiment, *files), *tokenizer,
+                               cache_of(experiment));
+  }
+}
+
 bool has_impossible(const data::SquadData& questions) {
   return std::any_of(questions.questions.begin(), questions.questions.end(), is_impossible);
 }
@@ -144,13 +159,18 @@ data::WindowOptions window_options(const Experiment& experiment) {
           .max_question_tokens = options.max_question_tokens};
 }
 
+const data::StoredQuestions& QuestionText::questions() {
+  if (!questions_.data) questions_ = read_();
+  return questions_;
+}
+
 bool QuestionText::next(std::string& line) {
-  if (!data_) data_ = read_();
-  const size_t paragraphs = data_->paragraphs.size();
+  const data::SquadData& data = *questions().data;
+  const size_t paragraphs = data.paragraphs.size();
   const size_t number = next_++;
-  if (number >= paragraphs + data_->questions.size()) return false;
-  line = number < paragraphs ? data_->paragraphs[number].text
-                             : data_->questions[number - paragraphs].text;
+  if (number >= paragraphs + data.questions.size()) return false;
+  line =
+      number < paragraphs ? data.paragraphs[number].text : data.questions[number - paragraphs].text;
   return true;
 }
 

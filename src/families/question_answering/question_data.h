@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/squad/question_store.h"
@@ -35,15 +37,18 @@ data::SquadData read_questions(const Experiment& experiment, const std::vector<s
 data::StoredQuestions open_questions(const Experiment& experiment,
                                      const std::vector<std::string>& files);
 /// The questions for training, those with bad answers too; the second one from the cache, where
-/// they are kept for the next start.
+/// they are kept for the next start. Where something was left out they have no key.
 data::SquadData read_training_text(const Experiment& experiment);
-std::shared_ptr<const data::SquadData> open_training_text(const Experiment& experiment);
+data::StoredQuestions open_training_text(const Experiment& experiment);
 /// Windows of open_questions(); tokens are from the cache where they are in it.
 data::QuestionWindows open_windows(const Experiment& experiment,
                                    const std::vector<std::string>& files,
                                    const text::Tokenizer& tokenizer);
 data::QuestionWindows windows_of(const Experiment& experiment, data::StoredQuestions questions,
                                  const text::Tokenizer& tokenizer);
+
+/// Questions, tokenizer and tokens in the cache, as TaskRules::prepare_data() has it.
+void prepare_questions(const Experiment& experiment);
 
 /// Whether a paragraph of these may not answer its question.
 bool has_impossible(const data::SquadData& questions);
@@ -55,17 +60,20 @@ metrics::SquadVersion squad_version(const Experiment& experiment, bool has_impos
 /// How paragraphs are cut; the special tokens are those of the tokenizer.
 data::WindowOptions window_options(const Experiment& experiment);
 
-/// Paragraphs and questions for the training of a tokenizer, one a line.
+/// Paragraphs and questions for the training of a tokenizer, one a line. The key is that of the
+/// questions.
 class QuestionText : public text::LineSource {
  public:
-  /// @param read  called when the first line is asked for
-  explicit QuestionText(std::function<std::shared_ptr<const data::SquadData>()> read)
-      : read_(std::move(read)) {}
+  /// @param read  called when the key or the first line is asked for
+  explicit QuestionText(std::function<data::StoredQuestions()> read) : read_(std::move(read)) {}
+  uint64_t key() override { return questions().key; }
   bool next(std::string& line) override;
 
  private:
-  std::function<std::shared_ptr<const data::SquadData>()> read_;
-  std::shared_ptr<const data::SquadData> data_;
+  const data::StoredQuestions& questions();
+
+  std::function<data::StoredQuestions()> read_;
+  data::StoredQuestions questions_;
   size_t next_ = 0;  ///< paragraphs, then questions
 };
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/length_batches.h"
+#include "data/tokenizer_store.h"
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
 #include "families/text/text_size.h"
@@ -34,9 +35,11 @@ text::TokenizerPair try_tokenizer(const TextRules& rules, const Experiment& e, b
                                   Preflight& found) {
   text::TokenizerPair tokenizers;
   note_stop(found, Stage::kTokenizer, named ? "tokenizer.model" : "tokenizer.vocab_size", [&] {
+    const TextSections sections = text_sections(e);
     const auto lines = named ? nullptr : rules.training_text(e);
-    tokenizers = text::make_tokenizers(text_sections(e).tokenizer->tokenizer_options(),
-                                       static_cast<uint64_t>(e.run.seed), lines.get(), nullptr);
+    tokenizers =
+        data::open_tokenizers(sections.tokenizer->tokenizer_options(),
+                              static_cast<uint64_t>(e.run.seed), lines.get(), sections.cache_dir);
     rules.require_tokenizer(e, *tokenizers.src);
     tokenizers.src = rules.tokenizer_of_model(e, std::move(tokenizers.src));
   });

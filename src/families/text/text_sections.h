@@ -23,6 +23,7 @@ struct TextSections {
   data::Loading loading = {};  ///< as data.prefetch says
   double max_unknown = 0.2;
   bool cuts_start = false;  ///< whether a text that is too long loses its beginning
+  std::string cache_dir = {};
 };
 
 /// The view of a family's struct, of whose members these have the same types in every family.
@@ -39,6 +40,7 @@ TextSections sections_of(const Options& options) {
                         .max_text_tokens = data.max_text_tokens,
                         .loading = {.depth = data.prefetch}};
   if constexpr (requires { data.max_unknown; }) sections.max_unknown = data.max_unknown;
+  if constexpr (requires { data.cache_dir; }) sections.cache_dir = data.cache_dir;
   if constexpr (requires { data.truncation; }) sections.cuts_start = data.truncation == "start";
   return sections;
 }

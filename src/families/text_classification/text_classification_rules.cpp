@@ -6,8 +6,11 @@
 
 #include "base/text.h"
 #include "data/labelled/labelled_file.h"
+#include "data/labelled/labelled_samples.h"
 #include "data/labelled/labelled_set.h"
+#include "data/labelled/labelled_texts.h"
 #include "families/text/encoder_rules.h"
+#include "families/text/prepared_text.h"
 #include "families/text/text_size.h"
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
@@ -145,6 +148,20 @@ class TextClassificationRules final : public EncoderRules {
                           const std::vector<std::string>& files, const text::Tokenizer& tokenizer,
                           const PreflightTimer& time) const override {
     return count_labelled_tokens(experiment, files, tokenizer, time);
+  }
+
+  void prepare_data(const Experiment& experiment) const override {
+    const auto& data = classification_of(experiment).data;
+    if (!is_prepared(experiment, data.train) || !is_prepared(experiment, data.valid)) return;
+    const auto texts = data::open_training_texts(data);
+    if (texts->key() == 0) return;  // nothing can be kept
+    const auto labels = data::labels_of(data, &texts->facts());
+    const auto lines = data::lines_of([&texts] { return texts; });
+    const auto tokenizer = prepared_tokenizer(experiment, *lines);
+    for (const auto* files : {&data.train, &data.valid}) {
+      if (files->empty()) continue;
+      data::open_labelled_samples(*files, data, *tokenizer, labels ? &*labels : nullptr);
+    }
   }
 
   bool reads_pairs(const Experiment& experiment) const override {

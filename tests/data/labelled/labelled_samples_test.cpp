@@ -77,6 +77,9 @@ class LabelledSamplesTest : public ::testing::Test {
     if (labels != nullptr) {
       const auto& all = direct.column<int64_t>(kLabelColumn);
       EXPECT_EQ(found.column<int64_t>(kLabelColumn).values, all.values);
+      std::vector<int64_t> counts(static_cast<size_t>(labels->size()));
+      for (const int64_t label : all.values) ++counts[static_cast<size_t>(label)];
+      EXPECT_EQ(samples.label_counts(labels->size()), counts);
       EXPECT_EQ(gold.column<int64_t>(kLabelColumn).values, all.values);
       EXPECT_EQ(gold.column<int64_t>(kLabelColumn).offsets, all.offsets);
     } else {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "data/cache_folder.h"
+#include "data/start_memory.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
@@ -63,6 +65,30 @@ TEST_F(LabelledTextsTest, HasPairsSeveralLabelsAndNone) {
     for (std::string line; lines->next(line);) found.push_back(line);
     EXPECT_EQ(found, (Names{"one", "two", "three", "four"}));
   }
+}
+
+TEST_F(LabelledTextsTest, AStartHasThemOnceAndTheirLinesHaveTheirKey) {
+  set({two("a.tsv")});
+  std::shared_ptr<const LabelledTexts> first;
+  {
+    const StartMemory memory;
+    first = open();
+    EXPECT_EQ(open(), first);
+    EXPECT_EQ(lines_of([&] { return first; })->key(), first->key());
+    const Labels known = Labels::given({"no", "yes"});
+    input_.labels = &known;
+    EXPECT_EQ(open(), first) << "the same rows are good";
+    const Labels other = Labels::given({"no"});
+    input_.labels = &other;
+    testing::failure(ExitCode::kBadData, [&] { open(); });
+    input_.labels = nullptr;
+    set({two("moved.tsv")});
+    EXPECT_EQ(open()->place(0), input_.paths[0] + ":2");
+    set({folder_.write("a.tsv", "text\tlabel\nother\tyes\n")});
+    EXPECT_EQ(open()->text(0), "other");
+  }
+  set({two("a.tsv")});
+  EXPECT_NE(open(), first);
 }
 
 TEST_F(LabelledTextsTest, HasNumbers) {

@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "families/question_answering/question_data.h"
+#include "families/text/prepared_text.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "text/tokenizer.h"
@@ -139,11 +143,38 @@ TEST_F(QuestionData, FilesThatOnlyTheOtherMachineHasAreNamed) {
 
 TEST_F(QuestionData, GivesATokenizerParagraphsAndQuestions) {
   questions_of(e_).data.train = {write(kElsewhere, false)};
-  QuestionText text(
-      [&] { return std::make_shared<const data::SquadData>(read_training_text(e_)); });
+  QuestionText text([&] {
+    return data::StoredQuestions{
+        .data = std::make_shared<const data::SquadData>(read_training_text(e_))};
+  });
   std::vector<std::string> lines;
   for (std::string line; text.next(line);) lines.push_back(line);
   EXPECT_EQ(lines, (std::vector<std::string>{"In Oslo.", "Where?"}));
+}
+
+TEST_F(QuestionData, WhatTrainingOpensIsPrepared) {
+  auto& own = questions_of(e_);
+  own.data.train = own.data.valid = {write(kOslo, false)};
+  own.tokenizer.vocab_size = 60;
+  prepare_data(e_);
+  const auto questions = open_training_text(e_);
+  EXPECT_TRUE(questions.from_cache);
+  QuestionText text([&] { return questions; });
+  EXPECT_EQ(text.key(), questions.key);
+  const auto num_stores = [&] {
+    int64_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(own.data.cache_dir)) {
+      count += entry.is_directory() ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(num_stores(), 4) << "hashes; questions, tokens and a tokenizer";
+  const auto tokenizer = prepared_tokenizer(e_, text);
+  std::string line;
+  EXPECT_TRUE(text.next(line)) << "the tokenizer is trained again";
+  EXPECT_EQ(line, "In Oslo.");
+  open_windows(e_, own.data.train, *tokenizer);
+  EXPECT_EQ(num_stores(), 4) << "tokens are made again";
 }
 
 }  // namespace

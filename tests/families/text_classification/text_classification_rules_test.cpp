@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
+#include <string>
 
+#include "data/labelled/labelled_samples.h"
+#include "data/labelled/labelled_texts.h"
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "families/text/encoder_rules.h"
+#include "families/text/prepared_text.h"
 #include "families/text/text_sections.h"
 #include "families/text_classification/text_classification_options.h"
 #include "models/bert_options.h"
@@ -52,6 +57,33 @@ class TextClassificationRulesTest : public ::testing::Test {
 TEST_F(TextClassificationRulesTest, ASoundExperimentHasNoProblem) {
   EXPECT_EQ(problems(), Keys{});
   EXPECT_EQ(stops().size(), 0U);
+}
+
+TEST_F(TextClassificationRulesTest, WhatTrainingOpensIsPrepared) {
+  own().data.cache_dir = (folder_ / "cache").string();
+  own().tokenizer.vocab_size = 40;
+  prepare_data(e_);
+  const auto texts = data::open_training_texts(own().data);
+  EXPECT_TRUE(texts->from_cache());
+  const auto lines = data::lines_of([&] { return texts; });
+  const auto tokenizer = prepared_tokenizer(e_, *lines);
+  std::string line;
+  EXPECT_TRUE(lines->next(line)) << "the tokenizer is trained again";
+  EXPECT_EQ(line, "a b");
+  const auto labels = data::Labels::sorted({"yes", "no"});
+  for (const auto& files : {own().data.train, own().data.valid}) {
+    EXPECT_TRUE(data::open_labelled_samples(files, own().data, *tokenizer, &labels)->from_cache());
+  }
+}
+
+TEST_F(TextClassificationRulesTest, NothingIsPreparedBesideAnotherRunNorOfABrokenFile) {
+  own().data.cache_dir = (folder_ / "cache").string();
+  e_.train.init_from = "other";
+  prepare_data(e_);
+  EXPECT_FALSE(std::filesystem::exists(own().data.cache_dir));
+  e_.train.init_from.clear();
+  own().data.train = {folder_.write("broken.tsv", "text\tlabel\na\n")};
+  EXPECT_NO_THROW(prepare_data(e_));
 }
 
 TEST_F(TextClassificationRulesTest, TrainingNeedsTextAndAHeadAndUseDoesNot) {

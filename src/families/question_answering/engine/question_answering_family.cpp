@@ -17,7 +17,7 @@ bool learns_no_answer(const experiment::Experiment& experiment) {
   // counts all the same.
   return experiment::has_impossible(
       options.bad_samples == "skip" ? *experiment::open_questions(experiment, options.train).data
-                                    : *experiment::open_training_text(experiment));
+                                    : *experiment::open_training_text(experiment).data);
 }
 
 class QuestionAnsweringFamily final : public EncoderFamily {

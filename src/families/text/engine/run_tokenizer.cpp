@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "data/tokenizer_store.h"
 #include "experiment/task_rules.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
@@ -23,9 +24,9 @@ RunTokenizer one_of_both(text::TokenizerPair pair) {
 // Named, or trained. The text has one side.
 RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
                            text::LineSource& training_text) {
-  return one_of_both(text::make_tokenizers(tokenizer_options(experiment),
-                                           static_cast<uint64_t>(experiment.run.seed),
-                                           &training_text, nullptr));
+  return one_of_both(data::open_tokenizers(
+      tokenizer_options(experiment), static_cast<uint64_t>(experiment.run.seed), &training_text,
+      experiment::text_sections(experiment).cache_dir));
 }
 
 }  // namespace
@@ -56,7 +57,7 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
 }
 
 RunTokenizer load_tokenizer(const experiment::Experiment& experiment, const Assets& assets) {
-  auto loaded = one_of_both(text::load_tokenizers(tokenizer_options(experiment), assets));
+  auto loaded = one_of_both(data::open_tokenizers(tokenizer_options(experiment), assets));
   loaded.tokenizer = experiment::text_rules_of(experiment)
                          .tokenizer_of_model(experiment, std::move(loaded.tokenizer));
   return loaded;

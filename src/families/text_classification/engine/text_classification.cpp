@@ -79,8 +79,10 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
     return samples;
   };
   const auto train = open(data.train);
-  outputs_.emplace(options_, this->labels(),
-                   class_weights(options_, this->labels(), train->labels()));
+  const bool is_balanced = options_.loss.class_weights == "balanced";
+  outputs_.emplace(
+      options_, this->labels(),
+      class_weights(options_, this->labels(), is_balanced ? train->labels() : data::Batch{}));
   facts_.push_back(facts_of("training text", *train));
   if (!data.valid.empty()) {
     valid_ = open(data.valid);
@@ -167,11 +169,7 @@ TextFacts TextClassificationTask::facts_of(const std::string& name,
                                             printable(options_.data.skipped_label, 60));
   }
   if (labels() == nullptr) return facts;
-  const data::Batch gold = set.labels();
-  std::vector<int64_t> counts(static_cast<size_t>(labels()->size()));
-  for (const int64_t label : gold.column<int64_t>(kLabelColumn).values) {
-    ++counts[static_cast<size_t>(label)];
-  }
+  const std::vector<int64_t> counts = set.label_counts(labels()->size());
   constexpr size_t kMost = 20;
   std::vector<std::string> parts;
   for (size_t i = 0; i < std::min(counts.size(), kMost); ++i) {

@@ -1,0 +1,39 @@
+#include "families/text/prepared_text.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "data/tokenizer_store.h"
+#include "families/text/encoder_sections.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_sections.h"
+#include "families/text/text_size.h"
+#include "text/behind_separator.h"
+
+namespace stretto::experiment {
+namespace {
+
+// Read and encoded in about the time in which libtorch is loaded.
+constexpr int64_t kPreparedBytes = int64_t{16} << 20;
+
+}  // namespace
+
+bool is_prepared(const Experiment& experiment, const std::vector<std::string>& files) {
+  if (!experiment.train.init_from.empty()) return false;
+  const auto bytes = plain_bytes(files);
+  return bytes && *bytes <= kPreparedBytes;
+}
+
+std::shared_ptr<const text::Tokenizer> prepared_tokenizer(const Experiment& experiment,
+                                                          text::LineSource& lines) {
+  const TextSections sections = text_sections(experiment);
+  auto made =
+      data::open_tokenizers(sections.tokenizer->tokenizer_options(),
+                            static_cast<uint64_t>(experiment.run.seed), &lines, sections.cache_dir);
+  text_rules_of(experiment).require_tokenizer(experiment, *made.src);
+  const auto encoder = find_encoder_sections(experiment);
+  const bool is_causal = encoder && encoder->causal != nullptr;
+  return is_causal ? text::behind_separator(std::move(made.src)) : std::move(made.src);
+}
+
+}  // namespace stretto::experiment
