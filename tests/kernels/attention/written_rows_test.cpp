@@ -19,7 +19,7 @@ using testing::noise;
 using testing::PoisonedMemory;
 
 /// The value, then the gradients.
-Inputs results(const cases::Case& one) {
+Inputs attention_results(const cases::Case& one) {
   Inputs inputs;
   for (const at::Tensor& x : one.inputs) inputs.push_back(x.clone().requires_grad_(true));
   const at::Tensor out = one.run(inputs);
@@ -29,7 +29,7 @@ Inputs results(const cases::Case& one) {
 }
 
 /// Sequences without keys or without queries, and heads that no vector divides, among them.
-std::vector<cases::Case> all_kinds() {
+std::vector<cases::Case> kinds_of_attention() {
   const std::vector<int> queries{0, 1, 1, 18, 58}, keys{0, 0, 17, 20, 59};
   std::vector<cases::Case> all = cases::attention(queries, keys, 40);
   for (const auto& more :
@@ -41,13 +41,13 @@ std::vector<cases::Case> all_kinds() {
 
 TEST(AttentionRows, NoNumberOfASequenceIsReadBeforeItIsWritten) {
   for (const cpu::Table* level : cpu::levels())
-    for (const cases::Case& one : all_kinds()) {
+    for (const cases::Case& one : kinds_of_attention()) {
       SCOPED_TRACE(one.name + " at level " + level->name);
       const cpu::LevelGuard guard(*level);
-      const Inputs want = results(one);
+      const Inputs want = attention_results(one);
       const PoisonedMemory poisoned;
       ASSERT_TRUE(at::empty({1}).isnan().item<bool>());
-      const Inputs got = results(one);
+      const Inputs got = attention_results(one);
       for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(got[i], want[i])) << i;
     }
 }
