@@ -46,6 +46,12 @@ struct MicroBatchSamples {
   double usual_size = 0;  ///< of one, about, in what micro_batch() counts; 0 = not known
 };
 
+/// A part whose layers norm each of their steps over the units of a layer.
+struct NormedUnits {
+  std::string key;    ///< that gives the number of units, "model.hidden_dim"
+  int64_t units = 0;  ///< of the layer that has fewest
+};
+
 /// An embedding that is the output projection too, while there is no other.
 struct TiedEmbedding {
   std::string setting;  ///< "model.tie_embeddings = \"all\""
@@ -90,6 +96,10 @@ class TaskFacts {
   /// The key by which training runs each micro-batch twice, with other dropout; empty where it does
   /// not.
   virtual std::string two_passes_key(const Experiment& /*experiment*/) const { return {}; }
+  /// The parts whose gradient goes through a norm of each step; empty where there are none.
+  virtual std::vector<NormedUnits> normed_units(const Experiment& /*experiment*/) const {
+    return {};
+  }
   /// What gives a model batch norm, "model.norm_layer = \"batch_norm\""; empty where nothing does.
   virtual std::string batch_norm_setting() const { return {}; }
 };

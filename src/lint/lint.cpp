@@ -41,8 +41,9 @@ constexpr const char* kValidation = "docs/large-batches.md#validation";
 constexpr const char* kEnd = "docs/large-batches.md#the-end-of-a-schedule";
 constexpr const char* kAveraging = "Vaswani et al. 2017, arXiv:1706.03762, section 6.1";
 
-// LB large batches, BN batch norm, MP mixed precision, DP processes, EV validation, SC schedule, RG
-// regularisation, CK checkpoints, CF the configuration itself. CF003 was one: CF001 says it now.
+// LB large batches, BN batch norm, LN layer norm, MP mixed precision, DP processes, EV validation,
+// SC schedule, RG regularisation, CK checkpoints, CF the configuration itself. CF003 was one: CF001
+// says it now.
 constexpr std::array kRules{
     Rule{"LB001", &rules::linear_scaling_without_warmup, kGoyalWarmup},
     Rule{"LB002", &rules::short_warmup, kGoyalWarmup},
@@ -67,6 +68,7 @@ constexpr std::array kRules{
     Rule{"BN002", &rules::scaling_of_synchronised,
          "Goyal et al. 2017, arXiv:1706.02677, section 2.3"},
     Rule{"BN003", &rules::nothing_to_synchronise, "docs/large-batches.md#batch-norm"},
+    Rule{"LN001", &rules::few_units_to_norm, "docs/models.md#few-units-under-a-norm"},
     Rule{"MP001", &rules::half_without_loss_scale, kMixed},
     Rule{"MP002", &rules::static_scale_too_large, kMixed},
     Rule{"MP003", &rules::scale_without_half, kMixed},

@@ -90,6 +90,9 @@ void few_rows_to_normalise(const Subject&, Remarks&);
 void scaling_of_synchronised(const Subject&, Remarks&);
 void nothing_to_synchronise(const Subject&, Remarks&);
 
+// layer_norm.cpp
+void few_units_to_norm(const Subject&, Remarks&);
+
 // machine.cpp: precision, processes
 void half_without_loss_scale(const Subject&, Remarks&);
 void static_scale_too_large(const Subject&, Remarks&);

@@ -12,6 +12,11 @@
 /// said.
 namespace stretto::models {
 
+/// Whether layers of this cell norm each step over their units.
+inline bool norms_units(const std::string& cell) {
+  return cell == "norm_lstm";
+}
+
 /// Keys that encoder and decoder have in common, for an options struct `O` that has the members.
 template <class O>
 auto recurrent_fields() {

@@ -159,6 +159,11 @@ TEST_F(AudioFileTest, RefusesAFlacWithoutItsEnd) {
   const auto bytes = bytes_of(path);
   const auto said = refusal(write("cut.flac", bytes.substr(0, bytes.size() / 2)));
   EXPECT_NE(said.find("cut.flac: "), std::string::npos) << said;
+  // Between two frames a decoder notices nothing but their number.
+  const size_t last_frame = bytes.rfind("\xFF\xF8");
+  ASSERT_NE(last_frame, std::string::npos);
+  const auto short_one = refusal(write("short.flac", bytes.substr(0, last_frame)));
+  EXPECT_NE(short_one.find("short.flac: ends or is damaged at "), std::string::npos) << short_one;
 }
 
 TEST_F(AudioFileTest, RefusesSamplesThatAreNoNumbers) {

@@ -6,14 +6,20 @@
 import itertools
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import zipfile
 
 import bombs
 from harness import WORDS_SRC, WORDS_TGT, Lab, check, main
 from matrix.bench import Bench
+from matrix.language_rows import ROWS as LANGUAGE_ROWS
 from matrix.text_rows import ROWS
+
+
+FOLDERS = pathlib.Path(__file__).resolve().parents[1] / "assets/transformers"
 
 
 def paragraphs(message):
@@ -227,7 +233,7 @@ def bad_pairs_are_named_together_or_left_out_and_counted(stretto):
 
 def bad_samples_of_text_families_are_left_out_alike_by_check_training_and_eval(stretto):
     skip = ("data.bad_samples=skip", "train.max_steps=3", "train.save_every=3", "eval.every=3")
-    with Bench(stretto, {row.name: row for row in ROWS}) as bench:
+    with Bench(stretto, {row.name: row for row in (*ROWS, *LANGUAGE_ROWS)}) as bench:
         lab = bench.lab
         rows = (lab.root / "valid.tsv").read_text()
         flat = [{"id": number, "context": f"Nora lives in {town}.", "question": "Where does Nora live?",
@@ -237,6 +243,9 @@ def bad_samples_of_text_families_are_left_out_alike_by_check_training_and_eval(s
                                         ":2: 3 fields"),
                 "question_answering": ("\n".join(lines), "bad.jsonl", 2, ":2: question 1: its text is empty"),
                 "masked_lm": ("Nora lives in Oslo.\nNora\0 lives.\nNora lives in Riga.\n", "bad.txt", 1, ":2:5: a NUL byte")}
+        # As many lines as lanes of validation need.
+        data |= dict.fromkeys(("language_model", "language_model_lstm"),
+                              ("Nora lives in Oslo.\nNora\0 lives.\n" + "Nora lives in Riga.\n" * 40, "lines.txt", 1, ":2:5: a NUL byte"))
         for family, (text, name, count, first) in data.items():
             (lab.root / name).write_text(text)
             lab.config = lab.root / f"{family}.toml"
@@ -258,6 +267,30 @@ def bad_samples_of_text_families_are_left_out_alike_by_check_training_and_eval(s
                                  input='{"0": "Oslo", "1": "Oslo"}')
                 expect(scored, 0)
                 check(json.loads(scored.stdout)["exact_match"] == 50, scored.stdout)
+
+
+def bad_lines_of_every_form_of_documents_are_left_out_or_stop(stretto):
+    """What a language model reads as lines is above."""
+    forms = {"documents": ("a b c d\na\0b\n" + "a c b d\n" * 40, ":2:2: a NUL byte"),
+             "jsonl": ('{"text": "a b c d"}\n{"text": "a", "text": "b"}\n' + '{"text": "a c b d"}\n' * 40,
+                       ':2: key "text" stands twice in one object')}
+    row = next(row for row in LANGUAGE_ROWS if row.name == "language_model")
+    with Bench(stretto, {row.name: row}) as bench:
+        lab = bench.lab
+        lab.config = lab.root / "language_model.toml"
+        for form, (text, fault) in forms.items():
+            path = lab.root / f"bad.{form}"
+            path.write_text(text)
+            words = (f"data.format={form}", f'data.train=["{path}"]', f'data.valid=["{path}"]', "tokenizer.type=word",
+                     "tokenizer.vocab_size=60", "train.max_steps=3", "train.save_every=3", "eval.every=3")
+            checked(lab, 65, f"{path}{fault}", overrides=words)
+            expect(lab.train(f"{form}_stopped", *words), 65, f"{path}{fault}")
+            skip = (*words, "data.bad_samples=skip")
+            checked(lab, 0, overrides=skip)
+            expect(lab.train(form, *skip), 0, "left out: 1 bad sample", f"{path}{fault}")
+            expect(lab.run([stretto, "eval", str(lab.root / form), "--data", str(path)]), 0, "left out 1 bad sample", fault)
+            few = (*skip, "data.max_bad_samples=0")
+            expect(lab.train(f"{form}_few", *few), 65, "more than data.max_bad_samples = 0")
 
 
 def invalid_utf8_is_skipped_counted_or_refused_as_asked(stretto):
@@ -442,6 +475,47 @@ def imports_of_small_files_take_little_memory(stretto):
         bombs.write_folder(folder, bombs.bert_config(hidden_size=65536, num_hidden_layers=1000, num_attention_heads=64))
         expect(imported(lab, "--allow-missing"), 65, "config.json describes tensors of", "num_hidden_layers")
         check(not (lab.root / "run").exists(), "a run folder was left behind")
+
+
+def imports_of_small_language_models_take_little_memory(stretto):
+    """Of the readers of folders with GPT-2's files, and with a SentencePiece model."""
+    def refused_folder(kind, said, change, *options):
+        with Lab(stretto) as lab:
+            folder = shutil.copytree(FOLDERS / kind, lab.root / "model")
+            change(folder)
+            limit = ["bash", "-c", 'ulimit -d 2000000; exec "$@"', "-"]
+            expect(lab.run([*limit, stretto, "import", str(folder), "--run", str(lab.root / "run"), *options]), 65, *said)
+            check(not (lab.root / "run").exists(), "a run folder was left behind")
+
+    def with_config(tensor, **changes):
+        """A folder with this tensor alone."""
+        def change(folder):
+            path = folder / "config.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+            (folder / "model.safetensors").write_bytes(bombs.safetensors({tensor: [65536]}))
+        return change
+
+    def with_a_piece(folder):
+        (folder / "tokenizer.json").unlink()
+        vocab = json.loads((folder / "vocab.json").read_text())
+        (folder / "vocab.json").write_text(json.dumps(vocab | {"x" * 60_000_000: len(vocab)}))
+
+    def with_merges(folder):
+        (folder / "tokenizer.json").unlink()
+        (folder / "merges.txt").write_text("a b\n" * 12_000_000)
+
+    def with_pieces(pieces):
+        return lambda folder: (folder / "tokenizer.model").write_bytes(bombs.sentencepiece(pieces))
+
+    layers = dict(num_hidden_layers=1000, hidden_size=65536, num_attention_heads=64, num_key_value_heads=64, head_dim=1024,
+                  intermediate_size=65536)
+    refused_folder("gpt2", ("vocab.json", "a piece of 60,000,000 bytes", "at most 65,536"), with_a_piece)
+    refused_folder("gpt2", ("its merges would take more than", "8 times as much"), with_merges)
+    refused_folder("gpt2", ("config.json describes tensors of",), with_config("transformer.ln_f.bias", n_layer=1000, n_embd=65536, n_head=64),
+                   "--allow-missing")
+    refused_folder("llama", ("config.json describes tensors of",), with_config("model.norm.weight", **layers), "--allow-missing")
+    refused_folder("llama", ("tokenizer.model", "bytes; at most 4096"), with_pieces(["x" * 60_000_000]))
+    refused_folder("llama", ("tokenizer.model",), with_pieces([f"{number:x}" for number in range(2_000_001)]))
 
 
 if __name__ == "__main__":

@@ -46,3 +46,26 @@ def storage_asked_for_often(path, key_bytes=1 << 20, times=100_000):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("m/data.pkl", pickle)
         archive.writestr("m/data/0", bytes(4))
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number % 128 + 128)
+        number //= 128
+    return bytes([*out, number])
+
+
+def message(number, content):
+    """A field of a protobuf message with bytes."""
+    return varint(number * 8 + 2) + varint(len(content)) + content
+
+
+def sentencepiece(pieces):
+    """A SentencePiece model of BPE with these pieces behind Llama's special ones."""
+    def piece(name, kind):
+        return message(1, message(1, name.encode()) + b"\x15" + struct.pack("<f", 0.0) + b"\x18" + bytes([kind]))
+
+    specials = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3)
+    trainer = b"\x18\x02"  # model_type: BPE
+    return specials + b"".join(piece(name, 1) for name in pieces) + message(2, trainer)

@@ -13,8 +13,7 @@ from opens import Opens
 KEYS = ("train.max_steps=4", "train.save_every=2", "eval.every=2", "train.update_freq=1")
 LONGER = ("train.max_steps=6", *KEYS[1:])
 
-# As small as a family of text can be.
-TEXT = """
+COMMON = """
 [run]
 seed = 3
 threads = 1
@@ -27,6 +26,9 @@ warmup_steps = 2
 every = 1
 tensorboard = false
 html = false
+"""
+# As small as a family of text can be.
+TEXT = COMMON + """
 [tokenizer]
 vocab_size = 80
 [model]
@@ -46,6 +48,26 @@ valid = ["valid.txt"]
 max_text_tokens = 24
 max_tokens = 192
 cache_dir = "cache"
+""",
+    # Its state goes from update to update, and with it from before the stop.
+    "recurrent": """
+[task]
+name = "language_model"
+[data]
+train = ["train.txt"]
+valid = ["valid.txt"]
+format = "lines"
+lanes = 4
+bptt = 8
+cache_dir = "cache"
+[model]
+name = "lstm"
+num_layers = 1
+d_model = 16
+hidden_dim = 16
+[tokenizer]
+type = "word"
+vocab_size = 80
 """,
     "masked_lm": """
 [task]
@@ -129,6 +151,7 @@ def other_label(line):
 EDITS = {
     "translation": [("train.src", with_line(5, lambda line: None)), ("train.tgt", with_line(5, lambda line: None))],
     "language_model": [("train.txt", with_line(17, lambda line: "Nora lives in Lyon.\n"))],
+    "recurrent": [("train.txt", with_line(17, lambda line: "Nora lives in Lyon.\n"))],
     "masked_lm": [("train.txt", with_line(17, lambda line: "Nora lives in Lyon.\n"))],
     "question_answering": [("train.json", without_a_question)],
     "text_classification": [("train.tsv", with_line(9, other_label))],
@@ -137,6 +160,7 @@ SAID = {
     "translation": ("data.train_src: {root}/train.src: first differs in line 5 (399 lines now, 400 then)",
                     "data.train_tgt: {root}/train.tgt: first differs in line 5 (399 lines now, 400 then)"),
     "language_model": ("data.train: {root}/train.txt: first differs in line 17",),
+    "recurrent": ("data.train: {root}/train.txt: first differs in line 17",),
     "masked_lm": ("data.train: {root}/train.txt: first differs in line 17",),
     "question_answering": ("data.train: {root}/train.json: first differs in line 1, bytes 1 to 4,096 of the content",),
     "text_classification": ("data.train: {root}/train.tsv: first differs in line 9",),
@@ -144,6 +168,7 @@ SAID = {
 VALIDATION_EDITS = {
     "translation": [("valid.src", with_line(3, lambda line: None)), ("valid.tgt", with_line(3, lambda line: None))],
     "language_model": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
+    "recurrent": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
     "masked_lm": [("valid.txt", with_line(4, lambda line: "Nora lives in Lyon.\n"))],
     "question_answering": [("valid.json", without_a_question)],
     "text_classification": [("valid.tsv", with_line(2, other_label))],
@@ -152,6 +177,7 @@ SAID_OF_VALIDATION = {
     "translation": ("data.valid_src: {root}/valid.src: first differs in line 3 (19 lines now, 20 then)",
                     "data.valid_tgt: {root}/valid.tgt: first differs in line 3 (19 lines now, 20 then)"),
     "language_model": ("data.valid: {root}/valid.txt: first differs in line 4",),
+    "recurrent": ("data.valid: {root}/valid.txt: first differs in line 4",),
     "masked_lm": ("data.valid: {root}/valid.txt: first differs in line 4",),
     "question_answering": ("data.valid: {root}/valid.json: first differs in line 1",),
     "text_classification": ("data.valid: {root}/valid.tsv: first differs in line 2",),
@@ -164,7 +190,8 @@ def lab_with(stretto, family):
         if family != "translation":
             write_text(lab)
         short = CONFIG.replace("warmup_steps = 10", "warmup_steps = 2")
-        text = TEXT.replace("vocab_size = 80", "vocab_size = 280") if family == "language_model" else TEXT  # 256 bytes
+        of_bytes = TEXT.replace("vocab_size = 80", "vocab_size = 280")  # there are 256
+        text = {"language_model": of_bytes, "recurrent": COMMON}.get(family, TEXT)
         lab.config.write_text(short if family == "translation" else text + FAMILIES[family])
         yield lab
 

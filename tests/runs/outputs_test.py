@@ -3,9 +3,11 @@
 
     tests/runs/outputs_test.py build/release/stretto [TEST...]
 
-All tests share three small runs: of translation, of labels, and of the latter with weights whose products overflow.
+Tests share small runs: of translation, of labels, and of the latter with weights whose products overflow. Those that hold for every
+family have a run of each beside them.
 """
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -17,6 +19,7 @@ import subprocess
 import threading
 
 from harness import Lab, check, main
+from opens import Opens
 
 SHORT = ("train.max_steps=2", "train.save_every=2", "eval.every=2", "schedule.warmup_steps=1")
 # One update of this length leaves weights whose products fp32 does not hold.
@@ -54,6 +57,45 @@ html = false
 tensorboard = false
 """
 
+# What each other family reads, and what its model is.
+SMALL = "num_layers = 1\nd_model = 16\nnum_heads = 2\nffn_dim = 32\nmax_positions = 40\n"
+OTHERS = {
+    "language_model": ("language_model", "txt", 'format = "lines"\nmax_text_tokens = 24', 'preset = "none"\n' + SMALL),
+    "recurrent": ("language_model", "txt", 'format = "lines"\nlanes = 2\nbptt = 8', 'name = "lstm"\nnum_layers = 1\nd_model = 16\n'),
+    "masked_lm": ("masked_lm", "txt", 'documents = "line"\nmax_text_tokens = 24', SMALL),
+    "questions": ("question_answering", "json", "max_text_tokens = 30\nmax_question_tokens = 12\nstride = 8", SMALL),
+}
+# Every path leads out of the run folder.
+ELSEWHERE = """
+[run]
+seed = 3
+threads = 1
+device = "cpu"
+[task]
+name = "{task}"
+[data]
+train = ["{there}/train.{ending}"]
+valid = ["{there}/valid.{ending}"]
+test = ["{there}/test.{ending}"]
+cache_dir = "{there}/cache"
+max_unknown = 1
+{data}
+[tokenizer]
+{tokenizer}
+[model]
+{model}
+[optim]
+lr = 1e-3
+[schedule]
+warmup_steps = 1
+[train]
+max_steps = 2
+{begin}
+[report]
+html = false
+tensorboard = false
+"""
+
 
 def succeed(result):
     check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
@@ -86,6 +128,37 @@ def lab_of(stretto):
     return lab
 
 
+def questions_on(lines):
+    """Flat ones, as `datasets` stores SQuAD: who or what the second word is."""
+    return json.dumps([{"id": str(i), "context": line, "question": "who is it?",
+                        "answers": {"text": [line.split()[1]], "answer_start": [line.index(" ") + 1]}} for i, line in enumerate(lines)])
+
+
+@functools.cache
+def family_runs(stretto):
+    """The folder with the data and tokenizers of a run of each family, which are beside that of the runs themselves."""
+    lab = lab_of(stretto)
+    there = lab.root / "there"
+    there.mkdir(exist_ok=True)
+    for split, source, count in (("train", "train", 60), ("valid", "valid", 12), ("test", "valid", 12)):
+        lines = [line for line in (lab.root / f"{source}.src").read_text().splitlines() if len(line.split()) > 1][:count]
+        (there / f"{split}.txt").write_text("".join(line + "\n" for line in lines))
+        (there / f"{split}.tsv").write_text("text\tlabel\n" + "".join(f"{line}\t{'yes' if 'dog' in line else 'no'}\n" for line in lines))
+        (there / f"{split}.json").write_text(questions_on(lines))
+    words = sorted({word for line in (there / "train.txt").read_text().splitlines() for word in line.split()})
+    (there / "vocab.txt").write_text("".join(f"{piece}\n" for piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words)))
+    (there / "words.txt").write_text("".join(f"{word} 1\n" for word in words))
+    for name, (task, ending, data, model) in (OTHERS | {"texts": ("text_classification", "tsv", "max_text_tokens = 24", SMALL)}).items():
+        file = 'type = "word"\nmodel = "{}/words.txt"' if task == "language_model" else 'model = "{}/vocab.txt"'
+        for begin in ("", f'init_from = "{lab.root}/{name}_first"'):
+            lab.config = lab.root / f"{name}.toml"
+            lab.config.write_text(ELSEWHERE.format(task=task, there=there, ending=ending, data=data, model=model, begin=begin,
+                                                   tokenizer=file.format(there)))
+            succeed(lab.train(name if begin else f"{name}_first"))
+    lab.config = lab.root / "tiny.toml"
+    return there
+
+
 def call(lab, *words, input=None, env=None):
     return lab.run([lab.stretto, *map(str, words)], input=input, env=env)
 
@@ -95,6 +168,42 @@ def per_line(lab, path):
 
 
 # --- outputs that a user names
+
+def outputs_to(stretto, path):
+    """A command for each option that names a file to write, in every family that has it."""
+    lab, _ = lab_of(stretto), family_runs(stretto)
+    return (*(("eval", lab.root / run, "--per-line", path) for run in ("run", "language_model", "recurrent")),
+            ("eval", lab.root / "run", "--hypotheses", path),
+            *(("eval", lab.root / run, "--predictions", path) for run in ("labels", "questions")),
+            *(("eval", lab.root / "questions", option, path) for option in ("--nbest", "--none-scores")),
+            ("embed", lab.root / "labels", "--output", path), ("report", lab.root / "run", "--output", path),
+            ("tokenizer", "train", "--vocab-size", "40", "--output", path, lab.root / "train.src"))
+
+
+def links_and_pipes_of_every_option_are_written_through(stretto):
+    lab, count = lab_of(stretto), len(outputs_to(stretto, ""))
+    (lab.root / "through").mkdir()
+    for number in range(count):
+        # An array has a name of its own.
+        target, link, pipe = (lab.root / f"through/{number}.{name}.npy" for name in ("target", "link", "pipe"))
+        target.write_text("old")
+        link.symlink_to(target.name)
+        words = outputs_to(stretto, link)[number]
+        succeed(call(lab, *words, input="a dog\n"))
+        check(link.is_symlink() and not target.is_symlink(), f"{words}: the link was replaced")
+        written = target.read_bytes()
+        check(written and written != b"old", f"{words}: the target has its old content")
+        os.mkfifo(pipe)
+        got = []
+        reader = threading.Thread(target=lambda pipe=pipe, got=got: got.append(pipe.read_bytes()), daemon=True)
+        reader.start()
+        words = outputs_to(stretto, pipe)[number]
+        succeed(call(lab, *words, input="a dog\n"))
+        reader.join(timeout=60)
+        check(len(got) == 1 and len(got[0]) > 0 and stat.S_ISFIFO(pipe.stat().st_mode), f"{words}: the reader of the pipe got {got}")
+        if words[0] not in ("report", "tokenizer"):  # a page tells when it was made
+            check(got == [written], f"{words}: a pipe gets other bytes")
+
 
 def devices_and_pipes_are_written_through(stretto):
     lab = lab_of(stretto)
@@ -109,10 +218,8 @@ def devices_and_pipes_are_written_through(stretto):
     except PermissionError:
         # Only root can rename over this one.
         device = pathlib.Path("/dev/null") if os.geteuid() != 0 else None
-    for words in () if device is None else (("eval", lab.root / "run", "--per-line", device), ("eval", lab.root / "run", "--hypotheses", device),
-                  ("eval", lab.root / "labels", "--predictions", device),
-                  ("tokenizer", "train", "--vocab-size", "40", "--output", device, lab.root / "train.src")):
-        succeed(call(lab, *words))
+    for words in () if device is None else outputs_to(stretto, device):
+        succeed(call(lab, *words, input="a dog\n"))
         check(stat.S_ISCHR(device.stat().st_mode), f"{words}: the device is gone")
     pipe, got = lab.root / "pipe", []
     os.mkfifo(pipe)
@@ -235,6 +342,35 @@ def a_strangers_configuration_names_no_files(stretto):
     succeed(call(lab, "eval", run))
 
 
+def a_strangers_run_of_any_family_opens_nothing_outside(stretto):
+    lab, there = lab_of(stretto), family_runs(stretto)
+    own = {ending: lab.root / f"own.{ending}" for ending in ("txt", "tsv", "json")}
+    for ending, path in own.items():
+        shutil.copy(there / f"valid.{ending}", path)
+    stranger = {"STRETTO_STATE": str(lab.root / "strange_state"), "STRETTO_CACHE": str(lab.root / "strange_cache")}
+    for name, ending in {**{name: ending for name, (_, ending, _, _) in OTHERS.items()}, "texts": "tsv"}.items():
+        run = lab.root / name
+        line = '{"question": "who is it?", "context": "the dog"}\n' if name == "questions" else "the [MASK]\n"
+        # Each folder by itself: what is below it has a watch of its own.
+        watched = [there, there / "cache", lab.root / f"{name}_first", lab.root / f"{name}_first/tokenizer",
+                   lab.root / f"{name}_first/checkpoints/step_00000002"]
+        with contextlib.ExitStack() as stack:
+            opens = [stack.enter_context(Opens(folder)) for folder in watched]
+            fail(call(lab, "eval", run, env=stranger), 78, "data.test", f"{there}/test.{ending}", "--data FILE")
+            succeed(call(lab, "eval", run, "--data", own[ending], env=stranger))
+            succeed(call(lab, "infer", run, input=line, env=stranger))
+            succeed(call(lab, "report", run, env=stranger))
+            for words in (("embed", run), ("export", run, "--format", "hf", lab.root / f"{name}_folder")):
+                result = call(lab, *words, input="a dog\n", env=stranger)
+                check(result.returncode in (0, 2), f"{words}: {result.stderr}")
+        for folder, seen in zip(watched, opens, strict=True):
+            check(seen.count == 0, f"{name}: {folder} was opened {seen.count} times")
+    check(not (lab.root / "strange_state").exists(), "a key was made")
+    with Opens(there) as seen:
+        succeed(call(lab, "eval", lab.root / "texts"))  # the user's own
+    check(seen.count > 0, "the test is stale: a watch sees nothing")
+
+
 # --- answers
 
 def an_empty_line_gets_a_problem_and_no_label(stretto):
@@ -304,7 +440,8 @@ def a_file_that_a_manifest_lists_must_be_there(stretto):
 
 if __name__ == "__main__":
     main({f.__name__: f for f in (devices_and_pipes_are_written_through, a_command_that_fails_ends_its_pipe,
-                                  links_are_followed_and_files_keep_their_rights,
+                                  links_are_followed_and_files_keep_their_rights, links_and_pipes_of_every_option_are_written_through,
                                   a_folder_beside_an_import_or_export_stays, a_strangers_configuration_names_no_files,
+                                  a_strangers_run_of_any_family_opens_nothing_outside,
                                   an_empty_line_gets_a_problem_and_no_label, nobodys_data_drive_a_terminal,
                                   answers_that_overflow_are_refused, a_file_that_a_manifest_lists_must_be_there)})

@@ -33,9 +33,10 @@ bool JsonDocuments::next_text() {
   try {
     json = parse_json(line, lines_.name(), 0, static_cast<size_t>(lines_.line_number()));
   } catch (const Error& error) {
-    throw SampleError::of(
-        {error.code(), error.what(), "each line is a JSON object on its own: repair or remove it"},
-        lines_.name());
+    throw SampleError::of({error.code(), error.what(),
+                           "each line is a JSON object on its own, in which each key stands once: "
+                           "repair or remove it"},
+                          lines_.name());
   }
   if (!json.is_object()) {
     refuse(std::string("must be an object, is ") + json.type_name(),

@@ -10,6 +10,8 @@
 #include "experiment/preflight_child.h"
 #include "experiment/scaled_rate.h"
 #include "families/text/text_size.h"
+#include "models/causal_options.h"
+#include "models/recurrent_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -176,6 +178,19 @@ BatchBound TextRules::micro_batch(const Experiment& experiment) const {
 std::optional<text::TokenizerOptions> TextRules::tokenizer_options(
     const Experiment& experiment) const {
   return sections(experiment).tokenizer->tokenizer_options();
+}
+
+std::vector<NormedUnits> TextRules::normed_units(const Experiment& experiment) const {
+  const auto stack = causal_stack(experiment);
+  if (!stack || !stack->is<models::CausalLstmModelOptions>()) return {};
+  const auto& lstm = stack->as<models::CausalLstmModelOptions>();
+  if (!models::norms_units(lstm.cell)) return {};
+  const char* key = lstm.hidden_dim > 0 ? "model.hidden_dim" : "model.d_model";
+  const int64_t top = lstm.units(lstm.d_model, lstm.num_layers - 1, lstm.rows_width());
+  if (lstm.num_layers == 1) return {{lstm.tie_embeddings ? "model.d_model" : key, top}};
+  const int64_t below = lstm.units(lstm.d_model, 0, lstm.rows_width());
+  if (top < below) return {{"model.d_model", top}};
+  return {{key, below}};
 }
 
 FileSizes TextRules::file_sizes(const Experiment& experiment) const {

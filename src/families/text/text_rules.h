@@ -91,6 +91,8 @@ class TextRules : public TaskRules {
   BatchBound micro_batch(const Experiment& experiment) const override;
   std::optional<text::TokenizerOptions> tokenizer_options(
       const Experiment& experiment) const override;
+  /// Of a causal stack.
+  std::vector<NormedUnits> normed_units(const Experiment& experiment) const override;
   /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;
 };

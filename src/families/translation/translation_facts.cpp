@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <string_view>
 
 #include "data/text_lines.h"
@@ -11,6 +12,8 @@
 #include "families/text/text_size.h"
 #include "families/translation/heads.h"
 #include "families/translation/translation_options.h"
+#include "models/recurrent_options.h"
+#include "models/seq2seq_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -165,6 +168,28 @@ std::string TranslationFacts::zero_gain_key(const Experiment& experiment) const 
 
 std::string TranslationFacts::two_passes_key(const Experiment& experiment) const {
   return translation_of(experiment).loss.has_r_drop() ? "loss.r_drop" : "";
+}
+
+std::vector<NormedUnits> TranslationFacts::normed_units(const Experiment& experiment) const {
+  const auto& model = translation_of(experiment).model;
+  std::vector<NormedUnits> found;
+  const auto look = [&](const auto& part, const std::string& section) {
+    if constexpr (requires { part.cell; }) {
+      if (!models::norms_units(part.cell)) return;
+      found.push_back({part.hidden_dim > 0 ? section + ".hidden_dim" : "model.d_model",
+                       part.units(model.d_model)});
+    }
+  };
+  models::each_encoder(model,
+                       [&](const models::EncoderChoice& encoder, const std::string& section) {
+                         encoder.visit([&](const auto& part) { look(part, section); });
+                       });
+  const auto decoders = models::decoders_of(model);
+  for (size_t head = 0; head < decoders.size(); ++head) {
+    const std::string section = models::decoder_section(model, head);
+    decoders[head]->visit([&](const auto& part) { look(part, section); });
+  }
+  return found;
 }
 
 std::string TranslationFacts::batch_norm_setting() const {

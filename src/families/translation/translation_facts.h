@@ -26,6 +26,7 @@ class TranslationFacts : public TaskRules {
   std::optional<TiedEmbedding> tied_embedding(const Experiment& experiment) const override;
   std::string zero_gain_key(const Experiment& experiment) const override;
   std::string two_passes_key(const Experiment& experiment) const override;
+  std::vector<NormedUnits> normed_units(const Experiment& experiment) const override;
   std::string batch_norm_setting() const override;
 };
 

@@ -52,6 +52,21 @@ TEST(JsonDocuments, FaultsHaveTheirPlace) {
   EXPECT_NE(json_fault("{\"text\": \"a\"\n").find("a.jsonl:1"), std::string::npos);
 }
 
+TEST(JsonDocuments, AKeyThatStandsTwiceIsToldWhatToDo) {
+  const auto error = failure(ExitCode::kBadData, [&] {
+    json_texts("{\"text\": \"a\"}\n{\"text\": \"b\", \"text\": \"c\"}\n");
+  });
+  EXPECT_NE(error.message().find("a.jsonl:2: key \"text\" stands twice"), std::string::npos)
+      << error.message();
+  EXPECT_NE(error.advice().find("in which each key stands once"), std::string::npos)
+      << error.advice();
+  EXPECT_EQ(error.advice().find("whole copy"), std::string::npos) << error.advice();
+  BadSamples skip({.skips = true, .most = 5});
+  EXPECT_EQ(json_texts("{\"text\": \"a\"}\n{\"text\": \"b\", \"text\": \"c\"}\n", &skip),
+            Texts{"a"});
+  EXPECT_EQ(skip.left_out().count, 1);
+}
+
 TEST(JsonDocuments, ATextAboveTheBoundIsToldHowItCanBeRead) {
   const std::string file =
       "{\"text\": \"a\"}\n{\"text\": \"" + std::string(1'000'000, 'b') + "\"}\n";

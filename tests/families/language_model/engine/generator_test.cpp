@@ -123,6 +123,11 @@ TEST(Generator, SamplesAreInTheOrderOfTheirNumbers) {
   const auto five = samples(5, {"the"}), two = samples(2, {"the", "cat sat"});
   ASSERT_EQ(five.size(), 5U);
   EXPECT_EQ(std::vector<std::string>(five.begin(), five.begin() + 2), two);
+  // By their scores, the first ones of more would be others.
+  for (const int64_t count : {1, 3, 4}) {
+    EXPECT_EQ(samples(count, {"the"}), std::vector<std::string>(five.begin(), five.begin() + count))
+        << count;
+  }
   EXPECT_NE(std::ranges::count(five, five[0]), 5);
 }
 

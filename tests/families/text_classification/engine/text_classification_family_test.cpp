@@ -122,6 +122,23 @@ TEST_F(TextClassificationTest, AColumnThatIsHardlyTheLabelIsToldOf) {
   EXPECT_EQ(told(apart + alike).find("warning: data.train"), std::string::npos);
 }
 
+TEST_F(TextClassificationTest, LabelsThatMayBeMeantAsOneAreToldOfWhenTrainingBegins) {
+  std::string text = "text\tlabel\n";
+  for (int i = 0; i < 21; ++i) {
+    text +=
+        "anna likes a cake\tFood\nben likes a bus\tfood\nben likes a car\t1\nanna likes a "
+        "car\t01\n";
+  }
+  sections().data.train = {folder_.write("meant.tsv", text)};
+  ::testing::internal::CaptureStderr();
+  family_.first_assets(experiment_);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("data.train: labels `01` and `1` are one number"), std::string::npos) << said;
+  EXPECT_NE(said.find("labels `Food` and `food` differ in case or white space alone"),
+            std::string::npos)
+      << said;
+}
+
 TEST_F(TextClassificationTest, AHeaderThatLooksLikeASampleIsToldOfOnceByRankZero) {
   const std::string all = rows(60, 3);
   // No field of the first line is called as a column is numbered.
