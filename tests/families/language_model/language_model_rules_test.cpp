@@ -339,6 +339,25 @@ TEST_F(LanguageModelRulesTest, WhatShapesDoNotShowIsADifference) {
       "relu";
   const auto found = rules->hidden_differences(experiment_, mine, {});
   ASSERT_EQ(found.size(), 1U);
+// What `plan` asks.
+
+TEST_F(LanguageModelRulesTest, IdsOfCharactersAndWordsAreThoseOfTheText) {
+  const auto ids = [&] { return language_model_plan().tables->ids_of_text(experiment_); };
+  own().data.train = {folder_.write("few.txt", "ab\nba\n")};
+  ASSERT_TRUE(ids().has_value());
+  EXPECT_LT(*ids(), 16) << "a, b, the line end and special tokens, and not tokenizer.vocab_size";
+  const int64_t of_characters = *ids();
+  own().data.train = {folder_.write("more.txt", "abc\nba\n")};
+  EXPECT_EQ(ids().value(), of_characters + 1);
+  own().tokenizer.type = "word";
+  EXPECT_TRUE(ids().has_value());
+  own().tokenizer.type = "byte_bpe";
+  EXPECT_FALSE(ids().has_value()) << "as tokenizer.vocab_size says";
+  own().tokenizer.type = "char";
+  own().data.train = {(folder_.path() / "gone.txt").string()};
+  EXPECT_FALSE(ids().has_value());
+}
+
   EXPECT_EQ(found[0].key, "model.activation");
   // The groups of another head count where it is taken.
   mine = experiment_;
