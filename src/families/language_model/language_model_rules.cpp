@@ -16,6 +16,7 @@
 #include "data/documents/documents_count.h"
 #include "data/documents/tokenizer_lines.h"
 #include "experiment/preflight.h"
+#include "data/documents/json_documents.h"
 #include "families/language_model/language_model_display.h"
 #include "families/language_model/language_model_taken.h"
 #include "families/text/document_preflight.h"
@@ -93,6 +94,17 @@ void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
 }
 
 constexpr const char* kGroupsKey = "model.adaptive_softmax.cutoffs";
+
+/// JSON that is read as it stands, most likely by mistake.
+void doubt_json(const data::CausalTextOptions& data, Preflight& found) {
+  if (data.format == "jsonl") return;
+  const auto json = std::ranges::find_if(data.train, &data::is_named_json_lines);
+  if (json == data.train.end()) return;
+  found.doubts.push_back({"data.format",
+                          printable(*json, 400) + " is called like JSON lines, and \"" +
+                              data.format + "\" reads brackets and keys as text",
+                          "set data.format = \"jsonl\", and data.key to the key of the text"});
+}
 
 /// What training with a softmax of groups excludes.
 void check_groups(RuleCheck& c, const LanguageModelOptions& own) {
@@ -175,6 +187,7 @@ class LanguageModelRules final : public TextRules {
         });
     const std::string doubt = doubt_of_groups(language_model_sections(experiment));
     if (!doubt.empty()) {
+    doubt_json(data, found);
       found.doubts.push_back(
           {kGroupsKey, doubt,
            "use tokenizer.type = \"word\", or leave the cutoffs out: one softmax "

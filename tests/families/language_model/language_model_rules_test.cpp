@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment_schema.h"
 #include "experiment/other_model.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -312,6 +313,26 @@ TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
 
 TEST_F(LanguageModelRulesTest, TheModelOfAnotherRunIsTakenOver) {
   transformer().preset = "nano";
+TEST_F(LanguageModelRulesTest, AFolderOfTextsMustHaveSome) {
+  own().data.train = {(folder_.path() / "*.gz").string()};
+  Experiment copy = experiment_;
+  const auto missing = missing_files(experiment_schema(copy), {}, {}, /*only_overridden=*/false);
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].key, "data.train");
+  EXPECT_NE(missing[0].what.find("is called *.gz"), std::string::npos) << missing[0].what;
+  EXPECT_NE(missing[0].hint.find("folder/*.txt"), std::string::npos) << missing[0].hint;
+}
+
+TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
+  own().data.train = {folder_.write("a.jsonl", "{\"text\": \"a line\"}\n")};
+  const auto found = look();
+  ASSERT_EQ(found.doubts.size(), 1U);
+  EXPECT_EQ(found.doubts[0].key, "data.format");
+  EXPECT_NE(found.doubts[0].what.find("a.jsonl"), std::string::npos) << found.doubts[0].what;
+  own().data.format = "jsonl";
+  EXPECT_TRUE(look().doubts.empty());
+}
+
   transformer().num_kv_heads = 2;
   const OtherModel other{.options = experiment_};
   Experiment mine;
