@@ -192,6 +192,16 @@ TEST_F(LanguageModelRulesTest, AnEmptyTextIsNoStopString) {
   EXPECT_EQ(problems(), Keys{"decode.stop"});
 }
 
+TEST_F(LanguageModelRulesTest, TokensThatEndATextAreThoseOfTheTokenizer) {
+  own().decode.end_tokens = {"a"};
+  EXPECT_TRUE(look().stops.empty());
+  own().decode.end_tokens = {"a", "<|im_end|>"};
+  const auto found = look();
+  ASSERT_FALSE(found.stops.empty());
+  EXPECT_NE(found.stops[0].what.find("`<|im_end|>` is no token"), std::string::npos)
+      << found.stops[0].what;
+}
+
 TEST_F(LanguageModelRulesTest, AMarkerIsALine) {
   own().data.documents = "marker";
   own().data.marker = "";
@@ -303,16 +313,6 @@ TEST_F(LanguageModelRulesTest, JsonLinesAreLookedAt) {
   EXPECT_NE(found.stops[0].what.find("a.jsonl:2"), std::string::npos) << found.stops[0].what;
 }
 
-TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
-  own().data.train = {folder_.write("blank.txt", "\n\n\n")};
-  own().data.format = "lines";
-  ASSERT_FALSE(look().stops.empty());
-}
-
-// Another run's model.
-
-TEST_F(LanguageModelRulesTest, TheModelOfAnotherRunIsTakenOver) {
-  transformer().preset = "nano";
 TEST_F(LanguageModelRulesTest, AFolderOfTextsMustHaveSome) {
   own().data.train = {(folder_.path() / "*.gz").string()};
   Experiment copy = experiment_;
@@ -333,6 +333,35 @@ TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
   EXPECT_TRUE(look().doubts.empty());
 }
 
+TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
+  own().data.train = {folder_.write("blank.txt", "\n\n\n")};
+  own().data.format = "lines";
+  ASSERT_FALSE(look().stops.empty());
+}
+
+// What `plan` asks.
+
+TEST_F(LanguageModelRulesTest, IdsOfCharactersAndWordsAreThoseOfTheText) {
+  const auto ids = [&] { return language_model_plan().tables->ids_of_text(experiment_); };
+  own().data.train = {folder_.write("few.txt", "ab\nba\n")};
+  ASSERT_TRUE(ids().has_value());
+  EXPECT_LT(*ids(), 16) << "a, b, the line end and special tokens, and not tokenizer.vocab_size";
+  const int64_t of_characters = *ids();
+  own().data.train = {folder_.write("more.txt", "abc\nba\n")};
+  EXPECT_EQ(ids().value(), of_characters + 1);
+  own().tokenizer.type = "word";
+  EXPECT_TRUE(ids().has_value());
+  own().tokenizer.type = "byte_bpe";
+  EXPECT_FALSE(ids().has_value()) << "as tokenizer.vocab_size says";
+  own().tokenizer.type = "char";
+  own().data.train = {(folder_.path() / "gone.txt").string()};
+  EXPECT_FALSE(ids().has_value());
+}
+
+// Another run's model.
+
+TEST_F(LanguageModelRulesTest, TheModelOfAnotherRunIsTakenOver) {
+  transformer().preset = "nano";
   transformer().num_kv_heads = 2;
   const OtherModel other{.options = experiment_};
   Experiment mine;
@@ -360,25 +389,6 @@ TEST_F(LanguageModelRulesTest, WhatShapesDoNotShowIsADifference) {
       "relu";
   const auto found = rules->hidden_differences(experiment_, mine, {});
   ASSERT_EQ(found.size(), 1U);
-// What `plan` asks.
-
-TEST_F(LanguageModelRulesTest, IdsOfCharactersAndWordsAreThoseOfTheText) {
-  const auto ids = [&] { return language_model_plan().tables->ids_of_text(experiment_); };
-  own().data.train = {folder_.write("few.txt", "ab\nba\n")};
-  ASSERT_TRUE(ids().has_value());
-  EXPECT_LT(*ids(), 16) << "a, b, the line end and special tokens, and not tokenizer.vocab_size";
-  const int64_t of_characters = *ids();
-  own().data.train = {folder_.write("more.txt", "abc\nba\n")};
-  EXPECT_EQ(ids().value(), of_characters + 1);
-  own().tokenizer.type = "word";
-  EXPECT_TRUE(ids().has_value());
-  own().tokenizer.type = "byte_bpe";
-  EXPECT_FALSE(ids().has_value()) << "as tokenizer.vocab_size says";
-  own().tokenizer.type = "char";
-  own().data.train = {(folder_.path() / "gone.txt").string()};
-  EXPECT_FALSE(ids().has_value());
-}
-
   EXPECT_EQ(found[0].key, "model.activation");
   // The groups of another head count where it is taken.
   mine = experiment_;

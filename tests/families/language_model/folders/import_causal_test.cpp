@@ -144,7 +144,11 @@ void expect_round_trip(const ModelFolder& folder) {
   auto description = model.description;
   description.vocab_size = model.num_pieces;
   const auto place = *folder.dir / "exported";
-  export_causal({.description = description, .tokenizer = spec, .tensors = model.tensors}, place);
+  export_causal({.description = description,
+                 .tokenizer = spec,
+                 .tensors = model.tensors,
+                 .end_tokens = model.end_tokens},
+                place);
   const store::WeightFiles files(place);
   std::map<std::string, const store::TensorView*> written;
   for (const auto& tensor : files.tensors()) written[tensor.name] = &tensor;
@@ -160,6 +164,7 @@ void expect_round_trip(const ModelFolder& folder) {
   ASSERT_EQ(again.tensors.size(), model.tensors.size());
   for (size_t i = 0; i < again.tensors.size(); ++i) {
     EXPECT_EQ(again.tensors[i].name, model.tensors[i].name);
+  EXPECT_EQ(again.end_tokens, model.end_tokens);
     EXPECT_EQ(again.tensors[i].bytes, model.tensors[i].bytes) << model.tensors[i].name;
   }
 }
@@ -316,8 +321,9 @@ TEST(ImportCausal, QwensVocabularyAloneHasItsPatternAndIsComposed) {
   EXPECT_EQ(spec.pattern, text::TokenizerSpec::Pattern::kQwen2);
 }
 
-TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
-  const auto folder = llama_folder();
+/// A folder whose tokenizer has this token in the place of `</s>`.
+ModelFolder folder_that_ends_with(const std::string& token) {
+  auto folder = llama_folder();
   auto json = nlohmann::json::parse(llama_tokenizer());
   json["model"]["vocab"].erase("</s>");
   json["model"]["vocab"]["</t>"] = 2;
@@ -330,3 +336,30 @@ TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
 
 }  // namespace
 }  // namespace stretto::interchange
+  return folder;
+}
+
+TEST(ImportCausal, EveryTokenOfItsListEndsAText) {
+  using Tokens = std::vector<std::string>;
+  auto folder = llama_folder();
+  const auto ends = [&] {
+    folder.write();
+    return import_causal(folder.dir->path()).end_tokens;
+  };
+  EXPECT_EQ(ends(), Tokens{});
+  folder.config["eos_token_id"] = 10;
+  EXPECT_EQ(ends(), Tokens{"c"});
+  folder.dir->write("generation_config.json", R"({"eos_token_id": [11, 2, 6, 99, 11]})");
+  EXPECT_EQ(ends(), (Tokens{"d", "a"})) << "</s> ends a text anyway, and there is no token 99";
+  expect_round_trip(folder);
+  folder.dir->write("generation_config.json", R"({"eos_token_id": "c"})");
+  EXPECT_NE(refused_causal(folder).find("eos_token_id"), std::string::npos);
+}
+
+TEST(ImportCausal, ATurnsEndIsTheEndOfATextWhereThereIsNoOther) {
+  const auto folder = folder_that_ends_with("<|im_end|>");
+  EXPECT_EQ(import_causal(folder.dir->path()).tokenizer->specials().eos, 2);
+}
+
+TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
+  const auto folder = folder_that_ends_with("</t>");
