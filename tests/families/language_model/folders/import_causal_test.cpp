@@ -11,8 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment.h"
+#include "experiment/taken_values.h"
+#include "experiment/task_rules.h"
 #include "families/language_model/folders/export_causal.h"
 #include "interchange/folder_tensors.h"
+#include "interchange/initial_model.h"
 #include "store/weight_files.h"
 #include "tests/base/failure.h"
 #include "tests/families/language_model/folders/causal_config.h"
@@ -160,11 +164,11 @@ void expect_round_trip(const ModelFolder& folder) {
   }
   const auto again = import_causal(place);
   EXPECT_EQ(again.assets, model.assets);
+  EXPECT_EQ(again.end_tokens, model.end_tokens);
   EXPECT_EQ(again.description.model.rope, model.description.model.rope);
   ASSERT_EQ(again.tensors.size(), model.tensors.size());
   for (size_t i = 0; i < again.tensors.size(); ++i) {
     EXPECT_EQ(again.tensors[i].name, model.tensors[i].name);
-  EXPECT_EQ(again.end_tokens, model.end_tokens);
     EXPECT_EQ(again.tensors[i].bytes, model.tensors[i].bytes) << model.tensors[i].name;
   }
 }
@@ -193,6 +197,25 @@ TEST(ImportCausal, Gpt2sTokenizerEndsTextsWithItsOneSpecialToken) {
   std::vector<int64_t> ids;
   model.tokenizer->encode("ab ab<|endoftext|>cd", ids);
   EXPECT_EQ(ids, (std::vector<int64_t>{6, 8, 0, 9}));
+}
+
+TEST(ImportCausal, AClassifierOfTextsBeginsWithItsLayers) {
+  const auto folder = gpt2_folder();
+  folder.write();
+  experiment::Experiment own;
+  own.task.select("text_classification");
+  const auto model = import_initial_model(folder.dir->path(), own);
+  EXPECT_EQ(model.model_class, "GPT2LMHeadModel");
+  const auto described = describe_initial_model(folder.dir->path(), own);
+  ASSERT_TRUE(described.has_value());
+  const auto values = experiment::find_task_rules(own)->values_of_other_model(*described, own, {});
+  EXPECT_EQ(std::ranges::count(values, std::string("model.name"), &experiment::TakenValue::key), 1);
+  own.task.select("masked_lm");
+  const auto refused =
+      failure(ExitCode::kUsage, [&] { import_initial_model(folder.dir->path(), own); });
+  EXPECT_NE(refused.message().find("a language model, and task.name is \"masked_lm\""),
+            std::string::npos)
+      << refused.message();
 }
 
 TEST(ImportCausal, FoldersComeBackToTheBit) {
@@ -326,16 +349,10 @@ ModelFolder folder_that_ends_with(const std::string& token) {
   auto folder = llama_folder();
   auto json = nlohmann::json::parse(llama_tokenizer());
   json["model"]["vocab"].erase("</s>");
-  json["model"]["vocab"]["</t>"] = 2;
-  json["added_tokens"][2]["content"] = "</t>";
+  json["model"]["vocab"][token] = 2;
+  json["added_tokens"][2]["content"] = token;
   folder.dir->write("tokenizer.json", json.dump());
   folder.write();
-  EXPECT_NE(refused_causal(folder).find("no token of the tokenizer ends a text"),
-            std::string::npos);
-}
-
-}  // namespace
-}  // namespace stretto::interchange
   return folder;
 }
 
@@ -363,3 +380,9 @@ TEST(ImportCausal, ATurnsEndIsTheEndOfATextWhereThereIsNoOther) {
 
 TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
   const auto folder = folder_that_ends_with("</t>");
+  EXPECT_NE(refused_causal(folder).find("no token of the tokenizer ends a text"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace stretto::interchange
