@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/validators.h"
+#include "config/schema.h"
+#include "experiment/experiment_schema.h"
 
 namespace stretto::cli {
 
@@ -134,6 +136,27 @@ std::vector<std::string> FamilyOptions::families() const {
   return names;
 }
 
+// "decode.method=beam decode.beam_size=4": the keys by which a run of another family does what an
+// option states, with the choice by which the last of them counts. Empty where it has no such key.
+std::string FamilyOptions::as_keys(const Declared& one, const experiment::Experiment& experiment) {
+  const std::string& key = one.option.key;
+  if (key.empty()) return "";
+  auto copy = experiment;
+  const auto schema = experiment::experiment_schema(copy);
+  const auto* found = schema.find(key.substr(0, key.find('=')));
+  if (found == nullptr) return "";
+  const auto texts = one.texts();
+  const std::string stated = texts.empty() ? key : key + "=" + texts.front();
+  const auto counts = [&](const config::ReadWith& reader) {
+    const auto* deciding = schema.find(reader.deciding_key);
+    return deciding == nullptr || config::reads_with(reader, config::chosen_value(*deciding));
+  };
+  const auto& readers = found->readers;
+  if (readers.empty() || std::ranges::any_of(readers, counts)) return stated;
+  if (readers.front().values.empty()) return stated;
+  return readers.front().deciding_key + "=" + readers.front().values.front() + " " + stated;
+}
+
 void FamilyOptions::require_own(const experiment::Experiment& experiment) const {
   const std::string& family = experiment.task.name();
   const auto is_own = [&](const Declared& one) {
@@ -145,10 +168,15 @@ void FamilyOptions::require_own(const experiment::Experiment& experiment) const 
   }
   for (const auto& one : options_) {
     if (is_own(*one) || !one->given()) continue;
+    const std::string keys = as_keys(*one, experiment);
+    std::vector<std::string> advice;
+    if (!keys.empty()) advice.push_back("write `" + keys + "` in its place");
+    if (!own.empty()) advice.push_back("its own options are " + join(own, ", "));
+    if (advice.empty()) advice.emplace_back("leave it out");
     throw Error(ExitCode::kUsage,
                 one->option.name + " is an option for runs of " + join(one->families, ", ") +
                     ", and this run's task.name is \"" + family + "\"",
-                own.empty() ? "leave it out" : "its own options are " + join(own, ", "));
+                join(advice, "; "));
   }
 }
 

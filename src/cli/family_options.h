@@ -46,7 +46,7 @@ class FamilyOptions {
   bool has(const std::string& family) const;
   std::vector<std::string> families() const;
   /// Throws Error(kUsage) for the first option that was given and is none of the family of this
-  /// experiment, with the options that are.
+  /// experiment, with the options that are, and the keys that do in this run what it states.
   void require_own(const experiment::Experiment& experiment) const;
   /// How the data that is evaluated is given to a family: "--src FILE --tgt FILE".
   std::string data_words(const std::string& family) const;
@@ -58,6 +58,7 @@ class FamilyOptions {
  private:
   struct Declared;
 
+  static std::string as_keys(const Declared& one, const experiment::Experiment& experiment);
   const std::vector<experiment::CommandOption>& options_of(const std::string& family) const;
   const Declared& declared(const std::string& option) const;
 

@@ -200,17 +200,23 @@ bool has_files(const text::TokenizerOptions& t) {
          is_here(t.tgt_model) && is_here(t.merges) && is_here(t.src_vocab) && is_here(t.tgt_vocab);
 }
 
-// As training makes them of the tokenizer's files. Where these are not here, or where a tokenizer
-// is trained, of tokenizer.vocab_size.
-experiment::TableRows planned_rows(const PlanOptions& options, const text::TokenizerOptions& t,
-                                   PlanInputs& plan) {
+// As training makes them of the tokenizer's files, or of the characters or words of its text. Where
+// these are not here, or where another tokenizer is trained, of tokenizer.vocab_size.
+experiment::TableRows planned_rows(const PlanOptions& options, const Experiment& e,
+                                   const experiment::TablePlan& tables, PlanInputs& plan) {
+  const text::TokenizerOptions t = tables.tables(e).tokenizer;
   if (options.vocab_rows > 0) return {.input = options.vocab_rows, .output = options.vocab_rows};
   if (has_files(t)) {
     const auto tokenizers = text::make_tokenizers(t, /*seed=*/0, nullptr, nullptr);
     return {.input = text::table_rows(tokenizers.src->size(), t.vocab_multiple),
             .output = text::table_rows(tokenizers.tgt->size(), t.vocab_multiple)};
   }
-  const int64_t rows = text::table_rows(t.vocab_size, t.vocab_multiple);
+  const auto ids = tables.ids_of_text ? tables.ids_of_text(e) : std::nullopt;
+  const int64_t rows = text::table_rows(ids.value_or(t.vocab_size), t.vocab_multiple);
+  if (!ids && !text::names_tokenizer(t) && (t.type == "char" || t.type == "word")) {
+    plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
+                           " rows, the most that tokenizer.vocab_size lets in (--vocab-rows)");
+  }
   if (text::names_tokenizer(t)) {
     plan.assumed.push_back("the vocabulary has " + with_thousands(rows) +
                            " rows, as tokenizer.vocab_size says, since its file is not here "
@@ -235,7 +241,7 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   engine::CostRequest request{.experiment = e};
   experiment::TableRows rows;
   if (tables) {
-    rows = planned_rows(options, tables->tables(e).tokenizer, plan);
+    rows = planned_rows(options, e, *tables, plan);
     request.sizes = tables->sizes(rows);
   }
   const auto cost = engine().model_cost(request);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <type_traits>
 #include <utility>
 
 #include "base/text.h"
+#include "config/path_list.h"
 #include "config/shape.h"
 #include "config/toml_entries.h"
 #include "config/toml_file.h"
@@ -276,7 +278,19 @@ class Reader {
       **one = absolute_path(**one, base);
     } else if (auto* const* many = std::get_if<std::vector<std::string>*>(&key.value)) {
       for (auto& path : **many) path = absolute_path(path, base);
+      if (key.meta.takes_folders) list_files(**many);
     }
+  }
+
+  // What stands for no file stays: a later value may replace it, and rules say what is wrong.
+  static void list_files(std::vector<std::string>& paths) {
+    std::vector<std::string> listed;
+    for (const auto& path : paths) {
+      PathList found = listed_files(path);
+      if (!found.problem.empty()) found.files = {path};
+      std::move(found.files.begin(), found.files.end(), std::back_inserter(listed));
+    }
+    paths = std::move(listed);
   }
 
   const Schema& schema_;

@@ -21,6 +21,7 @@ struct GenerationOptions : SamplingOptions {
   int64_t max_new_tokens = 100;
   int64_t min_len = 0;
   std::vector<std::string> stop;
+  std::vector<std::string> end_tokens;
   std::string text_begin = "separator";
   int64_t max_tokens = 8192;
 
@@ -63,6 +64,11 @@ struct GenerationOptions : SamplingOptions {
         field(&O::stop, "stop", "texts before which a continuation ends; they are not printed",
               any(), scoring)
             .also_called({"stop_strings", "stop_sequences", "stop_sequence", "until"}),
+        field(&O::end_tokens, "end_tokens",
+              "tokens that end a continuation, as they stand in the tokenizer's file, beside its "
+              "own end of a text; an imported model has those of its eos_token_id",
+              any(), scoring)
+            .also_called({"stop_token_ids", "stop_tokens", "terminators"}),
         field(&O::text_begin, "text_begin",
               "what stands in front of a text that is continued or scored: separator = the token "
               "between texts in training; tokenizer = what tokenizer.json puts there, perhaps "

@@ -78,6 +78,9 @@ class Search {
   void give_up(const Source& source);
   std::vector<std::vector<Hypothesis>> sorted();
 
+  bool is_end(int64_t token) const {
+    return token == input_.eos || std::ranges::find(input_.ends, token) != input_.ends.end();
+  }
   bool beam() const { return options_.method == "beam"; }
   bool is_full(const Source& source) const {
     return std::ssize(finished_[source.index]) >= options_.beam_size;
@@ -227,7 +230,7 @@ int64_t Search::forced_token(const Source& source) const {
 
 void Search::apply_rules(at::Tensor& log_probs) {
   for (const int64_t never : {input_.pad, input_.bos}) {
-    if (never >= 0 && never != input_.eos) log_probs.select(1, never).fill_(kNever);
+    if (never >= 0 && !is_end(never)) log_probs.select(1, never).fill_(kNever);
   }
   const bool forbids = step_ < options_.min_len || options_.no_repeat_ngram > 0;
   int64_t row = 0;
@@ -255,7 +258,10 @@ void Search::choose_only(at::Tensor& row, int64_t token) const {
 }
 
 void Search::forbid(at::Tensor& row, const Source& source, const Lane& lane) const {
-  if (step_ < options_.min_len) row[input_.eos].fill_(kNever);
+  if (step_ < options_.min_len) {
+    row[input_.eos].fill_(kNever);
+    for (const int64_t end : input_.ends) row[end].fill_(kNever);
+  }
   if (options_.no_repeat_ngram == 0) return;
   const auto prompt = prompt_of(source);
   std::vector<int64_t> history(prompt.begin(), prompt.end());
@@ -285,7 +291,7 @@ Continuation Search::extend_beam(const Source& source, int64_t first_lane,
   for (size_t rank = 0; rank < width; ++rank) {
     const Candidate& candidate = ranked[rank];
     const Lane& lane = source.lanes[candidate.lane];
-    if (candidate.token != input_.eos) {
+    if (!is_end(candidate.token)) {
       if (static_cast<int64_t>(next.lanes.size()) < beam_size && !is_full(source)) {
         next.add(lane, first_lane + candidate.lane, candidate);
         const OutputEnd end = end_of(source, next.lanes.back());
@@ -357,7 +363,7 @@ Continuation Search::extend_samples(const Source& source, int64_t first_lane,
     const float* values = log_probs.const_data_ptr<float>() + row * vocab;
     const int64_t token = drawn[static_cast<size_t>(row)];
     if (token < 0) continue;  // every continuation is forbidden
-    if (token == input_.eos) {
+    if (is_end(token)) {
       finish(source, lane, values[token]);
       continue;
     }

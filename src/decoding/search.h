@@ -50,6 +50,8 @@ struct SearchInput {
   /// Special ids of the vocabulary: `bos` goes into the first step, `eos` ends an output, and both
   /// are needed (c10::Error); pad = -1: there is none.
   int64_t pad = -1, bos = -1, eos = -1;
+  /// Further tokens that end an output as `eos` does.
+  std::vector<int64_t> ends = {};
   /// What the outputs of each source continue, with what stands in front of it (`bos`, say), in the
   /// place of the first step with `bos`; empty = nothing is continued.
   std::vector<std::vector<int64_t>> prompts = {};

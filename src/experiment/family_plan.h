@@ -61,6 +61,9 @@ struct TablePlan {
   TableGradients (*gradients)(const Experiment& experiment, const TableRows& rows, bool rows_apart);
   /// The struct in which the family's engine takes the sizes of a model (tasks::CostRequest).
   FamilyValues (*sizes)(const TableRows& rows);
+  /// Ids of a tokenizer that training makes of its text, where they are characters or words, of
+  /// which tokenizer.vocab_size is only the most. Nothing where that is not known. Reads the text.
+  std::optional<int64_t> (*ids_of_text)(const Experiment& experiment) = nullptr;
 };
 
 struct FamilyPlan {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "config/path_list.h"
 #include "config/value_hints.h"
 #include "data/byte_stream.h"
 #include "experiment/rule_check.h"
@@ -389,6 +390,15 @@ std::vector<config::Problem> missing_files(const config::Schema& schema,
     if (config::is_unreliable(problems, key.path)) continue;
     if (only_overridden && !origins.overridden(key.path)) continue;
     for (const auto& path : paths_of(key)) {
+      if (key.meta.takes_folders) {
+        const std::string problem = config::listed_files(path).problem;
+        if (!problem.empty()) {
+          missing.push_back({origins.of(key.path), problem,
+                             "name files, a folder of files, or a pattern such as folder/*.txt",
+                             key.path, origins.order_of(key.path)});
+          continue;
+        }
+      }
       const fs::path file = data::parse_input_path(path).file;
       std::error_code ignored;
       if (fs::exists(file, ignored)) continue;

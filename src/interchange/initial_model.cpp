@@ -37,6 +37,7 @@ void require_kind_of_task(const ReaderForRun& reader, const ImportedRun& model,
                           const fs::path& folder, const Experiment& own) {
   if (reader.is_own_kind || !own.train.init_only.empty()) return;
   const ModelFolders* own_folders = find_folders(own);
+  if (own_folders != nullptr && own_folders->begins_with(model.experiment)) return;
   const std::string advice = "train.init_only takes parts of another model";
   throw Error(ExitCode::kUsage,
               folder.string() + " holds a " + model.model_class + ", " +

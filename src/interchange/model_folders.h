@@ -44,6 +44,11 @@ class ModelFolders {
   /// Whether ImportOptions::encoder_only has a meaning; without, a model is read whole.
   virtual bool reads_encoders_alone() const { return false; }
 
+  /// Whether a run of the family may begin with the whole of a model of another kind
+  /// (`train.init_from`), as a classifier of texts with the layers of a language model.
+  /// @param other  the experiment of the imported folder
+  virtual bool begins_with(const experiment::Experiment& /*other*/) const { return false; }
+
   /// Reads a folder that it claims. Writes nothing. Throws as import_folder() does.
   virtual ImportedRun read(const std::filesystem::path& folder,
                            const ImportOptions& options) const = 0;

@@ -30,12 +30,14 @@ struct CausalPool {
             &O::pooling, "pooling",
             "the one row of a text. last: that of its last token, which has seen all others. max, "
             "mean: of all rows. concat: last, max and mean side by side (ULMFiT; Howard and Ruder "
-            "2018)",
-            one_of({"last", "max", "mean", "concat"}))
+            "2018). state: what an LSTM's top layer ends in, its hidden and its cell state side by "
+            "side",
+            one_of({"last", "max", "mean", "concat", "state"}))
             .also_called({"pooler", "pool", "classifier_pooling", "pooling_mode"})
             .value_also_called("last", {"last_token", "last_hidden", "eos"})
             .value_also_called("mean", {"average", "avg", "mean_tokens"})
-            .value_also_called("concat", {"concat_pooling", "pool_concat"}),
+            .value_also_called("concat", {"concat_pooling", "pool_concat"})
+            .value_also_called("state", {"last_state", "cell_state", "use_cell_state"}),
         field(&O::head_dropout, "head_dropout",
               "on the pooled rows that labels are read from, and on the hidden layer of the head",
               fraction())

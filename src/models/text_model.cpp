@@ -126,6 +126,9 @@ at::Tensor TextModel::encode_of(const at::Tensor& wanted, const nn::PackedRows& 
 
 at::Tensor TextModel::pooled(const nn::PackedRows& input, const ForwardContext& context) {
   TORCH_CHECK(labels_, "[text_model] this head reads single rows, and pools none");
+  if (labels_->reads_states()) {
+    return labels_->behind_pooling(stack_->last_states(input, context), input, context);
+  }
   if (!labels_->reads_one_row()) return labels_->pooled(encode(input, context), input, context);
   return labels_->behind_pooling(encode_of(labels_->places_of_rows(input.offsets), input, context),
                                  input, context);

@@ -1,5 +1,7 @@
 #include "models/text_stack.h"
 
+#include <ATen/ops/cat.h>
+
 #include <utility>
 
 #include "models/causal_bodies.h"
@@ -32,6 +34,11 @@ class BertStack final : public TextStack {
                         const ForwardContext& context) override {
     return encoder_->forward_of(wanted, input, context);
   }
+  at::Tensor last_states(const nn::PackedRows& /*input*/,
+                         const ForwardContext& /*context*/) override {
+    TORCH_CHECK(false, "[text_stack] an encoder ends in no state");
+    return {};
+  }
   nn::Embedding embedding() const override { return encoder_->embedding(); }
   int64_t width() const override { return encoder_->width(); }
   int64_t max_length() const override { return max_length_; }
@@ -57,6 +64,14 @@ class CausalStack final : public TextStack {
                         const ForwardContext& context) override {
     const at::Tensor rows = forward(input, context);
     return wanted.defined() ? rows.index_select(0, wanted) : rows;
+  }
+  at::Tensor last_states(const nn::PackedRows& input, const ForwardContext& context) override {
+    const auto shapes = body_->carry_shapes();
+    TORCH_CHECK(shapes.size() >= 2 && shapes.back().name.starts_with("c."),
+                "[text_stack] only an LSTM ends in a hidden and a cell state");
+    const nn::LoraDropoutScope scope(context.dropout(input.row_keys));
+    const CausalPass pass = body_->forward(input, /*carry=*/{}, context);
+    return at::cat({pass.carry[pass.carry.size() - 2], pass.carry.back()}, 1);
   }
   nn::Embedding embedding() const override { return body_->embedding(); }
   int64_t width() const override { return body_->width(); }

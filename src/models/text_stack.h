@@ -28,6 +28,9 @@ class TextStack {
   /// Rows `wanted` of forward(), int64 [R] -> [R, D], with the same masks of dropout.
   virtual at::Tensor forward_of(const at::Tensor& wanted, const nn::PackedRows& input,
                                 const ForwardContext& context) = 0;
+  /// Hidden and cell state of the top layer behind each text's last token, side by side: [B, 2 D].
+  /// Throws c10::Error for a stack without cells: only LSTMs have them.
+  virtual at::Tensor last_states(const nn::PackedRows& input, const ForwardContext& context) = 0;
   virtual nn::Embedding embedding() const = 0;
   virtual int64_t width() const = 0;       ///< D
   virtual int64_t max_length() const = 0;  ///< tokens that there are positions for

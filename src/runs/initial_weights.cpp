@@ -11,6 +11,7 @@
 #include "runs/merged_lora.h"
 #include "runs/provenance.h"
 #include "runs/run_folder.h"
+#include "runs/stored_targets.h"
 #include "store/manifest.h"
 #include "store/weight_files.h"
 #include "text/tokenizer.h"
@@ -199,6 +200,7 @@ void initialise_from(const InitialRun& run, optim::Arena& arena,
   const auto& file = weights.file;
   if (taken.entries.empty() && taken.replaceable.empty()) {
     require_weights_fit(file, where, arena, matched);
+    require_finite(file, where, weight_targets(arena, matched));
     load_weights(file, where, arena, matched);
     log::info("weights from " + path + text_of_added(std::ssize(weights.added)));
     return;

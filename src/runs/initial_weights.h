@@ -56,7 +56,8 @@ void require_tokenizer_of(const InitialRun& run,
 /// to go on from.
 using MatchTables = std::function<std::vector<MatchedTable>(const InitialRun&)>;
 
-/// Fills the arena with the weights of the run that `train.init_from` names.
+/// Fills the arena with the weights of the run that `train.init_from` names. Throws as
+/// load_some_weights() does (runs/taken_weights.h), and Error(kUsage) for another tokenizer.
 /// @param tokenizer  of the run that begins, as in require_tokenizer_of()
 /// @param match      empty: both tokenizers must be the same
 /// @param taken      `train.init_only`; without entries all weights are taken, but for parts that

@@ -1,11 +1,8 @@
 #include "runs/module_weights.h"
 
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/sum.h>
 #include <c10/core/ScalarType.h>
 
-#include <cmath>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -13,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/name_pattern.h"
+#include "runs/stored_targets.h"
 #include "runs/tensors_fit.h"
 
 namespace stretto::runs {
@@ -83,16 +81,9 @@ void require_all_of_module(const store::SafetensorsFile& file, const std::string
   require_fit(mismatches, where);
 }
 
-// Sums are read faster than values are compared, and a sum of finite values may be infinite.
-bool is_finite(const at::Tensor& values) {
-  if (!at::isFloatingType(values.scalar_type())) return true;
-  return std::isfinite(values.sum(at::kFloat).item<float>()) ||
-         at::isfinite(values).all().item<bool>();
-}
-
-void require_finite(const std::string& where, const std::vector<ModuleTensor>& tensors) {
+void require_finite_module(const std::string& where, const std::vector<ModuleTensor>& tensors) {
   for (const ModuleTensor& tensor : tensors) {
-    if (is_finite(tensor.values)) continue;
+    if (all_finite(tensor.values)) continue;
     throw Error(ExitCode::kNumeric,
                 where + ": `" + tensor.name + "` has values that are infinite or NaN",
                 "name another checkpoint with --checkpoint, or train or import the run anew");
@@ -113,7 +104,7 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
                                       at::IntArrayRef(stored.shape),
                                       at::dtype(*floating_type(stored.dtype))));
   }
-  require_finite(where, tensors);
+  require_finite_module(where, tensors);
 }
 
 void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,

@@ -3,10 +3,19 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+
+#include "base/error.h"
 
 namespace stretto::runs {
 namespace {
+
+// from_blob wants a mutable pointer; the tensor is only read.
+at::Tensor floats_of(const store::TensorView& source) {
+  return torch::from_blob(const_cast<char*>(source.bytes.data()), at::IntArrayRef(source.shape),
+                          at::kFloat);
+}
 
 void copy_matched(const store::TensorView& source, const MatchedTable& matched, at::Tensor target) {
   const torch::NoGradGuard no_grad;
@@ -16,9 +25,7 @@ void copy_matched(const store::TensorView& source, const MatchedTable& matched, 
     from.push_back(matched.rows[row]);
     to.push_back(static_cast<int64_t>(row));
   }
-  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
-                                       at::IntArrayRef(source.shape), at::kFloat);
-  const auto rows = stored.index_select(0, at::tensor(from, at::kLong));
+  const auto rows = floats_of(source).index_select(0, at::tensor(from, at::kLong));
   target.index_copy_(0, at::tensor(to, at::kLong).to(target.device()), rows.to(target.device()));
 }
 
@@ -26,10 +33,7 @@ void copy_matched(const store::TensorView& source, const MatchedTable& matched, 
 
 void copy_into(const store::TensorView& source, at::Tensor target) {
   const torch::NoGradGuard no_grad;
-  // from_blob wants a mutable pointer; the copy only reads.
-  const auto stored = torch::from_blob(const_cast<char*>(source.bytes.data()),
-                                       at::IntArrayRef(source.shape), at::kFloat);
-  target.copy_(stored);
+  target.copy_(floats_of(source));
 }
 
 std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
@@ -93,6 +97,26 @@ void require_all_fit(const store::SafetensorsFile& file, const std::string& wher
     }
   }
   require_fit(wrong, where);
+}
+
+// A sum is read faster than values are compared, and a sum of finite values may be infinite.
+bool all_finite(const at::Tensor& values) {
+  if (!at::isFloatingType(values.scalar_type())) return true;
+  return std::isfinite(values.sum(at::kFloat).item<float>()) ||
+         at::isfinite(values).all().item<bool>();
+}
+
+void require_finite(const store::SafetensorsFile& file, const std::string& where,
+                    const std::vector<StoredTarget>& wanted) {
+  const torch::NoGradGuard no_grad;
+  for (const StoredTarget& target : wanted) {
+    const auto& stored = *file.find(target.stored_name);
+    if (all_finite(floats_of(stored))) continue;
+    throw Error(
+        ExitCode::kNumeric, where + ": `" + stored.name + "` has values that are infinite or NaN",
+        "begin with another checkpoint (RUN/checkpoints/step_00000100), or take other tensors "
+        "alone with train.init_only");
+  }
 }
 
 void copy_all(const store::SafetensorsFile& file, const std::vector<StoredTarget>& wanted) {

@@ -55,6 +55,13 @@ std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
 void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
                      const std::string& prefix, const std::vector<StoredTarget>& wanted);
 
+/// Whether no value is infinite or NaN; true for integers.
+bool all_finite(const at::Tensor& values);
+/// Throws Error(kNumeric) that names the first tensor of the file with a value that is infinite or
+/// NaN. All of them must fit.
+void require_finite(const store::SafetensorsFile& file, const std::string& where,
+                    const std::vector<StoredTarget>& wanted);
+
 /// Copies one tensor, of the same number of elements.
 void copy_into(const store::TensorView& source, at::Tensor target);
 /// Copies all of them, which must fit.

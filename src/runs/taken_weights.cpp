@@ -291,6 +291,7 @@ FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::st
                                optim::Arena& arena, const TakenWeights& taken,
                                const std::vector<MatchedTable>& matched) {
   const Part part = fitting_part(file, where, arena, taken, matched);
+  require_finite(file, where, part.targets);
   copy_all(file, part.targets);
   return part.found;
 }

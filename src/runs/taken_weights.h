@@ -47,8 +47,8 @@ struct FoundWeights {
 /// Copies the weights and buffers that `taken` names, and no others, from a model file.
 /// Throws, without entries, as require_weights_fit() does; else Error(kUsage) for an entry that
 /// takes nothing, and for a matched table that would be read from one of other pieces;
-/// Error(kBadData) that lists each tensor whose shape differs, with both shapes. Then nothing is
-/// copied.
+/// Error(kBadData) that lists each tensor whose shape differs, with both shapes; Error(kNumeric)
+/// for a value that is infinite or NaN in a tensor that is taken. Then nothing is copied.
 FoundWeights load_some_weights(const store::SafetensorsFile& file, const std::string& where,
                                optim::Arena& arena, const TakenWeights& taken,
                                const std::vector<MatchedTable>& matched = {});

@@ -300,7 +300,7 @@ void SpecTokenizer::find_specials() {
   specials_ = {.pad = first_of({"[PAD]", "<pad>"}),
                .unk = spec_.unk_token ? first_of({spec_.unk_token->c_str()}) : first_of({"<unk>"}),
                .bos = first_of({"[CLS]", "<s>", "<|endoftext|>", "<|begin_of_text|>"}),
-               .eos = first_of({"[SEP]", "</s>", "<|endoftext|>", "<|end_of_text|>"}),
+               .eos = first_of({"[SEP]", "</s>", "<|endoftext|>", "<|end_of_text|>", "<|im_end|>"}),
                .mask = first_of({"[MASK]", "<mask>"})};
   bool is_behind = false;
   for (const auto& slot : spec_.sequences.single) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "families/language_model/language_model_options.h"
 #include "tests/base/failure.h"
 
 namespace stretto::cli {
@@ -92,6 +93,32 @@ TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   EXPECT_EQ(none.advice(), "leave it out");
   EXPECT_EQ(
       std::string(none.what()).find("--nbest is an option for runs of translation, masked_lm"), 0U);
+}
+
+TEST(FamilyOptions, OthersThatStateAKeyOfTheRunAreAnsweredWithIt) {
+  auto families = two_families();
+  families[0].command.options.push_back({.name = "--beam",
+                                         .type = "N",
+                                         .help = "how many",
+                                         .value = int64_t{0},
+                                         .least = 1,
+                                         .most = 9,
+                                         .key = "decode.beam_size"});
+  const auto advice = [&](const Words& words, const experiment::Experiment& run) {
+    return testing::failure(ExitCode::kUsage,
+                            [&] { Called(words, families).options.require_own(run); })
+        .advice();
+  };
+  const auto lm = of_task("language_model");
+  EXPECT_EQ(advice({"--nbest", "2"}, lm), "write `decode.nbest=2` in its place");
+  EXPECT_EQ(advice({"--sample"}, lm), "write `decode.method=sample` in its place");
+  EXPECT_EQ(advice({"--beam", "4"}, lm),
+            "write `decode.method=beam decode.beam_size=4` in its place");
+  auto searching = lm;
+  searching.task.as<experiment::LanguageModelOptions>().decode.method = "beam";
+  EXPECT_EQ(advice({"--beam", "4"}, searching), "write `decode.beam_size=4` in its place");
+  EXPECT_EQ(advice({"--beam", "4"}, of_task("masked_lm")),
+            "its own options are --nbest, --data, --scores");
 }
 
 TEST(FamilyOptions, AreDeclaredOnceInTheOrderOfTheFamilies) {

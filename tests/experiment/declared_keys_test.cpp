@@ -57,6 +57,16 @@ TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
   });
 }
 
+TEST(DeclaredKeys, FoldersStandForFilesInListsOfPlainText) {
+  const KeyPaths lists{"data.train", "data.valid", "data.test"};
+  for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
+    const bool is_of_text = task == "language_model" || task == "masked_lm";
+    EXPECT_EQ(key.meta.takes_folders, is_of_text && is_in(lists, key.path))
+        << task << ": " << key.path;
+    EXPECT_TRUE(!key.meta.takes_folders || key.meta.is_path) << key.path;
+  });
+}
+
 TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions) {
   const KeyPaths of_parts{"num_heads",     "activation", "norm",         "positions",
                           "residual_from", "context_to", "initial_state"};

@@ -127,6 +127,31 @@ TEST(CausalStack, PoolsRowsOfEachTextAlone) {
   }
 }
 
+TEST(CausalStack, PoolsWhatAnLstmEndsIn) {
+  const auto input = packed_texts({{5, 9, 14, 7}, {8}, {6, 4, 19}}, {17, 4, 99});
+  const auto model = label_model(lstm_stack(), {.pooling = "state", .head_dropout = 0});
+  const at::Tensor got = model->pooled(input, {});
+  EXPECT_EQ(got.size(1), 32);
+  {
+    const torch::NoGradGuard no_grad;
+    const CausalPass pass = token_model(lstm_stack())->forward(input, {}, {});
+    ASSERT_EQ(pass.carry.size(), 4U) << "h and c of two layers";
+    const at::Tensor last = last_rows(pass.rows, input.offsets);
+    EXPECT_TRUE(at::allclose(got.slice(1, 0, 16), last, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(got.slice(1, 16, 32), pass.carry[3], 1e-5, 1e-6));
+  }
+  model->labels().logits(got).square().sum().backward();
+  for (const auto& item : model->named_parameters()) {
+    ASSERT_TRUE(item.value().grad().defined()) << item.key();
+    EXPECT_GT(item.value().grad().abs().sum().item<float>(), 0) << item.key();
+  }
+  auto gru = lstm_stack();
+  gru.as<CausalLstmModelOptions>().cell = "gru";
+  for (const CausalModelOptions& kind : {gru, transformer_stack()}) {
+    EXPECT_THROW(label_model(kind, {.pooling = "state"})->pooled(input, {}), c10::Error);
+  }
+}
+
 TEST(CausalStack, NeighboursInABatchChangeNoLogitNorAMask) {
   const torch::NoGradGuard no_grad;
   const auto together = packed_texts({{5, 9, 14, 7}, {8}, {6, 4, 19}}, {17, 4, 99});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <map>
 
 #include "base/hash.h"
@@ -100,6 +101,30 @@ TEST_F(InitialWeights, AnotherTokenizerIsRefusedBeforeAnythingIsCopied) {
   EXPECT_EQ(model.w.max().item<float>(), -1);
   initialise_from(open_initial_run(dir_.path()), arena, tokenizer_hashes(kFiles));
   EXPECT_EQ(model.w[0][0].item<float>(), 10);
+}
+
+TEST_F(InitialWeights, ValuesThatAreNoNumbersAreRefusedBeforeAnythingIsCopied) {
+  TinyCheckpoint tiny(20, run_id_);
+  tiny.content.provenance.tokenizer = tokenizer_hashes(kFiles);
+  TrainState state;
+  state.step = 20;
+  tiny.content.state_json = state.to_json();
+  tiny.weights[7] = NAN;  // of `b`
+  store().save(tiny.content);
+  Model model(2);
+  optim::Arena arena(model);
+  const auto begin = [&](const TakenWeights& taken) {
+    initialise_from(open_initial_run(dir_.path()), arena, tokenizer_hashes(kFiles), {}, taken);
+  };
+  for (const TakenWeights& taken : {TakenWeights{}, TakenWeights{.entries = {"*"}}}) {
+    const Error error = testing::failure(ExitCode::kNumeric, [&] { begin(taken); });
+    EXPECT_NE(std::string(error.what()).find("`b` has values that are infinite or NaN"),
+              std::string::npos)
+        << error.what();
+    EXPECT_EQ(model.w.max().item<float>(), -1);
+  }
+  begin({.entries = {"w"}});
+  EXPECT_EQ(model.w[0][0].item<float>(), 20);
 }
 
 TEST_F(InitialWeights, ARunWhoseTokenizerWasExchangedIsRefused) {

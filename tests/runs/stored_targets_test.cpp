@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "tests/base/failure.h"
 
 namespace stretto::runs {
@@ -50,6 +54,21 @@ TEST_F(StoredTargetsTest, RowsThatMatchAreCopiedAndOthersStay) {
   EXPECT_TRUE(torch::equal(
       target.values, torch::tensor({{4.0F, 5.0F}, {-1.0F, -1.0F}, {0.0F, 1.0F}, {-1.0F, -1.0F}})))
       << target.values;
+}
+
+TEST_F(StoredTargetsTest, AValueThatIsInfiniteOrNaNIsRefusedByTheNameOfItsTensor) {
+  const std::vector<StoredTarget> wanted{{"there", "w", torch::zeros({3, 2})}};
+  const store::SafetensorsFile file({stored("there", {3, 2}), stored("other", {3, 2})});
+  require_finite(file, "here", wanted);
+  numbers_.assign(6, 3e38F);
+  require_finite(file, "here", wanted);  // their sum is infinite, and they are not
+  for (const float value : {NAN, INFINITY, -INFINITY}) {
+    numbers_[4] = value;
+    const Error error = failure(ExitCode::kNumeric, [&] { require_finite(file, "here", wanted); });
+    EXPECT_STREQ(error.what(), "here: `there` has values that are infinite or NaN") << value;
+    EXPECT_NE(error.advice().find("train.init_only"), std::string::npos) << error.advice();
+  }
+  require_finite(file, "here", {});  // what nobody takes may be as it is
 }
 
 TEST_F(StoredTargetsTest, TensorsThatNobodyWantsAreWrongUnderThePrefixAlone) {

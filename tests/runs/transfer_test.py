@@ -102,11 +102,11 @@ def lab_of(program):
     return lab
 
 
-def language_model(lab, kind):
+def language_model(lab, kind, *changes):
     """A run of one, and the word that begins with it."""
     labels, lab.config = lab.config, lab.root / f"{kind}.toml"
     lab.config.write_text(LANGUAGE + KINDS[kind])
-    succeeded(lab.train(f"{kind}_lm"))
+    succeeded(lab.train(f"{kind}_lm", *changes))
     lab.config = labels
     return f"train.init_from={lab.root}/{kind}_lm"
 
@@ -137,6 +137,20 @@ def a_stack_is_taken_bit_for_bit_and_the_head_is_new(stretto):
             check(all(before[name] == after[name] for name in stack), f"{kind}: other weights")
             config = (lab.root / kind / "config.toml").read_text()
             check(f'name = "{kind}"' in config and 'pooling = "concat"' in config, config)
+
+
+def a_folder_of_transformers_stands_for_a_run(stretto):
+    with lab_of(stretto) as lab:
+        language_model(lab, "transformer")
+        folder = str(lab.root / "gpt2")
+        succeeded(lab.run([stretto, "export", str(lab.root / "transformer_lm"), "--format", "hf", folder]))
+        begin = f"train.init_from={folder}"
+        succeeded(lab.run([stretto, "check", str(lab.config), begin]))
+        said = succeeded(lab.train("run", begin, STACK))
+        check("imported GPT2LMHeadModel" in said and listed(said, "left there") == {"output.weight"}, said)
+        before, after = last(lab, "transformer_lm"), last(lab, "run")
+        layers = {name for name in before if name.startswith("decoder.layers.")}
+        check(layers and all(before[name] == after[name] for name in layers), f"{sorted(after)}")
 
 
 def a_run_answers_every_command(stretto):
@@ -199,24 +213,48 @@ def what_does_not_fit_is_refused(stretto):
         check(not (lab.root / "run").exists(), "a run folder was made")
 
 
+def pairs_of(lab):
+    lab.config = lab.root / "pairs.toml"
+    lab.config.write_text(COMMON + '[data]\ntrain_src = ["train.src"]\ntrain_tgt = ["train.tgt"]\nvalid_src = ["valid.src"]\n'
+                          'valid_tgt = ["valid.tgt"]\nmax_src_tokens = 36\nmax_tgt_tokens = 36\ncache_dir = "cache"\n')
+
+
+def has_layers_of(lab, kind, anew, least):
+    """Both parts of the run `pairs` have all layers of the language model, but for what begins anew."""
+    before, after = last(lab, f"{kind}_lm"), bytes_of(lab.root / "pairs/checkpoints/step_00000003")
+    for part in ("encoder", "decoder"):
+        names = {name: f"decoder.{name.partition('.')[2]}" for name in after
+                 if name.startswith(f"{part}.layers.") and anew not in name}
+        check(len(names) >= least and all(after[own] == before[there] for own, there in names.items()), f"{part}: {sorted(after)}")
+
+
 def parts_of_a_translation_model_begin_with_its_layers(stretto):
     with lab_of(stretto) as lab:
         begin = language_model(lab, "transformer")
-        lab.config = lab.root / "pairs.toml"
-        lab.config.write_text(COMMON + '[data]\ntrain_src = ["train.src"]\ntrain_tgt = ["train.tgt"]\nvalid_src = ["valid.src"]\n'
-                              'valid_tgt = ["valid.tgt"]\nmax_src_tokens = 36\nmax_tgt_tokens = 36\ncache_dir = "cache"\n')
+        pairs_of(lab)
         said = lab.train("all", begin)
         refused(said, 2, 'task.name: "language_model" there, "translation" here', "train.init_only")
         said = succeeded(lab.train("pairs", begin, 'train.init_only=["decoder.*", "encoder.* = decoder.*"]', "train.max_steps=3",
                                    "eval.bleu=false", "model.dropout=0", 'train.freeze=["*.layers.*"]'))
         check("belong to another model" not in said, said)
         check("cross_attention" in said and "begin anew" in said, said)
-        before = last(lab, "transformer_lm")
-        after = bytes_of(lab.root / "pairs/checkpoints/step_00000003")
-        for part in ("encoder", "decoder"):
-            names = {name: f"decoder.{name.partition('.')[2]}" for name in after
-                     if name.startswith(f"{part}.layers.") and "cross_" not in name}
-            check(len(names) > 8 and all(after[own] == before[there] for own, there in names.items()), f"{part}: {sorted(after)}")
+        has_layers_of(lab, "transformer", "cross_", 9)
+
+
+def recurrent_parts_begin_with_its_layers(stretto):
+    with lab_of(stretto) as lab:
+        begin = language_model(lab, "lstm", "tokenizer.type=byte_bpe", "tokenizer.vocab_size=280", "model.hidden_dim=16")
+        pairs_of(lab)
+        begin_parts = [begin, 'train.init_only=["decoder.*", "encoder.* = decoder.*"]', "train.max_steps=3", "eval.bleu=false",
+                       'train.freeze=["*.layers.*"]']
+        said = succeeded(lab.train("pairs", *begin_parts))
+        check("belong to another model" not in said, said)
+        check("decoder.layers.0.context.weight" in said and "begin anew" in said, said)
+        has_layers_of(lab, "lstm", "context", 6)
+        config = (lab.root / "pairs/config.toml").read_text()
+        check('context_to = "first"' in config and "bidirectional = false" in config, config)
+        said = lab.train("all", *begin_parts, "model.decoder.name=lstm", "model.decoder.context_to=gnmt_v2")
+        refused(said, 65, "decoder.layers.1.input.weight")
 
 
 def pieces_that_both_have_keep_their_rows(stretto):
@@ -228,6 +266,6 @@ def pieces_that_both_have_keep_their_rows(stretto):
 
 
 if __name__ == "__main__":
-    helpers = {"bytes_of", "lab_of", "language_model", "last", "listed", "refused", "succeeded"}
+    helpers = {"bytes_of", "has_layers_of", "lab_of", "language_model", "last", "listed", "pairs_of", "refused", "succeeded"}
     main({name: value for name, value in list(globals().items())
           if callable(value) and getattr(value, "__module__", "") == "__main__" and name not in helpers})

@@ -36,16 +36,19 @@ struct CausalTextOptions {
   static auto reading_fields() {
     using namespace config;
     using O = CausalTextOptions;
-    const Meta path{.is_path = true};
+    const Meta texts{.is_path = true, .takes_folders = true};
+    const Meta free_texts{.change = Change::kFree, .is_path = true, .takes_folders = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
     const Meta reading{.change = Change::kReading};
     return Fields{
-        field(&O::train, "train", "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER",
-              any(), path)
+        field(&O::train, "train",
+              "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER. A folder, or a "
+              "pattern of names, stands for its files in the order of their names",
+              any(), texts)
             .also_called({"train_file", "train_files", "train_text", "train_data"}),
-        field(&O::valid, "valid", "validation text", any(), path)
+        field(&O::valid, "valid", "validation text", any(), texts)
             .also_called({"dev", "validation_file", "valid_files", "val_data"}),
-        field(&O::test, "test", "text that `stretto eval` takes by default", any(), free_path)
+        field(&O::test, "test", "text that `stretto eval` takes by default", any(), free_texts)
             .also_called({"test_file", "test_files"}),
         field(&O::format, "format",
               "lines: an end token behind each line, which is no part of it. documents: the bytes "

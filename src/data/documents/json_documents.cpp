@@ -1,6 +1,7 @@
 #include "data/documents/json_documents.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "data/documents/document_lines.h"
 
 namespace stretto::data {
+
+bool is_named_json_lines(std::string_view path) {
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (path.ends_with(packed)) path.remove_suffix(packed.size());
+  }
+  return path.ends_with(".jsonl") || path.ends_with(".ndjson");
+}
 
 JsonDocuments::JsonDocuments(std::unique_ptr<ByteStream> bytes, std::string name, std::string key,
                              BadSamples* bad)

@@ -10,6 +10,9 @@
 
 namespace stretto::data {
 
+/// Whether a path of `[data]` is called like JSON lines: `.jsonl` or `.ndjson`, perhaps compressed.
+bool is_named_json_lines(std::string_view path);
+
 /// Documents as JSON lines: each line is an object, of which one string is a document. Blank lines
 /// and empty strings are none. A line may have just under 1 MB (kMaxLineBytes).
 class JsonDocuments {

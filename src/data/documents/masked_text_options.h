@@ -30,15 +30,18 @@ struct MaskedTextOptions {
   static auto fields() {
     using namespace config;
     using O = MaskedTextOptions;
-    const Meta path{.is_path = true};
+    const Meta texts{.is_path = true, .takes_folders = true};
+    const Meta free_texts{.change = Change::kFree, .is_path = true, .takes_folders = true};
     const Meta free_path{.change = Change::kFree, .is_path = true};
     return Fields{
-        field(&O::train, "train", "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER",
-              any(), path)
+        field(&O::train, "train",
+              "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER. A folder, or a "
+              "pattern of names, stands for its files in the order of their names",
+              any(), texts)
             .also_called({"train_file", "train_files", "train_text"}),
-        field(&O::valid, "valid", "validation text", any(), path)
+        field(&O::valid, "valid", "validation text", any(), texts)
             .also_called({"dev", "validation_file", "valid_files"}),
-        field(&O::test, "test", "text that `stretto eval` takes by default", any(), free_path)
+        field(&O::test, "test", "text that `stretto eval` takes by default", any(), free_texts)
             .also_called({"test_file", "test_files"}),
         field(&O::documents, "documents",
               "where a document ends: blank_line = at a blank line; line = each line is one",

@@ -2,6 +2,7 @@
 
 #include "families/language_model/language_model_rules.h"
 #include "families/text/requests.h"
+#include "families/text/text_plan.h"
 
 namespace stretto::experiment {
 namespace {
@@ -47,10 +48,11 @@ FamilyValues language_sizes(const TableRows& rows) {
 }  // namespace
 
 FamilyPlan language_model_plan() {
-  return {
-      .work = &planned_tokens,
-      .tables = TablePlan{
-          .tables = &language_tables, .gradients = &language_gradients, .sizes = &language_sizes}};
+  return {.work = &planned_tokens,
+          .tables = TablePlan{.tables = &language_tables,
+                              .gradients = &language_gradients,
+                              .sizes = &language_sizes,
+                              .ids_of_text = &ids_of_text}};
 }
 
 }  // namespace stretto::experiment

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +16,7 @@
 #include "data/documents/document_texts.h"
 #include "data/documents/documents_build.h"
 #include "data/documents/documents_count.h"
+#include "data/documents/json_documents.h"
 #include "data/documents/tokenizer_lines.h"
 #include "experiment/preflight.h"
 #include "families/language_model/language_model_display.h"
@@ -90,6 +93,17 @@ void check_samples(RuleCheck& c, const LanguageModelOptions& own) {
     c.wrong({"loss.sampled_tokens", "loss.label_smoothing"},
             "a loss from samples has no label smoothing", "set one of the two to 0");
   }
+}
+
+/// JSON that is read as it stands, most likely by mistake.
+void doubt_json(const data::CausalTextOptions& data, Preflight& found) {
+  if (data.format == "jsonl") return;
+  const auto json = std::ranges::find_if(data.train, &data::is_named_json_lines);
+  if (json == data.train.end()) return;
+  found.doubts.push_back({"data.format",
+                          printable(*json, 400) + " is called like JSON lines, and \"" +
+                              data.format + "\" reads brackets and keys as text",
+                          "set data.format = \"jsonl\", and data.key to the key of the text"});
 }
 
 constexpr const char* kGroupsKey = "model.adaptive_softmax.cutoffs";
@@ -173,6 +187,7 @@ class LanguageModelRules final : public TextRules {
         look_at_documents(data, known, how, [&input](const std::string& path, auto& bad) {
           return data::DocumentTexts(path, input, &bad);
         });
+    doubt_json(data, found);
     const std::string doubt = doubt_of_groups(language_model_sections(experiment));
     if (!doubt.empty()) {
       found.doubts.push_back(
@@ -186,6 +201,7 @@ class LanguageModelRules final : public TextRules {
   // A trained vocabulary may have fewer tokens than tokenizer.vocab_size.
   void require_tokenizer(const Experiment& experiment,
                          const text::Tokenizer& tokenizer) const override {
+    end_tokens_of(language_model_sections(experiment), tokenizer);
     const auto conflicts =
         models::vocabulary_conflicts(language_model_sections(experiment).model, tokenizer.size());
     if (conflicts.empty()) return;
@@ -295,6 +311,24 @@ const TaskRules& language_model_rules() {
 
 const LanguageModelOptions& language_model_sections(const Experiment& experiment) {
   return experiment.task.as<LanguageModelOptions>();
+}
+
+std::vector<int64_t> end_tokens_of(const LanguageModelOptions& options,
+                                   const text::Tokenizer& tokenizer) {
+  std::vector<int64_t> ids;
+  if (options.decode.end_tokens.empty()) return ids;
+  std::unordered_map<std::string, int64_t> known;
+  for (int64_t id = 0; id < tokenizer.size(); ++id) known.emplace(tokenizer.piece(id), id);
+  for (const std::string& token : options.decode.end_tokens) {
+    const auto found = known.find(token);
+    if (found == known.end()) {
+      throw Error(ExitCode::kUsage,
+                  "decode.end_tokens: `" + printable(token) + "` is no token of the tokenizer",
+                  "name a token of its vocabulary; decode.stop takes any text");
+    }
+    ids.push_back(found->second);
+  }
+  return ids;
 }
 
 data::WantedLanes training_lanes(const LanguageModelOptions& options) {

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "data/documents/causal_text.h"
 #include "experiment/task_rules.h"
 #include "families/language_model/language_model_options.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 
@@ -15,6 +17,11 @@ const TaskRules& language_model_rules();
 /// The sections of a language model. Throws std::bad_variant_access for another
 /// family.
 const LanguageModelOptions& language_model_sections(const Experiment& experiment);
+
+/// The tokens of `decode.end_tokens`, which end a continuation as the tokenizer's own end of a text
+/// does. Throws Error(kUsage) for one that the tokenizer does not have.
+std::vector<int64_t> end_tokens_of(const LanguageModelOptions& options,
+                                   const text::Tokenizer& tokenizer);
 
 /// The lanes of a recurrent model: those of training, and those that evaluation reads.
 data::WantedLanes training_lanes(const LanguageModelOptions& options);

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/documents/document_lines.h"
 #include "data/documents/documents_build.h"
 #include "data/documents/documents_count.h"
+#include "data/documents/json_documents.h"
 #include "data/documents/masked_batches.h"
 #include "data/text_lines.h"
 #include "experiment/preflight.h"
@@ -42,6 +45,16 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
           "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
 }
 
+// Keys and brackets would be read as text.
+void check_no_json(RuleCheck& c, const std::string& key, const std::vector<std::string>& paths) {
+  const auto json = std::ranges::find_if(paths, &data::is_named_json_lines);
+  if (json == paths.end()) return;
+  c.wrong({key},
+          printable(*json, 400) + " is called like JSON lines, and masked_lm reads plain text",
+          "write its texts to a file, each with a blank line behind it: `jq -r '.text, \"\"'` does "
+          "so; or rename a file of plain text");
+}
+
 class MaskedLmRules final : public EncoderRules {
  public:
   void check_model(RuleCheck& check) const override {
@@ -52,6 +65,13 @@ class MaskedLmRules final : public EncoderRules {
   void check_data(RuleCheck& check) const override {
     EncoderRules::check_data(check);
     check_shares(check, masked_sections(check.e).data);
+  }
+
+  void check_training(RuleCheck& check) const override {
+    EncoderRules::check_training(check);
+    const auto& data = masked_sections(check.e).data;
+    check_no_json(check, "data.train", data.train);
+    check_no_json(check, "data.valid", data.valid);
   }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {

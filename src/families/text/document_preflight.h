@@ -9,11 +9,12 @@
 #include "data/bad_samples.h"
 #include "data/documents/documents_build.h"
 #include "experiment/preflight.h"
+#include "families/text/text_lookalikes.h"
 
 namespace stretto::experiment {
 
 /// What training would stop at in the documents of data.train and data.valid, read as far as the
-/// time allows.
+/// time allows, and what looks like blank lines or line ends there.
 /// @param options  the family's `[data]`: train, valid, and how bad samples are taken
 /// @param known    problems of the configuration: the files of a key that has one are not read
 /// @param open     gives a reader: open(path, bad) has next(text, begins_document) and
@@ -27,18 +28,22 @@ Preflight look_at_documents(const Options& options, const std::vector<config::Pr
     if (files.empty() || config::is_unreliable(known, key)) return;
     note_stop(found, stage, key, [&] {
       bool has_text = false;
+      TextLookalikes looks;
       data::BadSamples bad(data::bad_sample_rule(options));
       for (const auto& path : files) {
         auto reader = open(path, bad);
         std::string_view text;
         for (bool begins = false; reader.next(text, begins);) {
           has_text = has_text || !text.empty();
+          looks.read(path, text);
           if (time.is_left()) continue;
+          looks.tell(key, found);
           found.unread.push_back(
               {key, path + " behind line " + with_thousands(reader.line_number())});
           return;
         }
       }
+      looks.tell(key, found);
       if (!has_text) data::throw_no_documents(key, files, bad.left_out());
     });
   };

@@ -1,7 +1,13 @@
 #include "families/text/text_plan.h"
 
+#include "base/error.h"
+#include "base/log_silence.h"
+#include "experiment/task_rules.h"
 #include "families/text/encoder_rules.h"
 #include "families/text/requests.h"
+#include "families/text/text_rules.h"
+#include "families/text/text_size.h"
+#include "text/tokenizer.h"
 
 namespace stretto::experiment {
 namespace {
@@ -29,6 +35,26 @@ PlannedTables planned_table(const Experiment& experiment) {
 
 }  // namespace
 
+std::optional<int64_t> ids_of_text(const Experiment& experiment) {
+  const TextSections text = text_sections(experiment);
+  const auto options = text.tokenizer->tokenizer_options();
+  if (options.type != "char" && options.type != "word") return std::nullopt;
+  if (text::names_tokenizer(options) || takes_tokenizer_of_other_run(experiment)) {
+    return std::nullopt;
+  }
+  const auto bytes = plain_bytes(*text.train);
+  if (!bytes || *bytes == 0 || *bytes > kMostPlannedBytes) return std::nullopt;
+  const log::Silence silence;
+  try {
+    const auto lines = text_rules_of(experiment).training_text(experiment);
+    const auto tokenizers = text::make_tokenizers(
+        options, static_cast<uint64_t>(experiment.run.seed), lines.get(), nullptr);
+    return tokenizers.src->size();
+  } catch (const Error&) {
+    return std::nullopt;  // `check` says what is wrong with the text
+  }
+}
+
 FamilyPlan text_plan() {
   const auto gradients = [](const Experiment& e, const TableRows& rows, bool rows_apart) {
     const EncoderSections text = encoder_sections(e);
@@ -41,7 +67,10 @@ FamilyPlan text_plan() {
     return FamilyValues(tasks::TextSizes{.rows = rows.output});
   };
   return {.work = &planned_texts,
-          .tables = TablePlan{.tables = &planned_table, .gradients = gradients, .sizes = sizes}};
+          .tables = TablePlan{.tables = &planned_table,
+                              .gradients = gradients,
+                              .sizes = sizes,
+                              .ids_of_text = &ids_of_text}};
 }
 
 TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "families/text/folders/text_folders.h"
+#include "families/text/text_rules.h"
 #include "families/text_classification/text_classification_options.h"
 #include "interchange/described_experiment.h"
 
@@ -34,6 +35,10 @@ class TextClassificationFolders final : public TextFolders {
       sections.data.labels = description.labels;
     }
     return described_experiment(std::move(sections));
+  }
+
+  bool begins_with(const experiment::Experiment& other) const override {
+    return experiment::find_causal_stack(other).has_value();
   }
 
   void add_labels(const experiment::Experiment& run, const std::vector<std::string>& names,

@@ -15,6 +15,8 @@
 #include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/text_classification/text_classification_preflight.h"
+#include "models/causal_options.h"
+#include "models/label_model_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -81,6 +83,19 @@ void check_labels(RuleCheck& c) {
   }
 }
 
+// Hidden and cell state side by side.
+void check_pooling(RuleCheck& c) {
+  const auto& model = classification_of(c.e).model;
+  if (models::causal_pool_of(model).pooling != "state") return;
+  const auto stack = models::causal_stack_of(model);
+  const bool has_cells = stack.is<models::CausalLstmModelOptions>() &&
+                         stack.as<models::CausalLstmModelOptions>().cell != "gru";
+  if (has_cells) return;
+  c.wrong({"model.pooling", "model.name", "model.cell"},
+          "\"state\" is the hidden and the cell state of an LSTM, and this model has no cells",
+          "use \"last\" or \"concat\", or model.name = \"lstm\" with another cell than \"gru\"");
+}
+
 void check_columns(RuleCheck& c) {
   const auto& data = classification_of(c.e).data;
   const bool first = data.format == "label_first";
@@ -130,6 +145,11 @@ int64_t num_labels(const data::LabelledOptions& data) {
 
 class TextClassificationRules final : public EncoderRules {
  public:
+  void check_model(RuleCheck& c) const override {
+    EncoderRules::check_model(c);
+    check_pooling(c);
+  }
+
   void check_data(RuleCheck& c) const override {
     EncoderRules::check_data(c);
     check_columns(c);

@@ -10,12 +10,13 @@
 /// `train.init_from` of translation where the run is a language model. `train.init_only` says which
 /// parts begin with its layers, "decoder.*" or "encoder.* = decoder.*": self-attention,
 /// feed-forward parts, norms, positions and the table of tokens have the same names in a decoder
-/// without memory. What attends to an encoder begins anew.
+/// without memory. What attends to an encoder begins anew. Recurrent layers fit where the first one
+/// alone attends (models::LstmDecoderOptions::context_to), and all have the same width.
 namespace stretto::experiment {
 
-/// TaskRules::values_of_other_model: a single encoder or decoder that takes layers of a Transformer
-/// has its sizes, and the model its width, norms, activation and positions, as far as its layers
-/// know them. Dropouts are its own.
+/// TaskRules::values_of_other_model: a single encoder or decoder that takes layers has their kind
+/// and sizes, and the model their width; of a Transformer also norms, activation and positions, as
+/// far as layers of translation know them. Dropouts are its own.
 /// @param given  which keys `own` states
 std::vector<TakenValue> values_of_language_model(const OtherModel& other, const Experiment& own,
                                                  const config::Origins& given);

@@ -15,6 +15,11 @@ at::Tensor in_fp32(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
+int64_t pooled_width(const std::string& pooling, int64_t width) {
+  if (pooling == "concat") return 3 * width;
+  return pooling == "state" ? 2 * width : width;
+}
+
 at::Tensor ones_for(const at::Tensor& logits) {
   return at::ones({logits.size(0)}, logits.options().requires_grad(false));
 }
@@ -41,7 +46,7 @@ LabelHead::LabelHead(const CausalPool& pool, int64_t width, const LabelHeadSetup
       first_site_(setup.first_site),
       num_labels_(setup.num_labels) {
   if (num_labels_ == 0) return;
-  int64_t in = pooling_ == "concat" ? 3 * width : width;
+  int64_t in = pooled_width(pooling_, width);
   if (pool.head_units > 0) {
     hidden_ =
         register_module("hidden", nn::Linear(setup.init.child("hidden"), in, pool.head_units));
@@ -59,6 +64,7 @@ at::Tensor LabelHead::places_of_rows(const kernels::Offsets& offsets) const {
 }
 
 at::Tensor LabelHead::pool(const at::Tensor& rows, const kernels::Offsets& offsets) const {
+  TORCH_CHECK(!reads_states(), "[label] \"state\" pools no rows");
   if (reads_one_row()) return rows.index_select(0, places_of_rows(offsets));
   if (pooling_ == "mean") return mean_rows(rows, offsets);
   if (pooling_ == "max") return max_rows(rows, offsets);

@@ -13,7 +13,7 @@
 #include "nn/linear.h"
 
 /// Shape letters: N rows of all sequences, B sequences, D width of rows, L labels, P width of what
-/// is pooled: 3 D of "concat", else D.
+/// is pooled: 3 D of "concat", 2 D of "state", else D.
 namespace stretto::models {
 
 /// What is read from a text: how the head's logits [B, L] are meant, and its labels are given.
@@ -42,6 +42,8 @@ class LabelHead : public torch::nn::Module {
   /// Behind a causal stack. A head without labels has no hidden layer. @param width  D
   LabelHead(const CausalPool& pool, int64_t width, const LabelHeadSetup& setup);
 
+  /// Whether the head reads what a recurrent stack ends in (TextStack::last_states), and no row.
+  bool reads_states() const { return pooling_ == "state"; }
   /// Whether the head reads one row of each sequence, and no other one.
   bool reads_one_row() const;
   /// Which one, int64 [B]: the first, or the last.
@@ -49,7 +51,7 @@ class LabelHead : public torch::nn::Module {
   /// rows [N, D] of `input` -> [B, P], or [B, head_units], with head_dropout in training.
   at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
                     const ForwardContext& context) const;
-  /// The same of the one row of each sequence that pooling leaves, [B, P].
+  /// The same of the one row of each sequence that pooling leaves, or of states, [B, P].
   at::Tensor behind_pooling(const at::Tensor& row_of_each, const nn::PackedRows& input,
                             const ForwardContext& context) const;
   /// pooled -> fp32 (or double) [B, L]. Throws c10::Error where there are no labels.

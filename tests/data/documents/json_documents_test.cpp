@@ -30,6 +30,13 @@ std::string json_fault(const std::string& file) {
   return failure(ExitCode::kBadData, [&] { json_texts(file); }).message();
 }
 
+TEST(JsonDocuments, AreToldByTheNameOfTheirFile) {
+  for (const char* path : {"a.jsonl", "/b/a.ndjson", "a.jsonl.gz", "a.jsonl.zst", "a.zip:b.jsonl"})
+    EXPECT_TRUE(is_named_json_lines(path)) << path;
+  for (const char* path : {"a.txt", "a.json", "a.jsonl.txt", "a.txt.gz", "jsonl", ""})
+    EXPECT_FALSE(is_named_json_lines(path)) << path;
+}
+
 TEST(JsonDocuments, AreTheStringsOfTheirKey) {
   EXPECT_EQ(
       json_texts("{\"text\": \"a\\nb\", \"id\": 1}\n\n  \n{\"id\": 2, \"text\": \"\\u00e9\"}"),

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment_schema.h"
 #include "experiment/other_model.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
@@ -191,6 +192,16 @@ TEST_F(LanguageModelRulesTest, AnEmptyTextIsNoStopString) {
   EXPECT_EQ(problems(), Keys{"decode.stop"});
 }
 
+TEST_F(LanguageModelRulesTest, TokensThatEndATextAreThoseOfTheTokenizer) {
+  own().decode.end_tokens = {"a"};
+  EXPECT_TRUE(look().stops.empty());
+  own().decode.end_tokens = {"a", "<|im_end|>"};
+  const auto found = look();
+  ASSERT_FALSE(found.stops.empty());
+  EXPECT_NE(found.stops[0].what.find("`<|im_end|>` is no token"), std::string::npos)
+      << found.stops[0].what;
+}
+
 TEST_F(LanguageModelRulesTest, AMarkerIsALine) {
   own().data.documents = "marker";
   own().data.marker = "";
@@ -302,10 +313,49 @@ TEST_F(LanguageModelRulesTest, JsonLinesAreLookedAt) {
   EXPECT_NE(found.stops[0].what.find("a.jsonl:2"), std::string::npos) << found.stops[0].what;
 }
 
+TEST_F(LanguageModelRulesTest, AFolderOfTextsMustHaveSome) {
+  own().data.train = {(folder_.path() / "*.gz").string()};
+  Experiment copy = experiment_;
+  const auto missing = missing_files(experiment_schema(copy), {}, {}, /*only_overridden=*/false);
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].key, "data.train");
+  EXPECT_NE(missing[0].what.find("is called *.gz"), std::string::npos) << missing[0].what;
+  EXPECT_NE(missing[0].hint.find("folder/*.txt"), std::string::npos) << missing[0].hint;
+}
+
+TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
+  own().data.train = {folder_.write("a.jsonl", "{\"text\": \"a line\"}\n")};
+  const auto found = look();
+  ASSERT_EQ(found.doubts.size(), 1U);
+  EXPECT_EQ(found.doubts[0].key, "data.format");
+  EXPECT_NE(found.doubts[0].what.find("a.jsonl"), std::string::npos) << found.doubts[0].what;
+  own().data.format = "jsonl";
+  EXPECT_TRUE(look().doubts.empty());
+}
+
 TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
   own().data.train = {folder_.write("blank.txt", "\n\n\n")};
   own().data.format = "lines";
   ASSERT_FALSE(look().stops.empty());
+}
+
+// What `plan` asks.
+
+TEST_F(LanguageModelRulesTest, IdsOfCharactersAndWordsAreThoseOfTheText) {
+  const auto ids = [&] { return language_model_plan().tables->ids_of_text(experiment_); };
+  own().data.train = {folder_.write("few.txt", "ab\nba\n")};
+  ASSERT_TRUE(ids().has_value());
+  EXPECT_LT(*ids(), 16) << "a, b, the line end and special tokens, and not tokenizer.vocab_size";
+  const int64_t of_characters = *ids();
+  own().data.train = {folder_.write("more.txt", "abc\nba\n")};
+  EXPECT_EQ(ids().value(), of_characters + 1);
+  own().tokenizer.type = "word";
+  EXPECT_TRUE(ids().has_value());
+  own().tokenizer.type = "byte_bpe";
+  EXPECT_FALSE(ids().has_value()) << "as tokenizer.vocab_size says";
+  own().tokenizer.type = "char";
+  own().data.train = {(folder_.path() / "gone.txt").string()};
+  EXPECT_FALSE(ids().has_value());
 }
 
 // Another run's model.

@@ -102,6 +102,19 @@ TEST_F(TextClassificationRulesTest, TextsMustFitIntoBatchesAndPositions) {
   EXPECT_EQ(problems(), Keys{"data.max_tokens"});
 }
 
+TEST_F(TextClassificationRulesTest, AnLstmAloneEndsInACellState) {
+  own().model = models::LabelLstmOptions{};
+  auto& lstm = own().model.as<models::LabelLstmOptions>();
+  lstm.pooling = "state";
+  EXPECT_EQ(problems(), Keys{});
+  lstm.cell = "gru";
+  EXPECT_EQ(problems(), Keys{"model.pooling"});
+  own().model = models::LabelTransformerOptions{};
+  EXPECT_EQ(problems(), Keys{});
+  own().model.as<models::LabelTransformerOptions>().pooling = "state";
+  EXPECT_EQ(problems(), Keys{"model.pooling"});
+}
+
 TEST_F(TextClassificationRulesTest, WeightsOfClassesFitTheLabels) {
   own().loss.class_weights = "list";
   EXPECT_EQ(problems(), Keys{"loss.class_weights"});

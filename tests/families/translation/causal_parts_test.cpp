@@ -111,30 +111,68 @@ TEST(CausalParts, AllOfAnotherTaskIsNoModel) {
             Lines{"task.name: \"language_model\", \"translation\""});
 }
 
-TEST(CausalParts, ARecurrentStackHasNoLayersForIt) {
-  const auto theirs = of_language_model(models::CausalLstmModelOptions());
-  EXPECT_EQ(differences_of_parts(theirs, translation_taking({"decoder.*"})), Lines{});
-  const config::Origins none{};
-  const OtherModel other{.options = theirs, .tensors = kStoredOfStack, .name = "lm"};
-  EXPECT_TRUE(values_of_language_model(other, translation_taking({"decoder.*"}), none).empty());
+// Recurrent layers.
+
+models::LstmDecoderOptions decoder_of_layers() {
+  models::LstmDecoderOptions decoder;
+  decoder.num_layers = 3;  // as models::CausalLstmOptions
+  decoder.residual_from = 3;
+  decoder.context_to = "first";
+  return decoder;
 }
 
-class CausalPartValues : public ::testing::Test {
+TEST(CausalParts, RecurrentLayersOfOneFormDifferInNothing) {
+  const auto theirs = of_language_model(models::CausalLstmModelOptions());
+  auto own = translation_taking({"decoder.*", "encoder.* = decoder.*"});
+  auto& model = translation_of(own).model;
+  model.decoder = decoder_of_layers();
+  model.encoder = models::LstmEncoderOptions{.num_layers = 3, .residual_from = 3};
+  EXPECT_EQ(differences_of_parts(theirs, own), Lines{});
+}
+
+TEST(CausalParts, WhatRecurrentLayersReadAndAddIsTold) {
+  auto stack = models::CausalLstmModelOptions();
+  stack.cell = "norm_lstm";
+  const auto theirs = of_language_model(stack);
+  auto own = translation_taking({"decoder.*"});
+  auto& model = translation_of(own).model;
+  auto decoder = decoder_of_layers();
+  decoder.residual_from = 1;
+  decoder.context_to = "gnmt";
+  model.decoder = decoder;
+  model.embedding_scale = "sqrt";
+  EXPECT_EQ(
+      differences_of_parts(theirs, own),
+      (Lines{"model.embedding_scale: \"none\", \"sqrt\"",
+             "model.decoder.cell: \"norm_lstm\", \"lstm\"", "model.decoder.residual_from: 3, 1",
+             "model.decoder.context_to: \"first\", \"gnmt\""}));
+}
+
+TEST(CausalParts, APartOfAnotherKindIsTold) {
+  const auto recurrent = of_language_model(models::CausalLstmModelOptions());
+  EXPECT_EQ(differences_of_parts(recurrent, translation_taking({"decoder.*"})),
+            Lines{"model.decoder.name: \"lstm\", \"transformer\""});
+  auto own = translation_taking({"decoder.*"});
+  translation_of(own).model.decoder = decoder_of_layers();
+  EXPECT_EQ(differences_of_parts(of_language_model(small_causal_stack()), own),
+            Lines{"model.decoder.name: \"transformer\", \"lstm\""});
+}
+
+/// The run of a language model, and translation models that begin with its layers.
+class PartValues : public ::testing::Test {
  protected:
-  CausalPartValues() {
+  PartValues(const std::string& model, const Lines& stored) {
     for (const char* name : {"train.src", "train.tgt", "train.txt"}) dir_.write(name, "x\n");
     const auto loaded = load_experiment(
         dir_.write("lm.toml",
                    "[task]\nname = \"language_model\"\n[data]\ntrain = [\"train.txt\"]\n"
-                   "[tokenizer]\nvocab_multiple = 24\n[train]\nmax_steps = 9000\n"
-                   "[model]\npreset = \"none\"\nnum_layers = 3\nd_model = 24\nnum_heads = 3\n"
-                   "activation = \"relu_squared\"\npositions = \"learned\"\nmax_positions = 256\n"),
+                   "[tokenizer]\nvocab_multiple = 24\n[train]\nmax_steps = 9000\n[model]\n" +
+                       model),
         {});
     dir_.write("lm/config.toml", loaded.resolved_toml);
     const std::string bytes(4, '\0');
     std::vector<store::TensorView> tensors;
-    for (const auto& name : kStoredOfStack)
-      tensors.push_back({name, store::DType::kF32, {1}, bytes});
+    for (const auto& name : stored) tensors.push_back({name, store::DType::kF32, {1}, bytes});
     dir_.write("lm/checkpoints/step_00000003/manifest.json", "{}");
     store::write_safetensors(dir_ / "lm/checkpoints/step_00000003/model.safetensors", tensors, {});
   }
@@ -151,6 +189,24 @@ class CausalPartValues : public ::testing::Test {
   }
 
   testing::TempDir dir_;
+};
+
+class CausalPartValues : public PartValues {
+ protected:
+  CausalPartValues()
+      : PartValues(
+            "preset = \"none\"\nnum_layers = 3\nd_model = 24\nnum_heads = 3\n"
+            "activation = \"relu_squared\"\npositions = \"learned\"\nmax_positions = 256\n",
+            kStoredOfStack) {}
+};
+
+class RecurrentPartValues : public PartValues {
+ protected:
+  RecurrentPartValues()
+      : PartValues(
+            "name = \"lstm\"\ncell = \"gru\"\nnum_layers = 2\nd_model = 24\nhidden_dim = 24\n"
+            "tie_embeddings = false\n",
+            {"decoder.embedding.weight", "decoder.layers.0.input.weight"}) {}
 };
 
 TEST_F(CausalPartValues, APartHasTheSizesOfItsLayers) {
@@ -179,6 +235,37 @@ TEST_F(CausalPartValues, AnEncoderMayTakeLayersToo) {
 TEST_F(CausalPartValues, APartOfAnotherKindKeepsItsKeys) {
   const auto found = model("[\"decoder.*\"]", "[model.decoder]\nname = \"lstm\"\n");
   EXPECT_FALSE(found.decoder.is<models::StackOptions>());
+}
+
+TEST_F(RecurrentPartValues, ADecoderHasTheSizesOfItsLayersAndAttendsInTheFirst) {
+  const auto found = model("[\"decoder.*\"]");
+  const auto& decoder = found.decoder.as<models::LstmDecoderOptions>();
+  EXPECT_EQ(decoder.cell, "gru");
+  EXPECT_EQ(decoder.num_layers, 2);
+  EXPECT_EQ(decoder.hidden_dim, 24);
+  EXPECT_EQ(decoder.residual_from, 2);
+  EXPECT_EQ(decoder.context_to, "first");
+  EXPECT_EQ(found.d_model, 24);
+  EXPECT_TRUE(found.encoder.is<models::StackOptions>()) << "nothing is taken there";
+}
+
+TEST_F(RecurrentPartValues, AnEncoderReadsInOneDirection) {
+  const auto found = model("[\"encoder.* = decoder.*\"]");
+  const auto& encoder = found.encoder.as<models::LstmEncoderOptions>();
+  EXPECT_EQ(encoder.hidden_dim, 24);
+  EXPECT_EQ(encoder.num_layers, 2);
+  EXPECT_FALSE(encoder.bidirectional);
+  EXPECT_TRUE(found.decoder.is<models::StackOptions>());
+}
+
+TEST_F(RecurrentPartValues, WhatIsGivenStays) {
+  const auto found =
+      model("[\"decoder.*\"]", "[model.decoder]\nname = \"lstm\"\ncontext_to = \"gnmt\"\n");
+  const auto& decoder = found.decoder.as<models::LstmDecoderOptions>();
+  EXPECT_EQ(decoder.context_to, "gnmt");
+  EXPECT_EQ(decoder.hidden_dim, 24);
+  EXPECT_TRUE(model("[\"decoder.*\"]", "[model.decoder]\nname = \"transformer\"\n")
+                  .decoder.is<models::StackOptions>());
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ std::string export_language_model(const ExportedRun& run, const ExportRequest& r
   interchange::export_causal(
       {.description = {.its = &its, .model = model.as<Transformer>(), .vocab_size = own->size()},
        .tokenizer = std::move(tokenizer),
-       .tensors = weights.file.tensors()},
+       .tensors = weights.file.tensors(),
+       .end_tokens = language_model_of(run.experiment).decode.end_tokens},
       request.folder);
   return std::string(its.name);
 }

@@ -118,6 +118,7 @@ std::vector<std::vector<Continuation>> Generator::run_together(
       .pad = model_.writes_all ? -1 : specials.pad,
       .bos = model_.writes_all || specials.bos < 0 ? specials.eos : specials.bos,
       .eos = specials.eos,
+      .ends = model_.ends,
       .prompts = {},
       .ends_at_bound = true,
       .watch = &watch};

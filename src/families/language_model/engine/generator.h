@@ -29,6 +29,8 @@ struct GeneratingModel {
   /// Whether padding and beginning-of-sentence may be written like any token, as `transformers`
   /// lets them.
   bool writes_all = false;
+  /// Tokens that end a text beside the tokenizer's own (`decode.end_tokens`).
+  std::vector<int64_t> ends = {};
 };
 
 /// One prompt to continue.

@@ -7,6 +7,7 @@
 #include "families/language_model/engine/commands.h"
 #include "families/language_model/engine/continue_lines.h"
 #include "families/language_model/engine/language_run.h"
+#include "families/language_model/language_model_rules.h"
 
 namespace stretto::tasks {
 namespace {
@@ -39,6 +40,7 @@ int infer_language_model(const InferRequest& request, const CommandContext& cont
     const auto& own = language_model_of(experiment);
     generation.model.before = tokens_before_text(own, *run.tokenizer.tokenizer);
     generation.model.writes_all = begins_as_tokenizer(own);
+    generation.model.ends = experiment::end_tokens_of(own, *run.tokenizer.tokenizer);
     return generation;
   });
 }

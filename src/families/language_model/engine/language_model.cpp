@@ -167,7 +167,8 @@ std::vector<report::Sample> LanguageModelTask::samples() {
                                   },
                               .max_length = model_->max_length(),
                               .before = tokens_before_text(own(), tokenizer()),
-                              .writes_all = begins_as_tokenizer(own())};
+                              .writes_all = begins_as_tokenizer(own()),
+                              .ends = experiment::end_tokens_of(own(), tokenizer())};
   return continued_samples(model, tokenizer(), *valid_.documents, own().decode,
                            experiment().report.samples);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "families/language_model/folders/causal_class.h"
@@ -14,6 +15,8 @@ struct ExportedCausal {
   CausalDescription description;  ///< with the ids of the tokenizer as vocab_size
   text::TokenizerSpec tokenizer;
   std::vector<store::TensorView> tensors;  ///< under the names of models::CausalModel
+  /// That end a text beside the tokenizer's own end. One that it does not have is left out.
+  std::vector<std::string> end_tokens = {};
 };
 
 /// Writes config.json, generation_config.json, model.safetensors and the files of the tokenizer,

@@ -1,9 +1,11 @@
 #include "families/language_model/folders/import_causal.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/name_pattern.h"
@@ -51,9 +53,40 @@ void take_causal_tokenizer(ImportedCausal& model, const fs::path& folder) {
   model.num_pieces = model.tokenizer->size();
   model.assets["tokenizer.json"] = bytes;
   if (model.tokenizer->specials().eos >= 0) return;
-  throw Error(ExitCode::kBadData, folder.string() + ": no token of the tokenizer ends a text",
-              "</s>, <|endoftext|> and <|end_of_text|> are known: add one of them as a special "
-              "token");
+  throw Error(
+      ExitCode::kBadData, folder.string() + ": no token of the tokenizer ends a text",
+      "</s>, <|endoftext|>, <|end_of_text|> and <|im_end|> are known: add one of them as a special "
+      "token");
+}
+
+/// Ids of `eos_token_id`, a number or a list of some.
+std::vector<int64_t> causal_end_ids(const ConfigReader& config) {
+  if (!config.has("eos_token_id")) return {};
+  const auto& stated = config.json().at("eos_token_id");
+  const auto list = stated.is_array() ? stated : nlohmann::json::array({stated});
+  std::vector<int64_t> ids;
+  for (const auto& id : list) {
+    if (!id.is_number_integer()) {
+      config.refuse("eos_token_id", "is neither a whole number nor a list of some");
+    }
+    ids.push_back(id.get<int64_t>());
+  }
+  return ids;
+}
+
+void take_causal_ends(ImportedCausal& model, const fs::path& folder) {
+  const fs::path path = folder / "generation_config.json";
+  std::vector<int64_t> ids;
+  if (fs::exists(path)) ids = causal_end_ids(read_config_file(path, kMaxConfigBytes));
+  if (ids.empty()) ids = causal_end_ids(read_folder_config(folder));
+  for (const int64_t id : ids) {
+    const bool is_known = id >= 0 && id < model.tokenizer->size();
+    if (!is_known || id == model.tokenizer->specials().eos) continue;
+    const std::string token = model.tokenizer->piece(id);
+    if (std::ranges::find(model.end_tokens, token) == model.end_tokens.end()) {
+      model.end_tokens.push_back(token);
+    }
+  }
 }
 
 bool has_causal_prefix(const TensorsByName& theirs, std::string_view prefix) {
@@ -106,6 +139,7 @@ ImportedCausal import_causal(const fs::path& folder, const ImportOptions& option
   model.description = read_causal_config(read_folder_config(folder));
   model.model_class = model.description.its->name;
   take_causal_tokenizer(model, folder);
+  take_causal_ends(model, folder);
   model.files = std::make_shared<const store::WeightFiles>(folder);
   take_causal_tensors(model, folder, options);
   fit_causal_tables(model, folder, options.ignore_extra);

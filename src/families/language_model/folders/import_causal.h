@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "families/language_model/folders/causal_class.h"
 #include "interchange/import_options.h"
@@ -15,6 +17,10 @@ namespace stretto::interchange {
 struct ImportedCausal : ImportedRun {
   CausalDescription description;
   std::shared_ptr<const text::Tokenizer> tokenizer;
+  /// The tokens of `eos_token_id` but for the tokenizer's own end of a text: of
+  /// generation_config.json, else of config.json. Ids that the tokenizer does not have are left
+  /// out.
+  std::vector<std::string> end_tokens;
 };
 
 /// Reads a folder of GPT-2 or of Llama's form, but for the experiment. Writes nothing. Throws as

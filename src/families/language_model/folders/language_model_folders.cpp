@@ -19,10 +19,12 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kUsualCausalTokens = 1024;  // of a text; many models have more positions
 
-experiment::Experiment causal_experiment(const CausalDescription& description) {
+experiment::Experiment causal_experiment(const CausalDescription& description,
+                                         std::vector<std::string> end_tokens) {
   experiment::LanguageModelOptions sections;
   sections.model = description.model;
   sections.decode.text_begin = "tokenizer";
+  sections.decode.end_tokens = std::move(end_tokens);
   auto& data = sections.data;
   data.max_text_tokens = std::min(description.model.max_positions, kUsualCausalTokens);
   data.max_tokens = std::max(data.max_tokens, data.max_text_tokens);
@@ -48,7 +50,7 @@ class LanguageModelFolders final : public ModelFolders {
   }
   ImportedRun read(const fs::path& folder, const ImportOptions& options) const override {
     auto model = import_causal(folder, options);
-    model.experiment = causal_experiment(model.description);
+    model.experiment = causal_experiment(model.description, model.end_tokens);
     return model;  // what every kind of model has
   }
   /// Reads config.json alone.
@@ -56,7 +58,7 @@ class LanguageModelFolders final : public ModelFolders {
                                   const ImportOptions& /*options*/) const override {
     const auto description = read_causal_config(read_folder_config(folder));
     experiment::OtherModel found{
-        .options = load_described(causal_experiment(description), folder).options,
+        .options = load_described(causal_experiment(description, {}), folder).options,
         .tensors = {},
         .name = folder.string()};
     for (auto& pair : causal_names(description)) found.tensors.push_back(std::move(pair.ours));

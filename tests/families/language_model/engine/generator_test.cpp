@@ -55,6 +55,31 @@ TEST(Generator, WritesBehindThePromptUntilTheTextEnds) {
   EXPECT_EQ(found[2][0].text, "");
 }
 
+TEST(Generator, EndsAtAnyTokenThatEndsATextAndLeavesItOut) {
+  const auto words = ScriptedModel::tokenizer();
+  auto model = ScriptedModel::generating();
+  model.ends = {8};  // "mat"
+  for (const int64_t beam_size : {1, 2}) {
+    auto options = greedy_options();
+    options.beam_size = beam_size;
+    const auto found = continuations_of(Generator(model, *words, options), {"the cat", "on mat"});
+    EXPECT_EQ(found[0][0].text, " sat on") << beam_size;
+    EXPECT_EQ(found[0][0].end, decoding::OutputEnd::kToken) << beam_size;
+    EXPECT_EQ(found[0][0].token_log_probs.size(), 3U) << "the end has one too";
+    EXPECT_EQ(found[1][0].text, " .") << "in a prompt it ends nothing";
+  }
+  auto drawn = greedy_options();
+  drawn.method = "sample";
+  drawn.top_k = 1;
+  const auto sample = continuations_of(Generator(model, *words, drawn), {"the cat"});
+  EXPECT_EQ(sample[0][0].ids, (std::vector<int64_t>{6, 7}));
+  auto longer = greedy_options();
+  longer.min_len = 3;
+  const auto found = continuations_of(Generator(model, *words, longer), {"the cat"});
+  EXPECT_GE(found[0][0].ids.size(), 3U);
+  EXPECT_EQ(std::ranges::find(found[0][0].ids, 8), found[0][0].ids.end());
+}
+
 TEST(Generator, StopsInFrontOfAStopString) {
   const auto words = ScriptedModel::tokenizer();
   for (const int64_t beam_size : {1, 2}) {

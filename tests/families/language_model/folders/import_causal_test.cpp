@@ -11,8 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "experiment/experiment.h"
+#include "experiment/taken_values.h"
+#include "experiment/task_rules.h"
 #include "families/language_model/folders/export_causal.h"
 #include "interchange/folder_tensors.h"
+#include "interchange/initial_model.h"
 #include "store/weight_files.h"
 #include "tests/base/failure.h"
 #include "tests/families/language_model/folders/causal_config.h"
@@ -144,7 +148,11 @@ void expect_round_trip(const ModelFolder& folder) {
   auto description = model.description;
   description.vocab_size = model.num_pieces;
   const auto place = *folder.dir / "exported";
-  export_causal({.description = description, .tokenizer = spec, .tensors = model.tensors}, place);
+  export_causal({.description = description,
+                 .tokenizer = spec,
+                 .tensors = model.tensors,
+                 .end_tokens = model.end_tokens},
+                place);
   const store::WeightFiles files(place);
   std::map<std::string, const store::TensorView*> written;
   for (const auto& tensor : files.tensors()) written[tensor.name] = &tensor;
@@ -156,6 +164,7 @@ void expect_round_trip(const ModelFolder& folder) {
   }
   const auto again = import_causal(place);
   EXPECT_EQ(again.assets, model.assets);
+  EXPECT_EQ(again.end_tokens, model.end_tokens);
   EXPECT_EQ(again.description.model.rope, model.description.model.rope);
   ASSERT_EQ(again.tensors.size(), model.tensors.size());
   for (size_t i = 0; i < again.tensors.size(); ++i) {
@@ -188,6 +197,25 @@ TEST(ImportCausal, Gpt2sTokenizerEndsTextsWithItsOneSpecialToken) {
   std::vector<int64_t> ids;
   model.tokenizer->encode("ab ab<|endoftext|>cd", ids);
   EXPECT_EQ(ids, (std::vector<int64_t>{6, 8, 0, 9}));
+}
+
+TEST(ImportCausal, AClassifierOfTextsBeginsWithItsLayers) {
+  const auto folder = gpt2_folder();
+  folder.write();
+  experiment::Experiment own;
+  own.task.select("text_classification");
+  const auto model = import_initial_model(folder.dir->path(), own);
+  EXPECT_EQ(model.model_class, "GPT2LMHeadModel");
+  const auto described = describe_initial_model(folder.dir->path(), own);
+  ASSERT_TRUE(described.has_value());
+  const auto values = experiment::find_task_rules(own)->values_of_other_model(*described, own, {});
+  EXPECT_EQ(std::ranges::count(values, std::string("model.name"), &experiment::TakenValue::key), 1);
+  own.task.select("masked_lm");
+  const auto refused =
+      failure(ExitCode::kUsage, [&] { import_initial_model(folder.dir->path(), own); });
+  EXPECT_NE(refused.message().find("a language model, and task.name is \"masked_lm\""),
+            std::string::npos)
+      << refused.message();
 }
 
 TEST(ImportCausal, FoldersComeBackToTheBit) {
@@ -316,14 +344,42 @@ TEST(ImportCausal, QwensVocabularyAloneHasItsPatternAndIsComposed) {
   EXPECT_EQ(spec.pattern, text::TokenizerSpec::Pattern::kQwen2);
 }
 
-TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
-  const auto folder = llama_folder();
+/// A folder whose tokenizer has this token in the place of `</s>`.
+ModelFolder folder_that_ends_with(const std::string& token) {
+  auto folder = llama_folder();
   auto json = nlohmann::json::parse(llama_tokenizer());
   json["model"]["vocab"].erase("</s>");
-  json["model"]["vocab"]["</t>"] = 2;
-  json["added_tokens"][2]["content"] = "</t>";
+  json["model"]["vocab"][token] = 2;
+  json["added_tokens"][2]["content"] = token;
   folder.dir->write("tokenizer.json", json.dump());
   folder.write();
+  return folder;
+}
+
+TEST(ImportCausal, EveryTokenOfItsListEndsAText) {
+  using Tokens = std::vector<std::string>;
+  auto folder = llama_folder();
+  const auto ends = [&] {
+    folder.write();
+    return import_causal(folder.dir->path()).end_tokens;
+  };
+  EXPECT_EQ(ends(), Tokens{});
+  folder.config["eos_token_id"] = 10;
+  EXPECT_EQ(ends(), Tokens{"c"});
+  folder.dir->write("generation_config.json", R"({"eos_token_id": [11, 2, 6, 99, 11]})");
+  EXPECT_EQ(ends(), (Tokens{"d", "a"})) << "</s> ends a text anyway, and there is no token 99";
+  expect_round_trip(folder);
+  folder.dir->write("generation_config.json", R"({"eos_token_id": "c"})");
+  EXPECT_NE(refused_causal(folder).find("eos_token_id"), std::string::npos);
+}
+
+TEST(ImportCausal, ATurnsEndIsTheEndOfATextWhereThereIsNoOther) {
+  const auto folder = folder_that_ends_with("<|im_end|>");
+  EXPECT_EQ(import_causal(folder.dir->path()).tokenizer->specials().eos, 2);
+}
+
+TEST(ImportCausal, ATokenizerWithoutAnEndIsRefused) {
+  const auto folder = folder_that_ends_with("</t>");
   EXPECT_NE(refused_causal(folder).find("no token of the tokenizer ends a text"),
             std::string::npos);
 }
