@@ -62,8 +62,7 @@ class Packed {
   const float* block(int64_t depth_begin, int64_t column) const;
 
  private:
-  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options,
-         Pages pages = Pages::kAny);
+  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options);
   /// fill(item, first): a panel from depth `first` on, all but where its numbers come from.
   template <class Fill>
   void for_each_panel(const Fill& fill);
