@@ -33,7 +33,7 @@ valid = ["valid.tsv"]
 text = "text"
 label = "label"
 max_text_tokens = 24
-max_tokens = 160
+max_tokens = 144
 [optim]
 name = "adamw"
 lr = 3e-3
