@@ -23,7 +23,15 @@ PathList files_in(const fs::path& folder, const std::string& pattern) {
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with(".") || !matches(pattern, name)) continue;
-    if (!it->is_regular_file(ignored)) continue;
+    const std::string full = printable((folder / name).string(), 4096);
+    const fs::file_status kind = it->status(ignored);
+    if (it->is_symlink(ignored) && !fs::exists(kind)) {
+      return {.files = {}, .problem = full + " is a link to what is not there"};
+    }
+    if (!fs::is_regular_file(kind)) continue;
+    if (!is_valid_utf8(name)) {
+      return {.files = {}, .problem = full + ": its name is not UTF-8: rename it"};
+    }
     found.files.push_back((folder / name).string());
     bytes += found.files.back().size();
   }
@@ -52,7 +60,8 @@ PathList listed_files(const std::string& path) {
   if (fs::is_directory(status)) return files_in(whole, "*");
   const std::string name = whole.filename().string();
   const bool is_pattern = name.find_first_of("*?") != std::string::npos;
-  if (fs::exists(status) || !is_pattern) return {.files = {path}};
+  const bool is_member = path.find(".zip:") != std::string::npos;
+  if (fs::exists(status) || !is_pattern || is_member) return {.files = {path}};
   return files_in(whole.parent_path(), name);
 }
 

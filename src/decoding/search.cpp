@@ -82,6 +82,9 @@ class Search {
     return token == input_.eos || std::ranges::find(input_.ends, token) != input_.ends.end();
   }
   bool beam() const { return options_.method == "beam"; }
+  /// Continuations of a source that are ranked: so many that beam_size go on though each of the
+  /// first lanes has all its ends among them.
+  int64_t num_ranked() const { return (2 + std::ssize(input_.ends)) * options_.beam_size; }
   bool is_full(const Source& source) const {
     return std::ssize(finished_[source.index]) >= options_.beam_size;
   }
@@ -144,8 +147,8 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     const auto is_nan = nan_lanes(log_probs);
     if (beam() && repetition_.active()) penalise(log_probs);
     apply_rules(log_probs);
-    const auto rows = beam() ? likeliest(log_probs, 2 * options_.beam_size)
-                             : std::vector<std::vector<Candidate>>{};
+    const auto rows =
+        beam() ? likeliest(log_probs, num_ranked()) : std::vector<std::vector<Candidate>>{};
     if (!beam()) log_probs = log_probs.cpu().contiguous();
     const auto drawn = beam() ? std::vector<int64_t>{} : draw_all(log_probs);
 
@@ -284,7 +287,7 @@ Continuation Search::extend_beam(const Source& source, int64_t first_lane,
       ranked.push_back(candidate);
     }
   }
-  const auto width = std::min<size_t>(ranked.size(), 2 * beam_size);
+  const auto width = std::min(ranked.size(), static_cast<size_t>(num_ranked()));
   std::partial_sort(ranked.begin(), ranked.begin() + width, ranked.end(), better);
 
   Continuation next;

@@ -73,10 +73,11 @@ double length_penalised(double log_prob, int64_t length, const DecodeOptions& op
 /// Penalties of repetition (decoding/sampling_rules.h) and no_repeat_ngram see the prompt too.
 ///
 /// "beam", as fairseq: the first step expands one lane. Each step ranks the 2 * beam_size best
-/// continuations of a source by log_prob; those with end-of-sentence among the first beam_size are
-/// finished, the first beam_size others go on. A source is done when beam_size hypotheses are
-/// finished, or none is left to go on. Penalties of repetition change the log-probabilities that
-/// hypotheses are ranked by, and that they have in the end.
+/// continuations of a source by log_prob (beam_size more for each further end); those with
+/// end-of-sentence among the first beam_size are finished, the first beam_size others go on. A
+/// source is done when beam_size hypotheses are finished, or none is left to go on. Penalties of
+/// repetition change the log-probabilities that hypotheses are ranked by, and that they have in the
+/// end.
 ///
 /// "sample": beam_size independent draws by the rules of decoding/sampling_rules.h.
 /// The number behind each draw is a function of (seed, sentence id, step, hypothesis) alone, so

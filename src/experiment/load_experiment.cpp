@@ -1,7 +1,10 @@
 #include "experiment/load_experiment.h"
 
 #include <algorithm>
+#include <cstddef>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
@@ -45,6 +48,17 @@ void complete_stored(LoadedExperiment& loaded) {
   if (task != nullptr) task->complete_stored(loaded.options, loaded.origins);
 }
 
+// A run folder's config.toml is read up to a bound.
+void require_storable(const std::string& toml) {
+  constexpr size_t kRoomForSeal = 4096;
+  if (toml.size() + kRoomForSeal <= kMaxSmallTextBytes) return;
+  throw Error(
+      ExitCode::kUsage,
+      "the configuration has more than 1 MiB with all files that folders and patterns in it "
+      "stand for",
+      "join files, so that there are fewer");
+}
+
 // What `read(options, fallback, problems)` reads, checked by every rule; throws all problems
 // together.
 template <class Read>
@@ -68,6 +82,7 @@ LoadedExperiment load(const Read& read, Source source) {
   config::throw_problems(problems);
   const auto defaults = experiment_schema(fallback);
   loaded.resolved_toml = config::to_toml(schema, &defaults);
+  if (source == Source::kUser) require_storable(loaded.resolved_toml);
   loaded.config_hash = hash_of(schema, loaded.options);
   return loaded;
 }

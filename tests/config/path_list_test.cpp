@@ -65,6 +65,7 @@ TEST_F(PathListTest, OtherPathsStandForThemselves) {
   EXPECT_EQ(listed_files(at("a.txt")).files, Files{at("a.txt")});
   EXPECT_EQ(listed_files(at("gone.txt")).files, Files{at("gone.txt")});
   EXPECT_EQ(listed_files(at("a.zip:in/b.txt")).files, Files{at("a.zip:in/b.txt")});
+  EXPECT_EQ(listed_files(at("a.zip:What now?.txt")).files, Files{at("a.zip:What now?.txt")});
   folder_.write("odd*.txt", "x\n");
   folder_.write("odd-one.txt", "x\n");
   EXPECT_EQ(listed_files(at("odd*.txt")).files, Files{at("odd*.txt")}) << "a file of that name";
@@ -76,6 +77,19 @@ TEST_F(PathListTest, WhatStandsForNoFileIsAProblem) {
             "no file in " + folder_.path().string() + " is called *.gz");
   EXPECT_EQ(listed_files(at("gone/*.txt")).problem.find("cannot list " + at("gone")), 0U);
   EXPECT_TRUE(listed_files(at("empty")).files.empty());
+}
+
+TEST_F(PathListTest, ALinkToNothingIsNotLeftOut) {
+  std::filesystem::create_symlink(at("gone"), at("below/e.txt"));
+  EXPECT_EQ(listed_files(at("below")).problem,
+            at("below/e.txt") + " is a link to what is not there");
+  EXPECT_EQ(listed_files(at("below/d*")).files, Files{at("below/d.txt")});
+}
+
+TEST_F(PathListTest, ANameThatNoConfigurationHoldsIsAProblem) {
+  folder_.write("below/caf\xe9.txt", "x\n");
+  EXPECT_NE(listed_files(at("below")).problem.find("its name is not UTF-8: rename it"),
+            std::string::npos);
 }
 
 TEST_F(PathListTest, AreReadIntoKeysThatTakeThem) {

@@ -247,6 +247,24 @@ TEST(BeamSearch, NoMoreHypothesesFinishThanTheBeamHolds) {
   EXPECT_EQ(ids_of(found), (std::vector<std::vector<int64_t>>{{kB, kA}, {kC, kA}, {kA}}));
 }
 
+TEST(BeamSearch, SeveralEndsOfOneLaneDoNotPushAnotherLaneOut) {
+  // In the second step the first lane has `a` (0.3) and three ends (0.12, 0.09, 0.09); behind them
+  // comes `c` (0.08) of the second lane, which ends next.
+  constexpr int64_t kEnd = 7, kOther = 8;
+  TableModel model({{{}, {{kA, 0.6}, {kB, 0.4}}},
+                    {{kA}, {{kA, 0.5}, {kEos, 0.2}, {kEnd, 0.15}, {kOther, 0.15}}},
+                    {{kB}, {{kC, 0.2}}},
+                    {{kA, kA}, {{kEos, 0.1}}},
+                    {{kB, kC}, {{kEos, 0.9}}}},
+                   2, 9);
+  DecodeOptions options = bounded(2, 5);
+  options.length_penalty_type = "none";
+  SearchInput input = kOneSource;
+  input.ends = {kEnd, kOther};
+  EXPECT_EQ(ids_of(search(model, input, options)[0]),
+            (std::vector<std::vector<int64_t>>{{kA}, {kB, kC}}));
+}
+
 TEST(BeamSearch, BeginsAndEndsWithTheIdsOfItsInput) {
   constexpr int64_t kVocabulary = 8, kLongest = 8;
   const SearchInput input{.src_lengths = {4}, .pad = 6, .bos = 7, .eos = 1};

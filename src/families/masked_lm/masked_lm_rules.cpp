@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "config/schema.h"
 #include "data/documents/document_lines.h"
@@ -46,13 +47,13 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
 }
 
 // Keys and brackets would be read as text.
-void check_no_json(RuleCheck& c, const std::string& key, const std::vector<std::string>& paths) {
+void require_no_json(const std::vector<std::string>& paths) {
   const auto json = std::ranges::find_if(paths, &data::is_named_json_lines);
   if (json == paths.end()) return;
-  c.wrong({key},
-          printable(*json, 400) + " is called like JSON lines, and masked_lm reads plain text",
-          "write its texts to a file, each with a blank line behind it: `jq -r '.text, \"\"'` does "
-          "so; or rename a file of plain text");
+  throw Error(ExitCode::kUsage,
+              printable(*json, 400) + " is called like JSON lines, and masked_lm reads plain text",
+              "write its texts to a file, each with a blank line behind it: `jq -r '.text, \"\"'` "
+              "does so; or rename a file of plain text");
 }
 
 class MaskedLmRules final : public EncoderRules {
@@ -65,13 +66,6 @@ class MaskedLmRules final : public EncoderRules {
   void check_data(RuleCheck& check) const override {
     EncoderRules::check_data(check);
     check_shares(check, masked_sections(check.e).data);
-  }
-
-  void check_training(RuleCheck& check) const override {
-    EncoderRules::check_training(check);
-    const auto& data = masked_sections(check.e).data;
-    check_no_json(check, "data.train", data.train);
-    check_no_json(check, "data.valid", data.valid);
   }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {
@@ -89,9 +83,13 @@ class MaskedLmRules final : public EncoderRules {
     const auto& data = masked_sections(experiment).data;
     const auto end =
         data.documents == "line" ? data::DocumentEnd::kLine : data::DocumentEnd::kBlankLine;
-    return look_at_documents(data, known, how, [end](const std::string& path, auto& bad) {
-      return data::DocumentLines(path, end, &bad);
-    });
+    Preflight found = look_at_documents(
+        data, known, how,
+        [end](const std::string& path, auto& bad) { return data::DocumentLines(path, end, &bad); });
+    // A look, and no rule: a run that was begun with such a file goes on.
+    note_stop(found, Stage::kTraining, "data.train", [&] { require_no_json(data.train); });
+    note_stop(found, Stage::kValidation, "data.valid", [&] { require_no_json(data.valid); });
+    return found;
   }
 
   SeenTokens count_tokens(const Experiment& experiment, const std::string& key,

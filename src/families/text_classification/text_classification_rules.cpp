@@ -90,7 +90,14 @@ void check_pooling(RuleCheck& c) {
   const auto stack = models::causal_stack_of(model);
   const bool has_cells = stack.is<models::CausalLstmModelOptions>() &&
                          stack.as<models::CausalLstmModelOptions>().cell != "gru";
-  if (has_cells) return;
+  if (has_cells) {
+    if (models::adapter_of(model).is_on()) {
+      c.wrong({"model.pooling", "model.adapter.dim"},
+              "\"state\" is read in front of the adapter of the last layer",
+              "use \"last\" or \"concat\"");
+    }
+    return;
+  }
   c.wrong({"model.pooling", "model.name", "model.cell"},
           "\"state\" is the hidden and the cell state of an LSTM, and this model has no cells",
           "use \"last\" or \"concat\", or model.name = \"lstm\" with another cell than \"gru\"");

@@ -107,6 +107,9 @@ TEST_F(TextClassificationRulesTest, AnLstmAloneEndsInACellState) {
   auto& lstm = own().model.as<models::LabelLstmOptions>();
   lstm.pooling = "state";
   EXPECT_EQ(problems(), Keys{});
+  lstm.adapter.dim = 8;
+  EXPECT_EQ(problems(), Keys{"model.pooling"}) << "no adapter of the last layer would learn";
+  lstm.adapter.dim = 0;
   lstm.cell = "gru";
   EXPECT_EQ(problems(), Keys{"model.pooling"});
   own().model = models::LabelTransformerOptions{};

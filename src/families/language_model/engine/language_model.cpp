@@ -40,6 +40,7 @@ TextFacts facts_of(const std::string& name, const data::Documents& documents, in
 LanguageModelTask::LanguageModelTask(const experiment::Experiment& experiment, Assets assets,
                                      const CommandContext& context)
     : TextTask(experiment, std::move(assets), context) {
+  experiment::end_tokens_of(own(), tokenizer());  // throws here, not at the first validation
   model_ = make_language_model(this->experiment(), tokenizer(), device());
   const auto& data = own().data;
   train_ = data::open_documents(
