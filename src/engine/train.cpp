@@ -317,11 +317,11 @@ int run_train(const TrainRequest& request) {
   tell_of_fallbacks(device, group);
 
   const auto assets = assets_of_run(folder ? &*folder : nullptr, request.experiment, group, writes);
+  writes.finish();  // a full disk is told before text is tokenised
   // Rank 0 first: it makes the token cache that the others on its machine then find.
   if (!group.is_root()) group.barrier();
   const auto task = tasks::family_of(experiment)
                         .make_task(experiment, assets, {.group = group, .device = device});
-  writes.finish();
   if (group.is_root()) group.barrier();
   distributed::require_agreement(group, task->data_facts());
   distributed::watch_stalls(experiment.dist);
