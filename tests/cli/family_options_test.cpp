@@ -90,7 +90,7 @@ TEST(FamilyOptions, OthersAreRefusedWithTheFamilyAndItsOwn) {
   const Error none = testing::failure(ExitCode::kUsage, [] {
     Called({"--nbest", "2"}).options.require_own(of_task("question_answering"));
   });
-  EXPECT_EQ(none.advice(), "leave it out");
+  EXPECT_EQ(none.advice(), "write `decode.nbest=2` in its place");
   EXPECT_EQ(
       std::string(none.what()).find("--nbest is an option for runs of translation, masked_lm"), 0U);
 }

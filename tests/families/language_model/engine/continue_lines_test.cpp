@@ -155,13 +155,6 @@ TEST(ContinueLines, RefusesWhatDoesNotGoTogether) {
             std::string::npos);
 }
 
-TEST(ContinueLines, RefusesAnEmptyStopString) {
-  auto options = scripted_options();
-  options.stop = {".", ""};
-  EXPECT_NE(refused_by_infer(of_prompts({"the"}), options).find("decode.stop has an empty text"),
-            std::string::npos);
-}
-
 TEST(ContinueLines, RefusesAPromptThatIsNotUtf8) {
   EXPECT_NE(refused_by_infer(of_prompts({"the", "\xff"}), scripted_options())
                 .find("a text of --prompt is not UTF-8"),
