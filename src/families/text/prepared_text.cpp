@@ -4,11 +4,9 @@
 #include <utility>
 
 #include "data/tokenizer_store.h"
-#include "families/text/encoder_sections.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "families/text/text_size.h"
-#include "text/behind_separator.h"
 
 namespace stretto::experiment {
 namespace {
@@ -30,10 +28,9 @@ std::shared_ptr<const text::Tokenizer> prepared_tokenizer(const Experiment& expe
   auto made =
       data::open_tokenizers(sections.tokenizer->tokenizer_options(),
                             static_cast<uint64_t>(experiment.run.seed), &lines, sections.cache_dir);
-  text_rules_of(experiment).require_tokenizer(experiment, *made.src);
-  const auto encoder = find_encoder_sections(experiment);
-  const bool is_causal = encoder && encoder->causal != nullptr;
-  return is_causal ? text::behind_separator(std::move(made.src)) : std::move(made.src);
+  const TextRules& rules = text_rules_of(experiment);
+  rules.require_tokenizer(experiment, *made.src);
+  return rules.tokenizer_of_model(experiment, std::move(made.src));
 }
 
 }  // namespace stretto::experiment

@@ -39,8 +39,8 @@ TextFacts facts_of(const std::string& name, const data::Documents& documents, in
 
 LanguageModelTask::LanguageModelTask(const experiment::Experiment& experiment, Assets assets,
                                      const CommandContext& context)
-    : TextTask(experiment, std::move(assets), context) {
-  experiment::end_tokens_of(own(), tokenizer());  // throws here, not at the first validation
+    : TextTask(experiment, std::move(assets), context),
+      ends_(experiment::end_tokens_of(own(), tokenizer())) {
   model_ = make_language_model(this->experiment(), tokenizer(), device());
   const auto& data = own().data;
   train_ = data::open_documents(
@@ -169,7 +169,7 @@ std::vector<report::Sample> LanguageModelTask::samples() {
                               .max_length = model_->max_length(),
                               .before = tokens_before_text(own(), tokenizer()),
                               .writes_all = begins_as_tokenizer(own()),
-                              .ends = experiment::end_tokens_of(own(), tokenizer())};
+                              .ends = ends_};
   return continued_samples(model, tokenizer(), *valid_.documents, own().decode,
                            experiment().report.samples);
 }

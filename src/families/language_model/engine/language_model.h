@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +55,7 @@ class LanguageModelTask final : public TextTask {
   std::unique_ptr<data::BatchSource> make_train_batches();
   std::vector<report::Sample> samples();
 
+  std::vector<int64_t> ends_;  ///< tokens of `decode.end_tokens`
   std::shared_ptr<models::CausalModel> model_;
   std::shared_ptr<const data::Documents> train_;
   int64_t num_train_samples_ = 0;
