@@ -161,13 +161,15 @@ void multiply_all(const LeftFactor& a, const Packed& b, const at::Tensor& bias, 
 
 }  // namespace
 
-Packed::Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options)
+Packed::Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options,
+               Pages pages)
     : depth_(depth),
       columns_(columns),
       padded_(divide_up(columns, cpu::table().panel) * cpu::table().panel),
       compute_(compute),
       pairs_(compute == Compute::kBf16 && cpu::table().product_bf16 != nullptr),
-      values_(at::empty({words(depth_) * padded_}, options)) {}
+      values_(pages == Pages::kLarge ? in_large_pages({words(depth_) * padded_}, options)
+                                     : at::empty({words(depth_) * padded_}, options)) {}
 
 template <class Fill>
 void Packed::for_each_panel(const Fill& fill) {
@@ -192,8 +194,7 @@ void Packed::for_each_panel(const Fill& fill) {
 }
 
 Packed::Packed(const Operand& b, Compute compute, Pages pages)
-    : Packed(b.rows(), b.columns(), compute, b.matrix.options()) {
-  if (pages == Pages::kLarge) values_ = in_large_pages(values_.sizes(), values_.options());
+    : Packed(b.rows(), b.columns(), compute, b.matrix.options(), pages) {
   const cpu::MatrixView from = view_of(b);
   const auto pack = pairs_ ? cpu::table().pack_bf16 : cpu::table().pack;
   for_each_panel([&](cpu::PackItem item, int64_t first) {

@@ -68,7 +68,8 @@ class Packed {
   const float* block(int64_t depth_begin, int64_t column) const;
 
  private:
-  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options);
+  Packed(int64_t depth, int64_t columns, Compute compute, const at::TensorOptions& options,
+         Pages pages = Pages::kAny);
   /// As it lies.
   Packed(const Operand& b, Compute compute, int64_t step);
   /// fill(item, first): a panel from depth `first` on, all but where its numbers come from.
