@@ -89,10 +89,6 @@ std::function<void()> RunData::first_writes(RunFolder& folder) const {
   };
 }
 
-void RunData::begin(RunFolder& folder) const {
-  first_writes(folder)();
-}
-
 std::vector<std::string> RunData::notes_at(RunFolder& folder, int64_t step) {
   auto accepted = folder.accepted_data();
   if (!accepted_.empty()) {

@@ -30,9 +30,8 @@ class RunData {
   /// not. Throws as data::digest_of() does.
   RunData(const RunFolder& folder, Setup setup);
 
-  /// Writes the record of a run that has none. The folder has its run by now.
-  void begin(RunFolder& folder) const;
-  /// The same in two steps: reads the files, and gives what writes the record.
+  /// Reads the files of a run that has no record, and gives what writes it. The folder has its run
+  /// by now.
   /// @param folder  outlives what is given; nothing else writes to it meanwhile
   std::function<void()> first_writes(RunFolder& folder) const;
 

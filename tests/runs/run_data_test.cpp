@@ -40,7 +40,7 @@ class RunDataTest : public ::testing::Test {
   std::vector<std::string> start(int64_t step, bool accept = false) const {
     auto folder = open();
     RunData data(folder, setup(accept));
-    data.begin(folder);
+    data.first_writes(folder)();
     if (step > 0) {
       folder_.write("run/checkpoints/step_0000000" + std::to_string(step) + "/manifest.json", "{}");
     }
@@ -130,7 +130,7 @@ TEST_F(RunDataTest, MakesTheRecordOfAnOlderRun) {
   folder_.write("run/checkpoints/step_00000001/manifest.json", "{}");
   EXPECT_FALSE(folder.has_data_record());
   RunData data(folder, setup());
-  data.begin(folder);
+  data.first_writes(folder)();
   EXPECT_TRUE(data.notes_at(folder, 1).empty());
   EXPECT_TRUE(RunFolder::open(run_).has_data_record());
   folder_.write("train", "other\n");
