@@ -1,5 +1,7 @@
 #pragma once
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -20,6 +22,16 @@ struct Case {
   testing::Inputs inputs;
   testing::Precision precision = {};  // of fp32 beside the reference in fp64
 };
+
+/// The value of a case, then the gradients.
+inline testing::Inputs value_and_gradients(const Case& one) {
+  testing::Inputs inputs;
+  for (const at::Tensor& x : one.inputs) inputs.push_back(x.clone().requires_grad_(true));
+  const at::Tensor out = one.run(inputs);
+  testing::Inputs all = torch::autograd::grad({out}, inputs, {testing::noise(out.sizes(), 3)});
+  all.insert(all.begin(), out.detach());
+  return all;
+}
 
 inline Dropout third(int64_t rows, at::Device device = at::kCPU) {
   return {.p = 0.3,

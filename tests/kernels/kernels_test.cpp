@@ -24,16 +24,6 @@ using testing::noise;
 using testing::OwnProducts;
 using testing::Threads;
 
-/// The value, then the gradients.
-Inputs results(const cases::Case& one) {
-  Inputs inputs;
-  for (const at::Tensor& x : one.inputs) inputs.push_back(x.clone().requires_grad_(true));
-  const at::Tensor out = one.run(inputs);
-  Inputs all = torch::autograd::grad({out}, inputs, {noise(out.sizes(), 3)});
-  all.insert(all.begin(), out.detach());
-  return all;
-}
-
 TEST(Kernels, GradientsInDoubleEqualFiniteDifferences) {
   const Threads one_thread(1);  // thousands of tiny calls
   for (const cases::Case& one : cases::small()) {
@@ -57,10 +47,10 @@ TEST(Kernels, OneThreadAndManyGiveTheSameBits) {
     SCOPED_TRACE(one.name);
     const Inputs alone = [&] {
       const Threads threads(1);
-      return results(one);
+      return cases::value_and_gradients(one);
     }();
     const Threads threads(3);
-    const Inputs shared = results(one);
+    const Inputs shared = cases::value_and_gradients(one);
     for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
   }
 }
@@ -75,11 +65,11 @@ TEST(Kernels, OurOwnProductIsRightForFewRowsTooAndWithoutThreadsInItsBits) {
       expect_equal(one.run, one.reference, one.inputs);
       const Inputs alone = [&] {
         const Threads threads(1);
-        return results(one);
+        return cases::value_and_gradients(one);
       }();
       for (const int count : {2, 3, 8}) {
         const Threads threads(count);
-        const Inputs shared = results(one);
+        const Inputs shared = cases::value_and_gradients(one);
         for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
       }
     }

@@ -18,16 +18,6 @@ using testing::Inputs;
 using testing::noise;
 using testing::PoisonedMemory;
 
-/// The value, then the gradients.
-Inputs attention_results(const cases::Case& one) {
-  Inputs inputs;
-  for (const at::Tensor& x : one.inputs) inputs.push_back(x.clone().requires_grad_(true));
-  const at::Tensor out = one.run(inputs);
-  Inputs all = torch::autograd::grad({out}, inputs, {noise(out.sizes(), 3)});
-  all.insert(all.begin(), out.detach());
-  return all;
-}
-
 /// Sequences without keys or without queries, and heads that no vector divides, among them.
 std::vector<cases::Case> kinds_of_attention() {
   const std::vector<int> queries{0, 1, 1, 18, 58}, keys{0, 0, 17, 20, 59};
@@ -44,10 +34,10 @@ TEST(AttentionRows, NoNumberOfASequenceIsReadBeforeItIsWritten) {
     for (const cases::Case& one : kinds_of_attention()) {
       SCOPED_TRACE(one.name + " at level " + level->name);
       const cpu::LevelGuard guard(*level);
-      const Inputs want = attention_results(one);
+      const Inputs want = cases::value_and_gradients(one);
       const PoisonedMemory poisoned;
       ASSERT_TRUE(at::empty({1}).isnan().item<bool>());
-      const Inputs got = attention_results(one);
+      const Inputs got = cases::value_and_gradients(one);
       for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(got[i], want[i])) << i;
     }
 }
