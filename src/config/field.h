@@ -71,7 +71,7 @@ struct Meta {
   Change change = Change::kFixed;
   bool is_path =
       false;  ///< relative values are relative to the config file; `FILE:MEMBER` for .zip
-  /// Of a list of paths: a folder or a pattern stands for its files (config/path_list.h).
+  /// In a list of paths, a folder or a pattern stands for its files (config/path_list.h).
   bool takes_folders = false;
   /// Each process of a run may have another value: it is its own, or rank 0 alone goes by it.
   bool per_process = false;

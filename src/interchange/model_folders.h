@@ -38,8 +38,8 @@ class ModelFolders {
   /// Whether the family trains the whole of the model that a config.json names, head and all.
   /// @param config  of one of the model_types()
   virtual bool trains(const ConfigReader& config) const = 0;
-  /// Whether read() and describe() are for such a folder. Of the families that share its type, one
-  /// says so, also where the folder is to be refused: its reader says why.
+  /// Whether read() and describe() are for such a folder. One of the families that share its type
+  /// says so, also for a folder that is to be refused: its reader says why.
   virtual bool claims(const ConfigReader& config, const ImportOptions& options) const = 0;
   /// Whether ImportOptions::encoder_only has a meaning; without, a model is read whole.
   virtual bool reads_encoders_alone() const { return false; }

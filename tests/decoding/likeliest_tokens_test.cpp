@@ -51,7 +51,7 @@ TEST(LikeliestTokens, AreTheFirstOfAllInTheirOrder) {
   }
 }
 
-// Of many tokens the pool finds few without sorting.
+// The pool finds a few tokens among many without sorting all of them.
 TEST(LikeliestTokens, ArePutIntoAPoolInTheirOrder) {
   const std::vector<float> row = row_of(1000, 300);
   const std::vector<int64_t> all = all_sorted(row);

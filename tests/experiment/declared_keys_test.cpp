@@ -75,7 +75,7 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
   const KeyPaths of_text{"model.num_heads",         "model.activation",   "model.norm",
                          "model.norm_layer",        "model.norm_epsilon", "model.positions",
                          "model.adapter.activation"};
-  // Of a language model also what angles, windows, caps and groups of tokens do.
+  // A language model has those of angles, windows, caps and groups of tokens too.
   const KeyPaths of_language{"model.num_heads",
                              "model.head_dim",
                              "model.activation",

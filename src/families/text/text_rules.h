@@ -91,7 +91,7 @@ class TextRules : public TaskRules {
   BatchBound micro_batch(const Experiment& experiment) const override;
   std::optional<text::TokenizerOptions> tokenizer_options(
       const Experiment& experiment) const override;
-  /// Of a causal stack.
+  /// The norms of a causal stack; empty without one.
   std::vector<NormedUnits> normed_units(const Experiment& experiment) const override;
   /// The sizes of training's files alone.
   FileSizes file_sizes(const Experiment& experiment) const override;

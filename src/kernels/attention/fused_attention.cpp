@@ -292,8 +292,9 @@ class StepBias {
   const float* first_ = nullptr;
 };
 
-/// Of few lanes, threads share the heads of each, where a history is long enough to be worth it.
-/// @param numbers  of the keys of one lane
+/// How many parts the heads of a lane are cut into: with fewer lanes than threads, several threads
+/// share a lane whose history is long enough.
+/// @param numbers  in the keys of one lane
 int64_t parts_of_lane(int64_t lanes, int64_t kv_heads, int64_t numbers) {
   constexpr int64_t kFewest = int64_t{1} << 14;
   if (lanes == 0 || numbers < kFewest || at::in_parallel_region()) return 1;

@@ -74,8 +74,8 @@ struct Target {
 };
 
 /// Columns of an item: as many as fit in kColumns evenly, and fewer when there are too few rows for
-/// all threads. Of few rows the time goes into reading B: each thread reads as many columns of it
-/// as any other, and no two threads the same.
+/// all threads. With few rows, reading B takes the time: each thread then reads the same number of
+/// columns, and no two threads read the same ones.
 int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
   const int64_t threads = available_threads();
   const int64_t of_rows = divide_up(rows, 2 * RowItems::kUnit) * parts;

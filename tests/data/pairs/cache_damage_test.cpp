@@ -94,8 +94,8 @@ class CacheDamage : public CorpusFixture {
 TEST_F(CacheDamage, AFlippedBitAnywhereIsMendedAndSaidOnce) {
   let_settle();
   const auto whole = ids();
-  // Ids, ends, source lengths, head; for validation text and its ends too. Of each order samples,
-  // lengths and ends of runs, head; with weights pairs too. A hash of each input.
+  // A store of pairs: ids, ends, source lengths, head, and for validation the text and its ends.
+  // An order: samples, lengths, ends of runs, head, and with weights the pairs. A hash an input.
   ASSERT_EQ(cache_files().size(), 4u + 6u + 5u + 4u + 4u) << "the test is stale";
   RandomStream random(5);
   for (const fs::path& path : cache_files()) {

@@ -262,7 +262,7 @@ TEST_F(LanguageModelRulesTest, SoundTextIsCountedInMicroBatches) {
   EXPECT_EQ(found.most_batches, ((tokens + 63) / 64 + 1) / 2);
 }
 
-// Of these there are as many as the text has: no number of pieces is too large for it.
+// A text has as many characters or words as it has: the vocabulary may be smaller than asked for.
 TEST_F(LanguageModelRulesTest, AListOfCharactersMayBeShorterThanItsBound) {
   const auto unread = [&] {
     return find_task_rules(experiment_)->look_at_data(experiment_, {}, {}).unread;

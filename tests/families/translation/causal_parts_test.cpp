@@ -96,7 +96,7 @@ TEST(CausalParts, WhatShapesHideIsTold) {
                    "model.activation: \"relu_squared\", \"silu\"", "model.qk_norm: true, false",
                    "model.sliding_window: 8, 0", "model.attention_softcap: 2.0, 0.0",
                    "model.rope.base: 500.0, 10000.0", "model.norm_epsilon: 1e-5, 1e-6"}));
-  // Of the table alone its factor counts.
+  // If the table alone is taken, only its factor is compared.
   EXPECT_EQ(differences_of_parts(theirs, translation_taking({"decoder.embedding.weight"})),
             Lines{"model.embedding_scale: \"sqrt\", \"none\""});
   EXPECT_EQ(

@@ -257,7 +257,7 @@ TEST(AdaptiveHead, CountsTheClustersByTheirShareOfTokens) {
   const double tails = 2.0 * ((8 * 4 + 4 * 4) + (8 * 2 + 6 * 2));
   EXPECT_GT(made.head->operations(), head);
   EXPECT_LT(made.head->operations(), head + tails);
-  // Of 1 + 1/2 + … + 1/15 the clusters have 1/6 + … + 1/9 and 1/10 + … + 1/15.
+  // The clusters' shares: 1/6 + … + 1/9 and 1/10 + … + 1/15, over 1 + 1/2 + … + 1/15.
   const double all = 3.318229;
   EXPECT_NEAR(made.head->operations(), head + 2 * 48 * 0.545635 / all + 2 * 28 * 0.489261 / all,
               0.5);

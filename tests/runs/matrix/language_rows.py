@@ -37,7 +37,7 @@ class LanguageRow(Row):
     lines: tuple = ("Åsa lives in", "Nora", "")
     replayed: tuple = ("sequences", {"text"})
     replay_pattern: str = "text: "
-    # Of `infer` for a run that came back from an exported folder, which says nothing about searching.
+    # What `infer` is told for a run that came back from an exported folder, which has no settings of a search.
     answer_words: ClassVar[tuple] = ("decode.method=beam", "decode.max_new_tokens=8")
 
     lacks: ClassVar[dict] = {

@@ -82,7 +82,7 @@ class Generator {
                                              const TextListener& listener = {},
                                              const std::function<void()>& beat = {}) const;
 
-  /// Of any batch so far, the most bytes of cached keys and values.
+  /// The most bytes of cached keys and values that a batch has taken so far.
   int64_t most_cache_bytes() const { return most_cache_bytes_; }
 
  private:

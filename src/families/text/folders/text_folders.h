@@ -56,8 +56,8 @@ Sections sections_of_folder(const ModelDescription& description, const FolderTex
   return sections;
 }
 
-/// The model of a run on encoded texts, for a tokenizer of so many ids. Of a family that has no
-/// folders it is the encoder alone.
+/// The model of a run on encoded texts, for a tokenizer of so many ids: the encoder alone if
+/// the family has no folders.
 /// @param labels  their names in their order, of a head of labels
 ModelDescription description_of_run(const experiment::Experiment& run, int64_t num_ids,
                                     int64_t pad_id, const std::vector<std::string>& labels);
