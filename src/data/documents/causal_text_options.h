@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/common_fields.h"
 
 namespace stretto::data {
 
@@ -38,7 +39,6 @@ struct CausalTextOptions {
     using O = CausalTextOptions;
     const Meta texts{.is_path = true, .takes_folders = true};
     const Meta free_texts{.change = Change::kFree, .is_path = true, .takes_folders = true};
-    const Meta free_path{.change = Change::kFree, .is_path = true};
     const Meta reading{.change = Change::kReading};
     return Fields{
         field(&O::train, "train",
@@ -79,14 +79,8 @@ struct CausalTextOptions {
         field(&O::key, "key", "of the text in a JSON object", any(), reading)
             .also_called({"text_column", "text_key", "text_field", "json_key"})
             .read_with("format", {"jsonl"}),
-        field(&O::max_unknown, "max_unknown",
-              "training refuses text of which a larger share of tokens is unknown; it warns above "
-              "0.01",
-              between(0, 1), {.change = Change::kFree}),
-        field(&O::cache_dir, "cache_dir",
-              "where token caches live; empty = stretto in the user's cache folder", any(),
-              free_path)
-            .also_called({"cache", "data_dir_cache", "tempdir"}),
+        max_unknown_field<O>(),
+        token_cache_field<O>(),
     }
         .with(bad_sample_fields<O>());
   }
@@ -153,11 +147,7 @@ struct CausalTextOptions {
               between(0, 1))
             .also_called({"half_bptt_probability"})
             .read_unless_zero("bptt_deviation"),
-        field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024),
-              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
-            .also_called(
-                {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
+        prefetch_field<O>().also_called({"data_buffer_size"}),
     };
   }
 

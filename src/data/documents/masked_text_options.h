@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/common_fields.h"
 
 namespace stretto::data {
 
@@ -32,7 +33,6 @@ struct MaskedTextOptions {
     using O = MaskedTextOptions;
     const Meta texts{.is_path = true, .takes_folders = true};
     const Meta free_texts{.change = Change::kFree, .is_path = true, .takes_folders = true};
-    const Meta free_path{.change = Change::kFree, .is_path = true};
     return Fields{
         field(&O::train, "train",
               "training text in UTF-8: plain, .gz, .zst or FILE.zip:MEMBER. A folder, or a "
@@ -61,16 +61,8 @@ struct MaskedTextOptions {
               between(8, 100000), {.unit = "tokens"})
             .also_called({"max_sequence", "max_len", "max_length", "max_seq_len", "max_seq_length",
                           "tokens_per_sample", "block_size", "model_max_length"}),
-        field(&O::max_tokens, "max_tokens",
-              "bound of the real tokens of one micro-batch, special ones included", at_least(1),
-              {.unit = "tokens"})
-            .also_called({"mini_batch_words", "tokens_per_batch", "batch_tokens"}),
-        field(&O::max_samples, "max_samples",
-              "bound of samples in one micro-batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples"})
-            .also_called({"max_batch_size", "mini_batch"})
-            .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size"},
-                         "data.max_tokens bounds a micro-batch too"),
+        max_tokens_field<O>(),
+        max_samples_field<O>(),
         field(&O::mask_probability, "mask_probability",
               "share of the tokens that are to be found; at least one of each sequence",
               between(0.001, 1))
@@ -86,19 +78,9 @@ struct MaskedTextOptions {
             .also_called({"leave_unmasked_prob"}),
         field(&O::whole_words, "whole_words", "all sub-words of a word are chosen, or none")
             .also_called({"mask_whole_words", "whole_word_mask", "wwm", "do_whole_word_mask"}),
-        field(&O::max_unknown, "max_unknown",
-              "training refuses text of which a larger share of tokens is unknown; it warns above "
-              "0.01",
-              between(0, 1), {.change = Change::kFree}),
-        field(&O::cache_dir, "cache_dir",
-              "where token caches live; empty = stretto in the user's cache folder", any(),
-              free_path)
-            .also_called({"cache", "data_dir_cache", "tempdir"}),
-        field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024),
-              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
-            .also_called(
-                {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
+        max_unknown_field<O>(),
+        token_cache_field<O>(),
+        prefetch_field<O>().also_called({"data_buffer_size"}),
     }
         .with(bad_sample_fields<O>());
   }

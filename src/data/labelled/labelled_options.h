@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/common_fields.h"
 
 namespace stretto::data {
 
@@ -106,16 +107,8 @@ struct LabelledOptions {
     using namespace config;
     using O = LabelledOptions;
     return Fields{
-        field(&O::max_tokens, "max_tokens",
-              "bound of the real tokens of one micro-batch, special ones included", at_least(1),
-              {.unit = "tokens"})
-            .also_called({"mini_batch_words", "tokens_per_batch", "batch_tokens"}),
-        field(&O::max_samples, "max_samples",
-              "bound of samples in one micro-batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples"})
-            .also_called({"max_batch_size", "mini_batch"})
-            .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size"},
-                         "data.max_tokens bounds a micro-batch too"),
+        max_tokens_field<O>(),
+        max_samples_field<O>(),
         field(&O::max_text_tokens, "max_text_tokens",
               "longest text or pair, special tokens included; the rest is cut off and counted",
               between(4, 100000), {.unit = "tokens"})
@@ -133,20 +126,13 @@ struct LabelledOptions {
             .value_also_called("longest", {"longest_first"})
             .value_also_called("first", {"only_first"})
             .value_also_called("second", {"only_second"}),
-        field(&O::max_unknown, "max_unknown",
-              "training refuses text of which a larger share of tokens is unknown; it warns above "
-              "0.01",
-              between(0, 1), {.change = Change::kFree}),
+        max_unknown_field<O>(),
         field(&O::cache_dir, "cache_dir",
               "where texts and their tokens are kept for the next start; empty = stretto in the "
               "user's cache folder",
               any(), {.change = Change::kFree, .is_path = true})
             .also_called({"cache", "dataset_cache_dir"}),
-        field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024),
-              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
-            .also_called(
-                {"num_workers", "dataloader_num_workers", "prefetch_factor", "data_buffer_size"}),
+        prefetch_field<O>().also_called({"data_buffer_size"}),
     };
   }
 

@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/common_fields.h"
 
 namespace stretto::data {
 
@@ -207,15 +208,8 @@ struct DataOptions {
               "training refuses text of which a larger share of one side's tokens is `<unk>`; it "
               "warns above 0.01",
               between(0, 1), {.change = Change::kFree}),
-        field(&O::cache_dir, "cache_dir",
-              "where token caches live; empty = stretto in the user's cache folder", any(),
-              free_path)
-            .also_called({"cache", "data_dir_cache", "tempdir"}),
-        field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024),
-              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
-            .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor",
-                          "data_buffer_size", "maxi_batch", "bucket_size"}),
+        token_cache_field<O>(),
+        prefetch_field<O>().also_called({"data_buffer_size", "maxi_batch", "bucket_size"}),
     }
         .with(bad_sample_fields<O>());
   }

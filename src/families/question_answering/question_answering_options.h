@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/common_fields.h"
 #include "data/squad/answer_options.h"
 #include "families/text/text_eval_options.h"
 #include "models/bert_options.h"
@@ -93,10 +94,7 @@ struct QuestionDataOptions {
               "the user's cache folder",
               any(), {.change = Change::kFree, .is_path = true})
             .also_called({"cache", "dataset_cache_dir"}),
-        field(&O::prefetch, "prefetch", "micro-batches that are made ready ahead of the model",
-              between(1, 1024),
-              {.unit = "micro-batches", .change = Change::kFree, .per_process = true})
-            .also_called({"num_workers", "dataloader_num_workers", "prefetch_factor"}),
+        data::prefetch_field<O>(),
     }
         .with(data::bad_sample_fields<O>());
   }

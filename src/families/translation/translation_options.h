@@ -7,6 +7,7 @@
 #include "data/pairs/data_options.h"
 #include "decoding/decode_options.h"
 #include "experiment/experiment.h"
+#include "families/text/text_eval_options.h"
 #include "losses/cross_entropy_options.h"
 #include "models/seq2seq_options.h"
 #include "text/tokenizer_options.h"
@@ -52,13 +53,7 @@ struct TranslationScoreOptions {
         field(&O::max_tokens, "max_tokens", "bound of one validation batch", at_least(1),
               {.unit = "tokens", .change = Change::kScoring})
             .also_called({"max_tokens_valid"}),
-        field(&O::max_samples, "max_samples",
-              "bound of samples in one validation batch, beside max_tokens; 0 = none", at_least(0),
-              {.unit = "samples", .change = Change::kScoring})
-            .also_called({"valid_mini_batch", "max_sentences_valid"})
-            .also_called({"eval_batch_size", "valid_batch_size", "per_device_eval_batch_size",
-                          "batch_size_valid"},
-                         "eval.max_tokens bounds a batch too"),
+        eval_max_samples_field<O>(),
     };
   }
 };
