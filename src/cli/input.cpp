@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/command.h"
+#include "data/byte_stream.h"
 
 namespace stretto::cli {
 namespace {
@@ -42,6 +45,21 @@ data::LineReader open_lines(const std::string& path) {
 
 std::string read_text(const std::string& path, size_t max_bytes) {
   return data::read_whole(*open_input(path), input_name(path), max_bytes);
+}
+
+WordsOfLines words_of_lines(const std::vector<std::string>& words) {
+  WordsOfLines found;
+  for (const auto& word : words) {
+    if (is_override(word)) {
+      found.overrides.push_back(word);
+      continue;
+    }
+    if (word != "-" && !std::filesystem::exists(data::parse_input_path(word).file)) {
+      throw Error(ExitCode::kUsage, "no file " + word, "without files, stdin is read");
+    }
+    found.files.push_back(word);
+  }
+  return found;
 }
 
 std::string input_name(const std::string& path) {

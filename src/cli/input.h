@@ -21,6 +21,14 @@ std::vector<std::string> read_lines(const std::string& path);
 /// `max_bytes`.
 std::string read_text(const std::string& path, size_t max_bytes);
 
+/// The words behind a run folder of `infer` and `embed`.
+struct WordsOfLines {
+  std::vector<std::string> overrides;
+  std::vector<std::string> files;  ///< whose lines are read; "-" is stdin, as are none
+};
+/// Throws Error(kUsage) for a file that is not there.
+WordsOfLines words_of_lines(const std::vector<std::string>& words);
+
 /// What messages call such a text: its path, or stdin.
 std::string input_name(const std::string& path);
 

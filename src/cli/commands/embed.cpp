@@ -1,12 +1,14 @@
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/family_options.h"
+#include "cli/input.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
-#include "data/byte_stream.h"
 
 namespace stretto::cli {
 namespace {
@@ -32,18 +34,12 @@ void require_encoder(const FamilyOptions& own, const experiment::Experiment& exp
 
 int run_embed(const EmbedArguments& options) {
   require_one_process("stretto embed");
-  std::vector<std::string> overrides, files;
-  for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
-  for (const auto& file : files) {
-    if (file != "-" && !std::filesystem::exists(data::parse_input_path(file).file)) {
-      throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is read");
-    }
-  }
+  auto [overrides, files] = words_of_lines(options.words);
   options.own.check_values();
   engine::EmbedRequest request{.experiment = load_run_config(options.run, overrides),
                                .run_directory = options.run,
                                .checkpoint = options.checkpoint,
-                               .files = files,
+                               .files = std::move(files),
                                .stats = options.stats};
   const auto& experiment = request.experiment.options;
   require_encoder(options.own, experiment, options.run);

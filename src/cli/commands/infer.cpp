@@ -1,13 +1,12 @@
 #include <utility>
 
-#include "base/error.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/family_options.h"
+#include "cli/input.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
-#include "data/byte_stream.h"
 
 namespace stretto::cli {
 namespace {
@@ -23,13 +22,7 @@ int run_infer(const InferArguments& options) {
   require_one_process("stretto infer",
                       "`stretto eval RUN --processes N` shares out data that are to be scored, "
                       "and has options that write the outputs to files");
-  std::vector<std::string> overrides, files;
-  for (const auto& word : options.words) (is_override(word) ? overrides : files).push_back(word);
-  for (const auto& file : files) {
-    if (file != "-" && !std::filesystem::exists(data::parse_input_path(file).file)) {
-      throw Error(ExitCode::kUsage, "no file " + file, "without files, stdin is read");
-    }
-  }
+  auto [overrides, files] = words_of_lines(options.words);
   options.own.check_values();
   auto loaded = load_run_config(options.run, overrides, Reads::kAnyData);
   options.own.require_own(loaded.options);
