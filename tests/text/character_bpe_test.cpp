@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/base/failure.h"
+#include "tests/text/llama_spec.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
 #include "text/word_splits.h"
@@ -15,29 +16,8 @@
 namespace stretto::text {
 namespace {
 
+using testing::llama_spec;
 using Prefix = TokenizerSpec::SpacePrefix;
-
-TokenizerSpec llama_spec(Prefix prefix = Prefix::kDoubled) {
-  TokenizerSpec spec;
-  spec.model = TokenizerSpec::Model::kCharacterBpe;
-  spec.decoder = TokenizerSpec::Decoder::kMarks;
-  spec.space_prefix = prefix;
-  spec.byte_fallback = spec.fuse_unk = true;
-  spec.unk_token = "<unk>";
-  int64_t next = 0;
-  for (const char* piece :
-       {"<unk>", "<s>", "</s>", "<0xC3>", "<0xA9>", "▁", "a", "b", "ab", "▁ab", "c", "d"}) {
-    spec.vocab.emplace_back(piece, next++);
-  }
-  spec.merges = {{"a", "b"}, {"▁", "ab"}};
-  for (int64_t id = 0; id < 3; ++id) {
-    spec.added.push_back({.content = spec.vocab[static_cast<size_t>(id)].first,
-                          .id = id,
-                          .normalized = false,
-                          .special = true});
-  }
-  return spec;
-}
 
 std::shared_ptr<const Tokenizer> made_of(const TokenizerSpec& spec) {
   return make_json_tokenizer(write_tokenizer_json(spec), "llama.json");

@@ -22,6 +22,7 @@
 #include "tests/families/language_model/folders/causal_config.h"
 #include "tests/fuzz/small_sentencepiece.h"
 #include "tests/interchange/model_folder.h"
+#include "tests/text/llama_spec.h"
 #include "text/sequence_template.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_spec.h"
@@ -66,27 +67,8 @@ ModelFolder gpt2_folder() {
   return folder;
 }
 
-/// A tokenizer of Llama's kind: characters, and bytes for what has no piece.
 std::string llama_tokenizer() {
-  text::TokenizerSpec spec;
-  spec.model = text::TokenizerSpec::Model::kCharacterBpe;
-  spec.decoder = text::TokenizerSpec::Decoder::kMarks;
-  spec.space_prefix = text::TokenizerSpec::SpacePrefix::kDoubled;
-  spec.byte_fallback = spec.fuse_unk = true;
-  spec.unk_token = "<unk>";
-  int64_t next = 0;
-  for (const char* piece :
-       {"<unk>", "<s>", "</s>", "<0xC3>", "<0xA9>", "▁", "a", "b", "ab", "▁ab", "c", "d"}) {
-    spec.vocab.emplace_back(piece, next++);
-  }
-  spec.merges = {{"a", "b"}, {"▁", "ab"}};
-  for (int64_t id = 0; id < 3; ++id) {
-    spec.added.push_back({.content = spec.vocab[static_cast<size_t>(id)].first,
-                          .id = id,
-                          .normalized = false,
-                          .special = true});
-  }
-  return text::write_tokenizer_json(spec);
+  return text::write_tokenizer_json(stretto::testing::llama_spec());
 }
 
 ModelFolder llama_folder(const nlohmann::json& config = llama_config()) {
