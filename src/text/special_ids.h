@@ -13,7 +13,7 @@ struct SpecialIds {
   int64_t unk = -1;   ///< text that the vocabulary cannot spell
   int64_t bos = -1;   ///< beginning-of-sentence; a decoder's first input; BERT's [CLS]
   int64_t eos = -1;   ///< end-of-sentence; what a decoder ends with; BERT's separator
-  int64_t mask = -1;  ///< what hides a token that a masked language model is to find
+  int64_t mask = -1;  ///< what stands for a hidden token, which is to be found
 
   bool operator==(const SpecialIds&) const = default;
 };

@@ -8,7 +8,7 @@
 
 namespace stretto::data {
 
-/// Which tokens a masked language model has to find (Devlin et al. 2019, section 3.1).
+/// Which tokens of a text are hidden, to be found (Devlin et al. 2019, section 3.1).
 struct MaskRules {
   double probability = 0.15;  ///< share of the tokens that are chosen
   double mask = 0.8;          ///< share of these that become the mask token

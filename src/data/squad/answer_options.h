@@ -8,7 +8,7 @@
 
 namespace stretto::data {
 
-/// `[decode]` of question answering: from the scores of windows to an answer.
+/// `[decode]` of tasks whose answers stand in a paragraph: from the scores of windows to an answer.
 struct AnswerOptions {
   int64_t nbest = 20;
   int64_t max_answer_tokens = 30;

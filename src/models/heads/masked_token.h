@@ -22,7 +22,7 @@ struct MaskedTokenHeadSetup {
   double label_smoothing = 0;    ///< as kernels::linear_cross_entropy has it
 };
 
-/// The token that stood where a mask is (BERT's masked language model):
+/// The token that stood where a mask is (Devlin et al. 2019, section 3.1):
 ///
 ///     p(token | row) = softmax(norm(activation(dense row)) W^T + bias) over the first C of V rows
 ///
