@@ -3,21 +3,17 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "base/random.h"
 #include "kernels/kernels.h"
 #include "nn/batch_norm.h"
 #include "optim/arena.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
-#include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/train/bare_task.h"
-#include "tests/train/pair_source.h"
+#include "tests/train/small_transformer_task.h"
 #include "tests/train/toy_task.h"
 #include "train/trainer.h"
 
@@ -25,8 +21,6 @@ namespace stretto::train {
 namespace {
 
 using test::final_hash;
-
-constexpr int64_t kPieces = 20;
 
 models::Seq2SeqOptions small_parts(const std::string& tie_embeddings, const std::string& norm_layer,
                                    double decoder_layer_drop) {
@@ -39,76 +33,30 @@ models::Seq2SeqOptions small_parts(const std::string& tie_embeddings, const std:
   return options;
 }
 
-/// A small Transformer that validates as the toy does.
-class PartsTask : public test::ToyTask {
+class PartsTask : public test::SmallTransformerTask {
  public:
   explicit PartsTask(const std::string& tie_embeddings = "decoder",
                      const std::string& norm_layer = "layer_norm", double decoder_layer_drop = 0)
-      : model_(stretto::test::small_transformer(
-            small_parts(tie_embeddings, norm_layer, decoder_layer_drop), kPieces)) {}
+      : SmallTransformerTask(small_parts(tie_embeddings, norm_layer, decoder_layer_drop)) {}
 
-  torch::nn::Module& model() override { return *model_; }
-  const data::BatchSource& train_batches() override { return source_; }
-  std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
-  Sums loss(const Prepared& batch, const StepContext& context) override {
-    const auto output = model_->loss(
-        batch, {.training = true,
-                .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-    return test::toy_sums(output.loss_sum, batch);
-  }
-
-  std::map<std::string, torch::Tensor> copies() {
-    std::map<std::string, torch::Tensor> all;
-    for (const auto& item : model().named_parameters()) {
-      all[item.key()] = item.value().detach().clone();
-    }
+  test::Weights copies() {
+    test::Weights all = SmallTransformerTask::copies();
     for (const auto& item : model().named_buffers()) all[item.key()] = item.value().clone();
     return all;
   }
-
- private:
-  std::shared_ptr<models::Seq2SeqModel> model_;
-  stretto::test::PairSource source_{
-      {.batches = 8, .pairs = 2, .vocabulary = kPieces, .shortest = 3, .lengths = 5}};
 };
 
 bool in_encoder(const std::string& name) {
   return name.starts_with("encoder.");
 }
 
-class FrozenPartsTest : public ::testing::Test {
+class FrozenPartsTest : public test::SmallTransformerRuns {
  protected:
-  void SetUp() override {
-    at::set_num_threads(1);
-    log::set_quiet(true);
-  }
-  void TearDown() override {
-    log::set_quiet(false);
-    at::set_num_threads(threads_before_);
-  }
-
-  TrainerSetup setup(const std::string& name) const {
-    auto setup = test::toy_setup(dir_.path() / name);
-    setup.optim.name = "adamw";
-    setup.optim.lr = 0.01;
-    setup.optim.weight_decay = 0.1;
-    setup.optim.clip_norm = 0.5;
-    setup.train.update_freq = 2;
-    setup.train.max_steps = 6;
-    setup.train.save_every = 2;
-    setup.train.freeze = {"encoder.*"};
-    return setup;
-  }
-
-  stretto::testing::TempDir dir_;
-
- private:
-  const int threads_before_ = at::get_num_threads();
+  TrainerSetup setup(const std::string& name) const { return frozen_encoder(name); }
 };
 
 /// Nothing of the encoder has moved, and every other tensor has.
-void expect_only_encoder_stays(const std::map<std::string, torch::Tensor>& before,
-                               PartsTask& task) {
+void expect_only_encoder_stays(const test::Weights& before, PartsTask& task) {
   const auto after = task.copies();
   int frozen = 0;
   for (const auto& [name, values] : before) {

@@ -3,19 +3,16 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/log.h"
-#include "base/random.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
-#include "tests/base/temp_dir.h"
 #include "tests/distributed/thread_group.h"
 #include "tests/train/bare_task.h"
-#include "tests/train/pair_source.h"
+#include "tests/train/small_transformer_task.h"
 #include "tests/train/toy_task.h"
 #include "train/frozen_parts.h"
 #include "train/trainer.h"
@@ -24,82 +21,31 @@ namespace stretto::train {
 namespace {
 
 using test::final_hash;
-using Weights = std::map<std::string, torch::Tensor>;
+using test::Weights;
 
-constexpr int64_t kPieces = 20;
+models::Seq2SeqOptions two_layers(nn::LoraOptions lora, nn::AdapterOptions adapter) {
+  auto options = stretto::test::small_options(/*layers=*/2);
+  options.tie_embeddings = "decoder";
+  options.lora = std::move(lora);
+  options.adapter = std::move(adapter);
+  return options;
+}
 
-/// A small Transformer that validates as the toy does.
-class StackTask : public test::ToyTask {
+class StackTask : public test::SmallTransformerTask {
  public:
   explicit StackTask(nn::LoraOptions lora = {}, nn::AdapterOptions adapter = {})
-      : model_(make(std::move(lora), std::move(adapter))) {}
-
-  torch::nn::Module& model() override { return *model_; }
-  const data::BatchSource& train_batches() override { return source_; }
-  std::vector<optim::TiedName> tied_names() const override { return model_->tied_names(); }
-  Sums loss(const Prepared& batch, const StepContext& context) override {
-    if (context.update == broken_at) throw std::runtime_error("broken");
-    const auto output = model_->loss(
-        batch, {.training = true,
-                .dropout_key = mix64(context.seed, static_cast<uint64_t>(context.update))});
-    return test::toy_sums(output.loss_sum, batch);
-  }
-
-  Weights copies() {
-    Weights all;
-    for (const auto& item : model().named_parameters()) {
-      all[item.key()] = item.value().detach().clone();
-    }
-    return all;
-  }
-
-  int64_t broken_at = -1;
-
- private:
-  static std::shared_ptr<models::Seq2SeqModel> make(nn::LoraOptions lora,
-                                                    nn::AdapterOptions adapter) {
-    auto options = stretto::test::small_options(/*layers=*/2);
-    options.tie_embeddings = "decoder";
-    options.lora = std::move(lora);
-    options.adapter = std::move(adapter);
-    return stretto::test::small_transformer(options, kPieces);
-  }
-
-  std::shared_ptr<models::Seq2SeqModel> model_;
-  stretto::test::PairSource source_{
-      {.batches = 8, .pairs = 2, .vocabulary = kPieces, .shortest = 3, .lengths = 5}};
+      : SmallTransformerTask(two_layers(std::move(lora), std::move(adapter))) {}
 };
 
-class UnfreezeTest : public ::testing::Test {
+class UnfreezeTest : public test::SmallTransformerRuns {
  protected:
-  void SetUp() override {
-    at::set_num_threads(1);
-    log::set_quiet(true);
-  }
-  void TearDown() override {
-    log::set_quiet(false);
-    at::set_num_threads(threads_before_);
-  }
-
   /// The encoder's layers begin one after the other, from above, its embedding never.
   TrainerSetup setup(const std::string& name) const {
-    auto setup = test::toy_setup(dir_.path() / name);
-    setup.optim.name = "adamw";
-    setup.optim.lr = 0.01;
-    setup.optim.weight_decay = 0.1;
-    setup.optim.clip_norm = 0.5;
-    setup.train.update_freq = 2;
-    setup.train.max_steps = 6;
+    auto setup = frozen_encoder(name);
     setup.train.save_every = 100;
-    setup.train.freeze = {"encoder.*"};
     setup.train.unfreeze = {"encoder.layers.1.* 2", "encoder.layers.0.* 4"};
     return setup;
   }
-
-  stretto::testing::TempDir dir_;
-
- private:
-  const int threads_before_ = at::get_num_threads();
 };
 
 /// What has moved of each part between two sets of weights: "all", "none" or "some" of its tensors.
