@@ -9,24 +9,20 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
-#include "base/random.h"
 #include "data/documents/stream_columns.h"
 #include "families/language_model/engine/language_model.h"
 #include "families/language_model/engine/language_model_family.h"
 #include "families/language_model/engine/scored_text.h"
-#include "families/language_model/language_model_display.h"
 #include "families/language_model/language_model_options.h"
 #include "models/packed.h"
-#include "runs/provenance.h"
-#include "runs/run_folder.h"
 #include "tests/base/temp_dir.h"
-#include "tests/train/toy_task.h"
+#include "tests/data/documents/animal_lines.h"
+#include "tests/tasks/train_family.h"
 
 /// A small language model and its text, for tests of its training and its scores.
 namespace stretto::tasks {
 
-/// Lines of a tiny grammar, in which an animal tells what it does; read by either kind of models.
+/// Lines in which an animal tells what it does, read by either kind of models.
 class LanguageModelTest : public ::testing::Test {
  protected:
   LanguageModelTest() { choose("transformer"); }
@@ -34,8 +30,8 @@ class LanguageModelTest : public ::testing::Test {
   void choose(const std::string& kind) {
     experiment_.options.task = experiment::LanguageModelOptions{};
     auto& own = sections();
-    own.data.train = {folder_.write("train.txt", animals(300, 1))};
-    own.data.valid = {folder_.write("valid.txt", animals(30, 2))};
+    own.data.train = {folder_.write("train.txt", testing::animal_lines(300, 1))};
+    own.data.valid = {folder_.write("valid.txt", testing::animal_lines(30, 2))};
     own.data.format = "lines";
     own.data.max_text_tokens = 12;
     own.data.max_tokens = 96;
@@ -66,18 +62,6 @@ class LanguageModelTest : public ::testing::Test {
 
   experiment::LanguageModelOptions& sections() {
     return experiment_.options.task.as<experiment::LanguageModelOptions>();
-  }
-
-  static std::string animals(int64_t count, uint64_t seed) {
-    const std::vector<std::string> names{"dog", "cat", "cow", "hen"},
-        sounds{"barks", "purrs", "moos", "clucks"}, places{"here", "there", "outside", "at home"};
-    RandomStream random(seed);
-    std::string text;
-    for (int64_t i = 0; i < count; ++i) {
-      const size_t kind = random.below(4);
-      text += "the " + names[kind] + " " + sounds[kind] + " " + places[random.below(4)] + " .\n";
-    }
-    return text;
   }
 
   std::unique_ptr<LanguageModelTask> make_task() {
@@ -124,24 +108,9 @@ class LanguageModelTest : public ::testing::Test {
     return ids;
   }
 
-  /// What `stretto train` does with a family, for so many updates.
   train::TrainerSetup train(int64_t updates) {
-    auto run = runs::RunFolder::open_for_training(folder_ / "run");
-    run.write_config("# of the test", "hash");
-    run.write_assets(family_.first_assets(experiment_));
-    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
-    task->require_known_data(/*warn=*/true);
-    auto setup = train::test::toy_setup(run.directory());
-    setup.train.max_steps = updates;
-    setup.train.update_freq = experiment_.options.train.update_freq;
-    setup.optim.lr = 0.02;
-    setup.eval = {.every = 40, .best_metric = "nll"};
-    setup.identity = {.run_id = run.run_id(),
-                      .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
-    setup.description.display = language_model_display();
-    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
-    return setup;
+    return train_family(family_, experiment_, folder_ / "run",
+                        {.updates = updates, .eval_every = 40});
   }
 
   const Family& family_ = language_model_family();

@@ -108,7 +108,7 @@ TEST_P(LanguageModelKinds, EndsOfLinesAreCountedOrNot) {
   const TextScore with = score();
   EXPECT_EQ(with.tokens, static_cast<int64_t>(text.documents->num_ids()));
   EXPECT_EQ(with.words, with.tokens) << "each word is a token";
-  EXPECT_EQ(with.bytes, std::ssize(animals(30, 2)));
+  EXPECT_EQ(with.bytes, std::ssize(testing::animal_lines(30, 2)));
   sections().eval.count_ends = false;
   const TextScore without = score();
   EXPECT_EQ(without.tokens, with.tokens - 30);

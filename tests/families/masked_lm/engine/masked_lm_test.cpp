@@ -19,13 +19,13 @@
 #include "families/masked_lm/masked_lm_display.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/masked_lm/requests.h"
-#include "runs/provenance.h"
-#include "runs/run_folder.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
+#include "tests/data/documents/animal_lines.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
+#include "tests/tasks/train_family.h"
 #include "tests/train/toy_task.h"
 #include "text/tokenizer_spec.h"
 
@@ -35,14 +35,13 @@ namespace {
 using stretto::testing::failure;
 using train::test::events;
 
-/// Sentences of a tiny grammar, in which an animal tells what it does.
 class MaskedLmTest : public ::testing::Test {
  protected:
   MaskedLmTest() {
     experiment_.options.task = experiment::MaskedLmOptions{};
     auto& own = sections();
-    own.data.train = {folder_.write("train.txt", animals(300, 1))};
-    own.data.valid = {folder_.write("valid.txt", animals(40, 2))};
+    own.data.train = {folder_.write("train.txt", stretto::testing::animal_lines(300, 1))};
+    own.data.valid = {folder_.write("valid.txt", stretto::testing::animal_lines(40, 2))};
     own.data.documents = "line";
     own.data.packing = "document";
     own.data.max_text_tokens = 16;
@@ -64,40 +63,13 @@ class MaskedLmTest : public ::testing::Test {
     return experiment_.options.task.as<experiment::MaskedLmOptions>();
   }
 
-  static std::string animals(int64_t count, uint64_t seed) {
-    const std::vector<std::string> names{"dog", "cat", "cow", "hen"},
-        sounds{"barks", "purrs", "moos", "clucks"}, places{"here", "there", "outside", "at home"};
-    RandomStream random(seed);
-    std::string text;
-    for (int64_t i = 0; i < count; ++i) {
-      const size_t kind = random.below(4);
-      text += "the " + names[kind] + " " + sounds[kind] + " " + places[random.below(4)] + " .\n";
-    }
-    return text;
-  }
-
   std::unique_ptr<MaskedLmTask> make_task() {
     if (assets_.empty()) assets_ = family_.first_assets(experiment_);
     return std::make_unique<MaskedLmTask>(experiment_.options, assets_, CommandContext{});
   }
 
-  /// What `stretto train` does with a family, for so many updates.
   train::TrainerSetup train(int64_t updates) {
-    auto run = runs::RunFolder::open_for_training(folder_ / "run");
-    run.write_config("# of the test", "hash");
-    run.write_assets(family_.first_assets(experiment_));
-    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
-    task->require_known_data(/*warn=*/true);
-    auto setup = train::test::toy_setup(run.directory());
-    setup.train.max_steps = updates;
-    setup.optim.lr = 0.02;
-    setup.eval = {.every = 50, .best_metric = "nll"};
-    setup.identity = {.run_id = run.run_id(),
-                      .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
-    setup.description.display = masked_lm_display();
-    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
-    return setup;
+    return train_family(family_, experiment_, folder_ / "run", {.updates = updates});
   }
 
   template <class Command>

@@ -9,21 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "experiment/load_experiment.h"
 #include "families/text_classification/engine/text_classification.h"
 #include "families/text_classification/engine/text_classification_family.h"
 #include "families/text_classification/requests.h"
-#include "families/text_classification/text_classification_display.h"
 #include "families/text_classification/text_classification_options.h"
 #include "models/bert_options.h"
-#include "runs/provenance.h"
-#include "runs/run_folder.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
-#include "tests/train/toy_task.h"
+#include "tests/tasks/train_family.h"
 
 /// A small classifier and its sentences, for tests of its task and its family.
 namespace stretto::tasks {
@@ -79,24 +75,8 @@ class TextClassificationTest : public ::testing::Test {
     return family_.make_task(experiment_.options, assets_, {});
   }
 
-  /// What `stretto train` does with a family, for so many updates.
   train::TrainerSetup train(const std::string& name, int64_t updates) {
-    auto run = runs::RunFolder::open_for_training(folder_ / name);
-    run.write_config("# of the test", "hash");
-    run.write_assets(family_.first_assets(experiment_));
-    const auto task = family_.make_task(experiment_.options, run.read_assets(), {});
-    task->require_known_data(/*warn=*/true);
-    auto setup = train::test::toy_setup(run.directory());
-    setup.train.max_steps = updates;
-    setup.train.init_from = experiment_.options.train.init_from;
-    setup.optim.lr = 0.003;
-    setup.eval = {.every = 50, .best_metric = experiment_.options.eval.best_metric};
-    setup.identity = {.run_id = run.run_id(),
-                      .config_hash = "hash",
-                      .tokenizer = runs::tokenizer_hashes(task->assets())};
-    setup.description.display = text_classification_display(sections());
-    EXPECT_EQ(train::Trainer(*task, setup).run(), ExitCode::kOk);
-    return setup;
+    return train_family(family_, experiment_, folder_ / name, {.updates = updates, .lr = 0.003});
   }
 
   static std::string output_of(const std::function<int()>& command) {
