@@ -24,14 +24,6 @@
 namespace stretto::tasks {
 namespace {
 
-constexpr const char* kCommandQuestions = R"({"data": [{"paragraphs": [
-  {"context": "Änna lives in Oslo. The cat lives in a small house near the sea.", "qas": [
-    {"id": "a", "question": "Who lives in Oslo?", "answers": [{"text": "Änna", "answer_start": 0}]},
-    {"id": "b", "question": "Where?", "answers": [{"text": "near the sea", "answer_start": 51}]}]},
-  {"context": "In Oslo lives Anna.", "qas": [
-    {"id": "c", "question": "Who lives at sea?", "answers": [], "is_impossible": true},
-    {"id": "d", "question": "Who?", "answers": [{"text": "Anna", "answer_start": 14}]}]}]}]})";
-
 store::TensorView view_of_parameter(const std::string& name, const at::Tensor& tensor) {
   return {.name = name,
           .dtype = store::DType::kF32,
@@ -44,23 +36,9 @@ class QuestionCommands : public ::testing::Test {
  protected:
   QuestionCommands() {
     auto& e = loaded_.options;
-    e.task.select("question_answering");
-    e.run = {.seed = 3, .threads = 1, .device = "cpu"};
+    e = testing::small_experiment(folder_);
     e.train.max_steps = 5000;
     e.eval.best_metric = "f1";
-    auto& options = experiment::questions_of(e);
-    options.data.train = options.data.valid = {folder_.write("data.json", kCommandQuestions)};
-    options.data.cache_dir = (folder_ / "cache").string();
-    options.data.max_text_tokens = 40;
-    options.data.max_question_tokens = 24;
-    options.data.stride = 8;
-    options.tokenizer.model = folder_.write("vocab.txt", testing::small_vocabulary());
-    options.model.preset = "none";
-    options.model.num_layers = 1;
-    options.model.d_model = 16;
-    options.model.num_heads = 2;
-    options.model.ffn_dim = 24;
-    options.model.max_positions = 64;
     write_run();
   }
 

@@ -19,35 +19,13 @@
 namespace stretto::tasks {
 namespace {
 
-constexpr const char* kQuestions = R"({"data": [{"paragraphs": [
-  {"context": "Änna lives in Oslo. The cat lives in a small house near the sea.", "qas": [
-    {"id": "a", "question": "Who lives in Oslo?", "answers": [{"text": "Änna", "answer_start": 0}]},
-    {"id": "b", "question": "Where?", "answers": [{"text": "near the sea", "answer_start": 51}]}]},
-  {"context": "In Oslo lives Anna.", "qas": [
-    {"id": "c", "question": "Who lives at sea?", "answers": [], "is_impossible": true},
-    {"id": "d", "question": "Who?", "answers": [{"text": "Anna", "answer_start": 14}]}]}]}]})";
-
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 class QuestionAnsweringTaskTest : public ::testing::Test {
  protected:
   QuestionAnsweringTaskTest() {
-    e_.task.select("question_answering");
-    e_.run = {.seed = 3, .threads = 1, .device = "cpu"};
-    auto& options = experiment::questions_of(e_);
-    options.data.train = options.data.valid = {folder_.write("data.json", kQuestions)};
-    options.data.cache_dir = (folder_ / "cache").string();
-    options.data.max_tokens = 64;
-    options.data.max_text_tokens = 40;
-    options.data.max_question_tokens = 24;
-    options.data.stride = 8;
-    options.tokenizer.model = folder_.write("vocab.txt", testing::small_vocabulary());
-    options.model.preset = "none";
-    options.model.num_layers = 1;
-    options.model.d_model = 16;
-    options.model.num_heads = 2;
-    options.model.ffn_dim = 24;
-    options.model.max_positions = 64;
+    e_ = testing::small_experiment(folder_);
+    experiment::questions_of(e_).data.max_tokens = 64;
     e_.report.samples = 2;
   }
 
@@ -182,7 +160,7 @@ TEST_F(QuestionAnsweringTaskTest, RemembersWhetherQuestionsHadNoAnswer) {
 
 TEST_F(QuestionAnsweringTaskTest, OtherQuestionsAreOtherFacts) {
   const auto facts = task()->data_facts();
-  std::string other = kQuestions;
+  std::string other = testing::kSmallQuestions;
   other.replace(other.find("Who?"), 4, "Whom");
   experiment::questions_of(e_).data.train = {folder_.write("other.json", other)};
   const auto changed = task()->data_facts();
