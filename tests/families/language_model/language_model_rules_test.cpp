@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -321,6 +322,24 @@ TEST_F(LanguageModelRulesTest, AFolderOfTextsMustHaveSome) {
   EXPECT_EQ(missing[0].key, "data.train");
   EXPECT_NE(missing[0].what.find("is called *.gz"), std::string::npos) << missing[0].what;
   EXPECT_NE(missing[0].hint.find("folder/*.txt"), std::string::npos) << missing[0].hint;
+}
+
+TEST_F(LanguageModelRulesTest, AFileAFolderAndAnArchiveAreThereAndAnEmptyFolderIsNot) {
+  const std::string folder = folder_.path().string();
+  std::filesystem::create_directories(folder_ / "empty");
+  own().data.train = {folder_.write("odd*.txt", "a line\n"),
+                      folder,
+                      folder_.write("a.zip", "") + ":What now?.txt",
+                      folder + "/empty",
+                      folder + "/gone.txt",
+                      folder + "/gone.zip:a*.txt"};
+  Experiment copy = experiment_;
+  const auto missing = missing_files(experiment_schema(copy), {}, {}, /*only_overridden=*/false);
+  std::vector<std::string> said;
+  for (const auto& problem : missing) said.push_back(problem.what);
+  EXPECT_EQ(said, (std::vector<std::string>{"no file lies in " + folder + "/empty",
+                                            "no file " + folder + "/gone.txt",
+                                            "no file " + folder + "/gone.zip"}));
 }
 
 TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
