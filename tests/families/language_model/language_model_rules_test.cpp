@@ -352,6 +352,16 @@ TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
   EXPECT_TRUE(look().doubts.empty());
 }
 
+TEST_F(LanguageModelRulesTest, LinesThatLookBlankAreDoubtedAndNoStartLooksForThem) {
+  own().data.train = {folder_.write("a.txt", "a line\n\u00A0\nanother\n")};
+  const auto found = look();
+  ASSERT_EQ(found.doubts.size(), 1U);
+  EXPECT_EQ(found.doubts[0].what.find("1 line of "), 0U) << found.doubts[0].what;
+  const auto* rules = find_task_rules(experiment_);
+  EXPECT_TRUE(
+      rules->look_at_files(experiment_, {}, {.full = true, .doubts = false}).doubts.empty());
+}
+
 TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {
   own().data.train = {folder_.write("blank.txt", "\n\n\n")};
   own().data.format = "lines";
