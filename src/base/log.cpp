@@ -140,6 +140,11 @@ Silence::~Silence() {
   --silences();
 }
 
+SilenceLifted::SilenceLifted() : silences_(std::exchange(silences(), 0)) {}
+SilenceLifted::~SilenceLifted() {
+  silences() = silences_;
+}
+
 std::vector<std::string> withheld_lines() {
   const std::lock_guard lock(logger().mutex);
   return {logger().withheld.begin(), logger().withheld.end()};

@@ -12,4 +12,17 @@ class Silence {
   Silence& operator=(const Silence&) = delete;
 };
 
+/// While one lives, no Silence of this thread holds: for what a look ahead does in earnest, so that
+/// nothing does and logs it later.
+class SilenceLifted {
+ public:
+  SilenceLifted();
+  ~SilenceLifted();
+  SilenceLifted(const SilenceLifted&) = delete;
+  SilenceLifted& operator=(const SilenceLifted&) = delete;
+
+ private:
+  int silences_;  ///< that hold again afterwards
+};
+
 }  // namespace stretto::log

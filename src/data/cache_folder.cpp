@@ -13,6 +13,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/log_silence.h"
 
 namespace stretto::data {
 namespace {
@@ -83,6 +84,7 @@ void throw_cache_unwritten(const Error& failure) {
 }
 
 void warn_of_damage(const fs::path& folder) {
+  const log::SilenceLifted lifted;  // whoever opens the folder next finds it whole
   log::warn("token cache " + folder.string() + ": is damaged; it is made again from the text");
 }
 

@@ -63,7 +63,8 @@ std::string refusal_of(const Work& work) {
 void build_aside(const std::filesystem::path& folder,
                  const std::function<void(const std::filesystem::path&)>& build);
 
-/// Warns that a folder of the cache is damaged, which is why it is built again.
+/// Warns that a folder of the cache is damaged, which is why it is built again; during a
+/// log::Silence, too.
 void warn_of_damage(const std::filesystem::path& folder);
 /// Throws Error(kIo) for a folder that is not there right after it was built.
 [[noreturn]] void throw_vanished(const std::filesystem::path& folder);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <system_error>
@@ -24,6 +25,7 @@
 #include "data/cache_folder.h"
 #include "data/manifest.h"
 #include "data/on_threads.h"
+#include "data/start_memory.h"
 
 namespace stretto::data {
 namespace {
@@ -33,6 +35,12 @@ namespace fs = std::filesystem;
 constexpr size_t kListReadBytes = size_t{1} << 18;
 constexpr size_t kShownPath = 4096;
 constexpr uint64_t kWorthTelling = uint64_t{1} << 30;
+/// What the files of a list hold, in its order.
+struct Content {
+  uint64_t size = 0, hash = 0;
+};
+using Contents = std::vector<Content>;
+
 constexpr uint64_t kListMemoryMagic = 0x3153454C49465453;  // "STFILES1"
 constexpr size_t kMaxListMemoryBytes = size_t{1} << 32;
 
@@ -251,7 +259,31 @@ void ListedFiles::remember(const fs::path& memory_dir) const {
   });
 }
 
+std::string ListedFiles::name_in_start() const {
+  return "files of " + fs::absolute(source_).lexically_normal().string() +
+         (is_tree_ ? "\ntree " : "\nmanifest ") + hex64(stamp());
+}
+
+bool ListedFiles::take_from_start(const std::string& name) {
+  const auto found = std::static_pointer_cast<const Contents>(StartMemory::find_read(name));
+  if (!found || found->size() != files_.size()) return false;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    files_[i].size = (*found)[i].size;
+    files_[i].hash = (*found)[i].hash;
+  }
+  return true;
+}
+
+void ListedFiles::keep_for_start(const std::string& name) const {
+  auto contents = std::make_shared<Contents>();
+  contents->reserve(files_.size());
+  for (const auto& file : files_) contents->push_back({.size = file.size, .hash = file.hash});
+  StartMemory::keep_read(name, std::move(contents));
+}
+
 void ListedFiles::hash(const DigestSetting& setting) {
+  const std::string name = name_in_start();
+  if (take_from_start(name)) return;
   const auto open = take_remembered(setting.memory_dir);
   const uint64_t bytes =
       std::accumulate(open.begin(), open.end(), uint64_t{0},
@@ -264,6 +296,7 @@ void ListedFiles::hash(const DigestSetting& setting) {
   for_each_on_threads(open.size(), setting.threads,
                       [&](size_t i) { read(files_[open[i]], setting); });
   if (!open.empty() && !setting.memory_dir.empty()) remember(setting.memory_dir);
+  keep_for_start(name);
 }
 
 }  // namespace stretto::data

@@ -37,8 +37,8 @@ class ListedFiles {
   ListedFiles(const DataFile& source, int64_t threads);
 
   /// Reads all files, several at once. The hashes of those whose stamp is that of then are known:
-  /// a file in the memory folder has all of this list. Throws Error(kBadData) for a file that
-  /// changes or vanishes meanwhile.
+  /// a file in the memory folder has all of this list, and while a StartMemory lives, it has them
+  /// whatever their age. Throws Error(kBadData) for a file that changes or vanishes meanwhile.
   void hash(const DigestSetting& setting);
 
   const std::vector<ListedFile>& files() const { return files_; }
@@ -53,6 +53,10 @@ class ListedFiles {
   std::filesystem::path memory_path(const std::filesystem::path& memory_dir) const;
   std::vector<size_t> take_remembered(const std::filesystem::path& memory_dir);
   void remember(const std::filesystem::path& memory_dir) const;
+  /// Of these files with these stamps.
+  std::string name_in_start() const;
+  bool take_from_start(const std::string& name);
+  void keep_for_start(const std::string& name) const;
 
   bool is_tree_;
   std::string source_;  ///< the folder or the manifest

@@ -10,9 +10,10 @@
 
 namespace stretto::data {
 
-/// While one lives, this process remembers the digests and hashes that it makes of files, whatever
-/// the files' age: all that a start asks of a file is then told by one reading. A file whose stamp
-/// is another one is read again. Several may live at once; with the last one all is forgotten.
+/// While one lives, this process remembers the digests and hashes that it makes of files, those of
+/// folders and manifests too (ListedFiles), whatever the files' age: all that a start asks of a
+/// file is then told by one reading. A file whose stamp is another one is read again. Several may
+/// live at once; with the last one all is forgotten.
 class StartMemory {
  public:
   StartMemory();

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/log_silence.h"
 #include "base/text.h"
 
 namespace stretto::data {
@@ -96,6 +97,7 @@ void remove_unused_stores(const fs::path& root, const std::string& kind) {
     }
   }
   if (removed == 0) return;
+  const log::SilenceLifted lifted;  // nothing removes them again
   log::info("token cache " + root.string() + ": removed " + counted(removed, "folder") + " of " +
             kind + ", " + human_bytes(bytes) + ", which nothing had opened for 30 days");
 }

@@ -112,19 +112,39 @@ Assets stored_assets(const SampleStore& store) {
   return assets;
 }
 
+/// What `train` gives. What it cannot train on these lines it cannot train on them later either:
+/// while a StartMemory lives, each call with the key throws what the first one did.
+template <class Train>
+text::TokenizerPair train_or_fail_once(uint64_t key, const Train& train) {
+  const std::string name = "failure of tokenizer " + hex64(key);
+  if (const auto failure = StartMemory::find_read(name)) {
+    throw Error(*std::static_pointer_cast<const Error>(failure));
+  }
+  try {
+    return train();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kIo) {
+      StartMemory::keep_read(name, std::make_shared<const Error>(error));
+    }
+    throw;
+  }
+}
+
 /// A tokenizer that is trained on these lines.
 text::TokenizerPair trained_tokenizers(const text::TokenizerOptions& options, uint64_t seed,
                                        text::LineSource* lines, const std::string& cache_dir) {
-  const auto train = [&] { return text::make_tokenizers(options, seed, lines, nullptr); };
+  const auto make = [&] { return text::make_tokenizers(options, seed, lines, nullptr); };
   const uint64_t text_key = lines == nullptr ? 0 : lines->key();
-  if (text_key == 0) return train();
+  if (text_key == 0) return make();
+  const uint64_t key = tokenizer_key(options, seed, text_key);
+  const auto train = [&] { return train_or_fail_once(key, make); };
   bool has_begun = false;
   std::optional<text::TokenizerPair> made;
   std::optional<Assets> found;
   try {
     const auto store = open_samples({.root = open_cache(cache_dir),
                                      .kind = "tokenizer",
-                                     .key = tokenizer_key(options, seed, text_key),
+                                     .key = key,
                                      .num_parts = kNumTokenizerParts,
                                      .threads = usable_cores(),
                                      .is_sound = has_assets},

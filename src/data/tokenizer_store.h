@@ -13,7 +13,7 @@ namespace stretto::data {
 /// As text::make_tokenizers() of a text with one side. One that is trained lies in the cache under
 /// LineSource::key() of its lines, its options and the seed, and the next start finds it there.
 /// Where lines have no key, or nothing can be kept, each call trains. While a StartMemory lives, a
-/// tokenizer that `options` names is read once.
+/// tokenizer that `options` names is read once, and one that cannot be trained is tried once.
 ///
 /// @param lines      null where `options` names a tokenizer
 /// @param cache_dir  data.cache_dir; empty = the user's cache folder

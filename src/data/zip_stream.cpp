@@ -45,7 +45,7 @@ class ZipMember final : public ByteStream {
       archive_entry* entry = nullptr;
       const int result = archive_read_next_header(archive_.get(), &entry);
       if (result == ARCHIVE_EOF) throw_missing(archive, member, names);
-      if (result < ARCHIVE_WARN) throw_damaged();
+      if (result != ARCHIVE_OK && result != ARCHIVE_WARN) throw_damaged();
       const char* path = archive_entry_pathname(entry);
       if (path == nullptr) path = archive_entry_pathname_utf8(entry);  // in a locale without UTF-8
       if (path == nullptr) continue;

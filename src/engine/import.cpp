@@ -148,11 +148,9 @@ void tell_differences(const std::vector<std::string>& missing,
 
 void tell_not_finite(const std::vector<std::string>& names) {
   if (names.empty()) return;
-  const auto others = static_cast<int64_t>(names.size()) - 1;
-  log::warn("`" + printable(names.front()) + "`" +
-            (others == 0 ? " has" : " and " + counted(others, "other tensor") + " have") +
-            " values that are not finite; answers of this model will be refused; copy the folder "
-            "again, or take other weights");
+  log::warn(
+      interchange::not_finite_text(names) +
+      "; answers of this model will be refused; copy the folder again, or take other weights");
 }
 
 void tell_vectors(const interchange::EmbedRecipe& vectors, const std::string& run) {

@@ -83,8 +83,8 @@ struct EngineChecks {
 /// Nothing is tokenised, trained or computed. What takes longer than the limit is found later,
 /// where the files are read to their end.
 void require_sound_start(const LoadedExperiment& experiment, const EngineChecks& engine,
-                         const PreflightOptions& how = {.limit = std::chrono::seconds(3),
-                                                        .keeps = true});
+                         const PreflightOptions& how = {
+                             .limit = std::chrono::seconds(3), .keeps = true, .doubts = false});
 
 /// TaskRules::prepare_data() of a new run. It tells nothing, and throws nothing: training does,
 /// where it comes to it.

@@ -51,6 +51,8 @@ struct PreflightOptions {
   /// What is read may be kept in the cache of `[data]`, for training that follows; else nothing is
   /// written.
   bool keeps = false;
+  /// Whether doubts are looked for that take time of their own: a start tells none of them.
+  bool doubts = true;
 };
 
 }  // namespace stretto::experiment

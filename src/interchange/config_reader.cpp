@@ -115,6 +115,12 @@ ConfigReader ConfigReader::object(const char* key) const {
   return {*found, where_ + ": `" + key + "`"};
 }
 
+ConfigReader ConfigReader::with(const char* key, const std::string& text) const {
+  nlohmann::json changed = config_;
+  changed[key] = text;
+  return {std::move(changed), where_};
+}
+
 std::string model_class_of(const ConfigReader& config) {
   if (!config.has("architectures")) return "";
   const auto& list = config.json()["architectures"];

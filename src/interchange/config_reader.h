@@ -34,6 +34,8 @@ class ConfigReader {
   const nlohmann::json& json() const { return config_; }
   /// The JSON object of a key; messages about its keys name both. Required.
   ConfigReader object(const char* key) const;
+  /// The same file with another text at a key.
+  ConfigReader with(const char* key, const std::string& text) const;
 
   [[noreturn]] void refuse(const std::string& key, const std::string& what,
                            const std::string& advice = "") const;

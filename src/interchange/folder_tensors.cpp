@@ -103,6 +103,13 @@ std::vector<std::string> not_finite(const ReadTensors& read) {
   return found;
 }
 
+std::string not_finite_text(const std::vector<std::string>& names) {
+  const auto others = std::ssize(names) - 1;
+  return "`" + printable(names.front()) + "`" +
+         (others == 0 ? " has" : " and " + counted(others, "other tensor") + " have") +
+         " values that are not finite";
+}
+
 TensorsByName by_modern_name(const std::vector<TensorView>& tensors, const fs::path& folder) {
   TensorsByName named;
   for (const TensorView& tensor : tensors) {

@@ -30,6 +30,8 @@ std::string name_in_folder(const std::vector<NamePair>& names, const std::string
 /// The folder's names of tensors that have values which are infinite or NaN, in the order of
 /// `names`. Looked at is what was read: all tensors are F32.
 std::vector<std::string> not_finite(const ReadTensors& read);
+/// Of such names, one at least: "`a` and 2 other tensors have values that are not finite".
+std::string not_finite_text(const std::vector<std::string>& names);
 
 /// Tensors that a folder may have a second time, because the model ties them: such a copy must be
 /// equal to the tensor of ours that it repeats. Adds the copies that are there to `known`.

@@ -1,6 +1,9 @@
 #include "interchange/model_folders.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -20,14 +23,36 @@ std::vector<const ModelFolders*> all_folders() {
   return found;
 }
 
+/// Whether a class of `transformers` is one of a type: "BertModel" of "bert", and
+/// "BertGenerationDecoder" of another.
+bool is_class_of(std::string_view model_class, std::string_view type) {
+  const auto is_same = [](char of_type, char of_class) {
+    return of_type == std::tolower(static_cast<unsigned char>(of_class));
+  };
+  if (model_class.size() < type.size()) return false;
+  if (!std::equal(type.begin(), type.end(), model_class.begin(), is_same)) return false;
+  const std::string_view rest = model_class.substr(type.size());
+  constexpr std::array<std::string_view, 4> kEnds{"For", "LMHead", "MTModel", "Model"};
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return rest.starts_with(end); });
+}
+
 }  // namespace
+
+ConfigReader with_type_of_class(ConfigReader config) {
+  if (config.has("model_type")) return config;
+  const std::string model_class = model_class_of(config);
+  for (const auto& type : known_model_types()) {
+    if (is_class_of(model_class, type)) return config.with("model_type", type);
+  }
+  return config;
+}
 
 ConfigReader read_folder_config(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder)) {
     throw Error(ExitCode::kUsage, "no folder at " + folder.string(),
                 "give the folder that `save_pretrained` wrote");
   }
-  return read_config_file(folder / "config.json", kMaxConfigBytes);
+  return with_type_of_class(read_config_file(folder / "config.json", kMaxConfigBytes));
 }
 
 void refuse_model_type(const ConfigReader& config, const std::string& type,

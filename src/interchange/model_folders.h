@@ -58,8 +58,13 @@ class ModelFolders {
                                           const ImportOptions& options) const = 0;
 };
 
-/// config.json of a folder. Throws Error(kUsage) where there is no folder or no such file,
-/// Error(kBadData) for a broken one.
+/// A config.json without `model_type`, as old versions of `transformers` wrote it, with the one of
+/// known_model_types() that its `architectures` names a class of; else as it is.
+/// Throws as model_class_of().
+ConfigReader with_type_of_class(ConfigReader config);
+
+/// config.json of a folder, by with_type_of_class(). Throws Error(kUsage) where there is no folder
+/// or no such file, Error(kBadData) for a broken one.
 ConfigReader read_folder_config(const std::filesystem::path& folder);
 
 /// What the family of an experiment knows of folders; null where it reads none.

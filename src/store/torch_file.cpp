@@ -82,7 +82,7 @@ std::map<std::string, std::string> unzip(std::string_view bytes, std::string_vie
     archive_entry* entry = nullptr;
     const int result = archive_read_next_header(handle.get(), &entry);
     if (result == ARCHIVE_EOF) break;
-    if (result < ARCHIVE_WARN) bad_archive(handle.get(), where);
+    if (result != ARCHIVE_OK && result != ARCHIVE_WARN) bad_archive(handle.get(), where);
     const char* path = archive_entry_pathname(entry);
     if (path == nullptr || archive_entry_filetype(entry) != AE_IFREG) continue;
     const std::string whole(path);

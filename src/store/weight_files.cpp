@@ -108,7 +108,8 @@ std::string import_advice(const fs::path& folder) {
   if (!fs::is_regular_file(path, error)) return "";
   try {
     const auto json = parse_json(read_file(path, kMaxConfigBytes), path.string(), kMaxConfigBytes);
-    if (!json.is_object() || !json.contains("model_type")) return "";
+    if (!json.is_object()) return "";
+    if (!json.contains("model_type") && !json.contains("architectures")) return "";
   } catch (const Error&) {  // it is not asked for as what it may be
     return "";
   }

@@ -33,9 +33,9 @@ class WeightFiles {
   std::vector<TensorView> tensors_;
 };
 
-/// For a folder that `transformers` saved, with a `config.json` that has a `model_type`: the
-/// command that makes a run of it, as advice for whoever gave it as a run. Empty for any other
-/// folder.
+/// For a folder that `transformers` saved, with a `config.json` that has a `model_type` or
+/// `architectures`: the command that makes a run of it, as advice for whoever gave it as a run.
+/// Empty for any other folder.
 std::string import_advice(const std::filesystem::path& folder);
 
 }  // namespace stretto::store

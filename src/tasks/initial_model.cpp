@@ -38,26 +38,44 @@ InitialModel::InitialModel(const runs::InitialRun& run)
   }
 }
 
-void InitialModel::require_alike(const experiment::Experiment& own) const {
+std::string InitialModel::differences(const experiment::Experiment& own) const {
   const auto* rules = experiment::find_task_rules(own);
-  if (!problem_.empty()) {
-    log::warn("train.init_from: the [model] of " + folder_.string() +
-              " is not compared with this one: " + problem_);
-  }
-  if (rules == nullptr || !options_) return;
+  if (rules == nullptr || !options_) return "";
   std::vector<std::string> lines;
   for (const auto& difference : rules->hidden_differences(*options_, own, tensors_)) {
     lines.push_back(difference_text(difference));
   }
-  if (lines.empty()) return;
-  const std::string what = "train.init_from: the weights of " + place_.string() +
-                           " belong to another model: " + join(lines, "; ");
+  return join(lines, "; ");
+}
+
+void InitialModel::require_alike(const experiment::Experiment& own) const {
+  if (!problem_.empty()) {
+    log::warn("train.init_from: the [model] of " + folder_.string() +
+              " is not compared with this one: " + problem_);
+  }
+  const std::string found = differences(own);
+  if (found.empty()) return;
+  const std::string what =
+      "train.init_from: the weights of " + place_.string() + " belong to another model: " + found;
   if (!own.train.init_only.empty()) return log::warn(what);
   const std::string advice = is_imported_
                                  ? "leave these keys out: they then have the values of that folder"
                                  : "give [model] the values of that run (its config.toml)";
   throw Error(ExitCode::kUsage, what,
               advice + "; train.init_only takes the tensors that it names all the same");
+}
+
+void InitialModel::explain_misfit(const experiment::Experiment& own,
+                                  const std::function<void()>& look) const {
+  try {
+    look();
+  } catch (const Error& error) {
+    const bool is_warned_of = error.code() == ExitCode::kBadData && !own.train.init_only.empty();
+    const std::string found = is_warned_of ? differences(own) : "";
+    if (found.empty()) throw;
+    throw Error(error.code(), error.what(), error.advice() + "; the models differ in " + found,
+                error.details());
+  }
 }
 
 bool InitialModel::has_another_head(const experiment::Experiment& own) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ class InitialModel {
   /// of a run.
   void require_alike(const experiment::Experiment& own) const;
 
+  /// Calls what throws Error(kBadData) for tensors that do not fit. Where require_alike() warns of
+  /// differences, the advice of that error names them: shapes show some of them, too.
+  void explain_misfit(const experiment::Experiment& own, const std::function<void()>& look) const;
+
   /// Whether its head is another task's: tensors of the same name and shape then mean something
   /// else, as weights of classes and of the ends of an answer do. Only for tasks on encoded texts.
   /// False where the other run has no head (the pooler beside such an encoder is any task's), or
@@ -31,6 +36,9 @@ class InitialModel {
   bool has_another_head(const experiment::Experiment& own) const;
 
  private:
+  /// Keys and values, by TaskRules::hidden_differences; empty = none is known.
+  std::string differences(const experiment::Experiment& own) const;
+
   std::filesystem::path folder_, place_;  ///< as runs::InitialRun has them
   bool is_imported_;                      ///< of a model folder, which has no config.toml
   std::vector<std::string> tensors_;      ///< names of the checkpoint's

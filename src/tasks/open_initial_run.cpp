@@ -53,9 +53,8 @@ void tell_import(const interchange::ImportedRun& model, const fs::path& folder) 
   }
   const auto broken = interchange::not_finite({.ours = model.tensors, .names = model.names});
   if (broken.empty()) return;
-  log::warn("train.init_from: `" + printable(broken.front()) + "`" +
-            (broken.size() == 1 ? " has" : " and others have") +
-            " values that are not finite; copy the folder again, or take other weights");
+  log::warn("train.init_from: " + interchange::not_finite_text(broken) +
+            "; copy the folder again, or take other weights");
 }
 
 }  // namespace

@@ -69,6 +69,22 @@ TEST_F(Log, ASilenceDropsWhatItsThreadTellsButErrors) {
   EXPECT_EQ(read_file(dir_ / "log.txt").find("one"), std::string::npos);
 }
 
+TEST_F(Log, ALiftedSilenceHoldsAgainAfterwards) {
+  ::testing::internal::CaptureStderr();
+  {
+    const log::Silence outer;
+    const log::Silence inner;
+    {
+      const log::SilenceLifted lifted;
+      log::warn("one");
+    }
+    log::warn("two");
+  }
+  { const log::SilenceLifted without_any; }
+  log::warn("three");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "warning: one\nwarning: three\n");
+}
+
 TEST_F(Log, ClearsAndRedrawsTheProgressLineAroundEachLine) {
   std::string calls;
   log::set_screen_hooks({.clear = [](void* c) { *static_cast<std::string*>(c) += 'c'; },

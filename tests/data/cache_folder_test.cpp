@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <optional>
+#include <string>
+
 #include "base/file.h"
+#include "base/log.h"
+#include "base/log_silence.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::data {
@@ -36,6 +42,28 @@ TEST(CacheFolder, ClosesEntriesOfEarlierReleasesAndNoFolderThatWasChosen) {
   EXPECT_EQ(rights_of(dir / "mine/hashes"), 0700u);
   make_private(dir / "none");
   EXPECT_FALSE(std::filesystem::exists(dir / "none"));
+}
+
+// A look ahead is silent, and whoever comes behind it finds the folder whole.
+TEST(CacheFolder, DamageIsToldDuringASilenceToo) {
+  const stretto::testing::TempDir dir;
+  const auto root = open_cache((dir / "cache").string());
+  std::filesystem::create_directories(root / "0123");
+  const auto find = [&](bool& damaged) -> std::optional<std::string> {
+    damaged = std::filesystem::exists(root / "0123");
+    if (!std::filesystem::exists(root / "0123/ids.bin")) return std::nullopt;
+    return read_file(root / "0123/ids.bin", 10);
+  };
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    const log::Silence silence;
+    find_or_build(root / "0123", find,
+                  [](const auto& aside) { write_file_atomic(aside / "ids.bin", "text"); });
+    log::warn("not told");
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: token cache " + (root / "0123").string() +
+                ": is damaged; it is made again from the text\n");
 }
 
 // Another process makes a damaged folder again at this moment.

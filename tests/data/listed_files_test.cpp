@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "data/cache_files.h"
 #include "data/manifest.h"
+#include "data/start_memory.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/settled.h"
@@ -160,6 +161,36 @@ TEST_F(ListedFilesTest, AreRememberedByTheirStamps) {
   put("a", "one");
   write_file_atomic(memory(), whole.substr(0, whole.size() - 1));
   EXPECT_EQ(hashes(), right) << "a damaged memory is as none";
+}
+
+// Files of a moment ago, which the folder of hashes does not remember.
+TEST_F(ListedFilesTest, AreReadOnceInAStart) {
+  put("a", "one");
+  const std::string path = put("b", "three");
+  const auto is_read = [&](ListedFiles& files) {
+    fs::remove(path);
+    try {
+      files.hash({.memory_dir = memory_dir_});
+    } catch (const Error&) {  // it vanished
+      return true;
+    }
+    EXPECT_EQ(files.files()[1].hash, xxh3_64("three"));
+    EXPECT_EQ(files.files()[1].size, 5u);
+    return false;
+  };
+  {
+    const StartMemory memory;
+    ListedFiles first(tree(), 1), again(tree(), 1);
+    first.hash({.memory_dir = memory_dir_});
+    EXPECT_FALSE(is_read(again));
+    put("b", "other");
+    ListedFiles changed(tree(), 1);
+    EXPECT_TRUE(is_read(changed)) << "its stamp is another one";
+  }
+  put("b", "three");
+  ListedFiles before(tree(), 1), later(tree(), 1);
+  before.hash({.memory_dir = memory_dir_});
+  EXPECT_TRUE(is_read(later)) << "the start is over";
 }
 
 TEST_F(ListedFilesTest, HaveAnotherStampWhereAFileMayBeAnotherOne) {

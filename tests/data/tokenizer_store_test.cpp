@@ -142,6 +142,35 @@ TEST_F(TokenizerStoreTest, LinesThatBreakOffEndTheTraining) {
   EXPECT_TRUE(trains(7));
 }
 
+TEST_F(TokenizerStoreTest, AStartTriesOnceWhatCannotBeTrained) {
+  const auto refuse = [&](KeyedLines& lines) {
+    return testing::failure(ExitCode::kUsage, [&] { open(lines); }).message();
+  };
+  options_.vocab_size = 6;
+  for (const bool is_kept : {true, false}) {
+    if (!is_kept) cache_ = folder_.write("file", "") + "/cache";
+    const StartMemory memory;
+    KeyedLines lines(7), same(7), others(8);
+    const std::string first = refuse(lines);
+    EXPECT_EQ(refuse(same), first);
+    EXPECT_GT(lines.num_read(), 0U);
+    EXPECT_EQ(same.num_read(), 0U) << "it is trained twice";
+    EXPECT_EQ(refuse(others), first);
+    EXPECT_GT(others.num_read(), 0U);
+  }
+  KeyedLines later(7);
+  refuse(later);
+  EXPECT_GT(later.num_read(), 0U) << "of another start";
+}
+
+TEST_F(TokenizerStoreTest, AStartReadsWhatBreaksOffAgain) {
+  const StartMemory memory;
+  KeyedLines lines(7);
+  lines.breaks_at = 1;
+  testing::failure(ExitCode::kIo, [&] { open(lines); });
+  EXPECT_TRUE(trains(7));
+}
+
 TEST_F(TokenizerStoreTest, AStartReadsANamedOneOnceAndSharesIt) {
   KeyedLines lines(0);
   const auto made = open(lines);

@@ -58,6 +58,42 @@ TEST(ModelFolders, AnUnknownTypeIsRefusedWithTheKnownOnes) {
   }
 }
 
+TEST(ModelFolders, AnOldFolderIsOfTheTypeOfItsClass) {
+  const auto type_of = [](const nlohmann::json& config) {
+    return with_type_of_class(ConfigReader(config, "config.json")).text("model_type", "");
+  };
+  const auto of_class = [&](const std::string& name) {
+    return type_of({{"architectures", nlohmann::json::array({name})}});
+  };
+  for (const auto& [name, type] : {std::pair("BertForMaskedLM", "bert"),
+                                   {"BertModel", "bert"},
+                                   {"DistilBertForSequenceClassification", "distilbert"},
+                                   {"RobertaModel", "roberta"},
+                                   {"GPT2LMHeadModel", "gpt2"},
+                                   {"LlamaForCausalLM", "llama"},
+                                   {"MarianMTModel", "marian"},
+                                   {"PegasusForConditionalGeneration", "pegasus"},
+                                   {"Qwen2ForCausalLM", "qwen2"},
+                                   {"BertGenerationDecoder", ""},
+                                   {"RobertaPreLayerNormForMaskedLM", ""},
+                                   {"Qwen2MoeForCausalLM", ""},
+                                   {"GPTJForCausalLM", ""},
+                                   {"", ""}}) {
+    EXPECT_EQ(of_class(name), type) << name;
+  }
+  EXPECT_EQ(type_of({{"model_type", "bert"}, {"architectures", {"GPT2Model"}}}), "bert");
+  EXPECT_EQ(type_of(nlohmann::json::object()), "");
+  EXPECT_EQ(type_of({{"model_type", nullptr}, {"architectures", {"BertModel"}}}), "bert");
+}
+
+TEST(ModelFolders, AFolderOfAnOldClassIsRead) {
+  auto folder = ModelFolder::bert("BertForMaskedLM").with_bert_masked_tokens();
+  folder.config.erase("model_type");
+  folder.write();
+  const auto& reader = reader_of(read_folder_config(folder.dir->path()), {});
+  EXPECT_EQ(reader.read(folder.dir->path(), {}).model_class, "BertForMaskedLM");
+}
+
 TEST(ModelFolders, EveryTypeIsKnownOnce) {
   auto types = known_model_types();
   std::ranges::sort(types);

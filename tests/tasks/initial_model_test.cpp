@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "base/error.h"
 #include "families/question_answering/question_answering_options.h"
+#include "store/safetensors.h"
+#include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 
 namespace stretto::tasks {
@@ -45,6 +51,32 @@ TEST_F(HeadOfAnotherRun, OfAnEncoderAloneThePoolerIsTaken) {
 TEST_F(HeadOfAnotherRun, WhatCannotBeReadIsTakenAsItFits) {
   EXPECT_FALSE(is_another("# nothing"));
   EXPECT_FALSE(InitialModel(runs::InitialRun{}).has_another_head(own_));
+}
+
+/// Advice about tensors of a run of this configuration that do not fit.
+class MisfitOfAnotherRun : public HeadOfAnotherRun {
+ protected:
+  std::string advice(ExitCode code = ExitCode::kBadData) const {
+    dir_.write("config.toml", config("question_answering", "[model]\nnum_heads = 4\n"));
+    runs::InitialRun run;
+    run.folder = dir_.path();
+    store::TensorView layer{"encoder.layers.0.ffn.up.weight", store::DType::kF32, {0}, ""};
+    run.checkpoint.files.emplace_back("model", store::SafetensorsFile({layer}));
+    const auto refuse = [&] { throw Error(code, "a misfit", "mend it", {"in full"}); };
+    const auto error =
+        stretto::testing::failure(code, [&] { InitialModel(run).explain_misfit(own_, refuse); });
+    EXPECT_STREQ(error.what(), "a misfit");
+    EXPECT_EQ(error.details(), std::vector<std::string>{"in full"});
+    return error.advice();
+  }
+};
+
+TEST_F(MisfitOfAnotherRun, IsExplainedByWhatTheModelsDifferIn) {
+  own_.train.init_only = {"encoder.*"};
+  EXPECT_EQ(advice(), "mend it; the models differ in model.num_heads: 4 there, 12 here");
+  EXPECT_EQ(advice(ExitCode::kUsage), "mend it") << "no tensor is asked for";
+  own_.train.init_only.clear();
+  EXPECT_EQ(advice(), "mend it") << "the differences are an error of their own";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace stretto::experiment {
 
 /// What training would stop at in the documents of data.train and data.valid, read as far as the
-/// time allows, and what looks like blank lines or line ends there.
+/// time allows, and with PreflightOptions::doubts what looks like blank lines or line ends there.
 /// @param options  the family's `[data]`: train, valid, and how bad samples are taken
 /// @param known    problems of the configuration: the files of a key that has one are not read
 /// @param open     gives a reader: open(path, bad) has next(text, begins_document) and
@@ -28,22 +29,23 @@ Preflight look_at_documents(const Options& options, const std::vector<config::Pr
     if (files.empty() || config::is_unreliable(known, key)) return;
     note_stop(found, stage, key, [&] {
       bool has_text = false;
-      TextLookalikes looks;
+      std::optional<TextLookalikes> looks;
+      if (how.doubts) looks.emplace();
       data::BadSamples bad(data::bad_sample_rule(options));
       for (const auto& path : files) {
         auto reader = open(path, bad);
         std::string_view text;
         for (bool begins = false; reader.next(text, begins);) {
           has_text = has_text || !text.empty();
-          looks.read(path, text);
+          if (looks) looks->read(path, text);
           if (time.is_left()) continue;
-          looks.tell(key, found);
+          if (looks) looks->tell(key, found);
           found.unread.push_back(
               {key, path + " behind line " + with_thousands(reader.line_number())});
           return;
         }
       }
-      looks.tell(key, found);
+      if (looks) looks->tell(key, found);
       if (!has_text) data::throw_no_documents(key, files, bad.left_out());
     });
   };

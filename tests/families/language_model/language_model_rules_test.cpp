@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -323,6 +324,24 @@ TEST_F(LanguageModelRulesTest, AFolderOfTextsMustHaveSome) {
   EXPECT_NE(missing[0].hint.find("folder/*.txt"), std::string::npos) << missing[0].hint;
 }
 
+TEST_F(LanguageModelRulesTest, AFileAFolderAndAnArchiveAreThereAndAnEmptyFolderIsNot) {
+  const std::string folder = folder_.path().string();
+  std::filesystem::create_directories(folder_ / "empty");
+  own().data.train = {folder_.write("odd*.txt", "a line\n"),
+                      folder,
+                      folder_.write("a.zip", "") + ":What now?.txt",
+                      folder + "/empty",
+                      folder + "/gone.txt",
+                      folder + "/gone.zip:a*.txt"};
+  Experiment copy = experiment_;
+  const auto missing = missing_files(experiment_schema(copy), {}, {}, /*only_overridden=*/false);
+  std::vector<std::string> said;
+  for (const auto& problem : missing) said.push_back(problem.what);
+  EXPECT_EQ(said, (std::vector<std::string>{"no file lies in " + folder + "/empty",
+                                            "no file " + folder + "/gone.txt",
+                                            "no file " + folder + "/gone.zip"}));
+}
+
 TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
   own().data.train = {folder_.write("a.jsonl", "{\"text\": \"a line\"}\n")};
   const auto found = look();
@@ -331,6 +350,16 @@ TEST_F(LanguageModelRulesTest, JsonLinesThatAreReadAsTextAreDoubted) {
   EXPECT_NE(found.doubts[0].what.find("a.jsonl"), std::string::npos) << found.doubts[0].what;
   own().data.format = "jsonl";
   EXPECT_TRUE(look().doubts.empty());
+}
+
+TEST_F(LanguageModelRulesTest, LinesThatLookBlankAreDoubtedAndNoStartLooksForThem) {
+  own().data.train = {folder_.write("a.txt", "a line\n\u00A0\nanother\n")};
+  const auto found = look();
+  ASSERT_EQ(found.doubts.size(), 1U);
+  EXPECT_EQ(found.doubts[0].what.find("1 line of "), 0U) << found.doubts[0].what;
+  const auto* rules = find_task_rules(experiment_);
+  EXPECT_TRUE(
+      rules->look_at_files(experiment_, {}, {.full = true, .doubts = false}).doubts.empty());
 }
 
 TEST_F(LanguageModelRulesTest, AFileOfBlankLinesHasNoText) {

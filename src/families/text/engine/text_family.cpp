@@ -102,7 +102,8 @@ void TextFamily::check_weights(const experiment::CheckRequest& request,
                                    .tied = model.tied,
                                    .replaceable = replaceable_parts(),
                                    .replaces_all = theirs.has_another_head(e)};
-    runs::require_some_weights_fit(weights.file, where, arena, taken, tables);
+    theirs.explain_misfit(
+        e, [&] { runs::require_some_weights_fit(weights.file, where, arena, taken, tables); });
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});
   });

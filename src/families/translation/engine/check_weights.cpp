@@ -42,9 +42,10 @@ void check_translation_weights(const experiment::CheckRequest& request,
   experiment::note_stop(found, experiment::Stage::kWeights, key, [&] {
     const auto run =
         open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
+    const InitialModel theirs(run);
     // A model that means something else by the weights may have other shapes, too.
     experiment::note_stop(found, experiment::Stage::kWeights, key,
-                          [&] { InitialModel(run).require_alike(e); });
+                          [&] { theirs.require_alike(e); });
     const bool match = e.train.init_vocabulary == "match";
     if (match) require_pieces(run);
     // To train a tokenizer takes longer than a check may.
@@ -71,8 +72,11 @@ void check_translation_weights(const experiment::CheckRequest& request,
     if (e.train.init_only.empty()) {
       runs::require_weights_fit(file, where, arena, tables);
     } else {
-      runs::require_some_weights_fit(
-          file, where, arena, {.entries = e.train.init_only, .tied = model->tied_names()}, tables);
+      theirs.explain_misfit(e, [&] {
+        runs::require_some_weights_fit(file, where, arena,
+                                       {.entries = e.train.init_only, .tied = model->tied_names()},
+                                       tables);
+      });
     }
     if (request.full) return;
     found.unread.push_back({key, "the weights themselves: their names and shapes fit"});

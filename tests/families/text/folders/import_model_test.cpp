@@ -213,6 +213,13 @@ TEST(ImportModel, ValuesThatAreNotFiniteAreFoundInWhatIsRead) {
   EXPECT_EQ(found(), (std::vector<std::string>{value, "cls.predictions.bias"}));
 }
 
+TEST(ImportModel, ValuesThatAreNotFiniteAreToldInOneSentence) {
+  EXPECT_EQ(not_finite_text({"a"}), "`a` has values that are not finite");
+  EXPECT_EQ(not_finite_text({"a", "b"}), "`a` and 1 other tensor have values that are not finite");
+  EXPECT_EQ(not_finite_text({"a", "b", "c"}),
+            "`a` and 2 other tensors have values that are not finite");
+}
+
 TEST(ImportModel, ATokenizerOfAFractionOfTheRowsIsAnotherModels) {
   const std::string bytes(30000 * sizeof(float), '\1');
   const auto left_out = [&](int64_t ids, bool ignores_extra) {
