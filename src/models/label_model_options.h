@@ -36,6 +36,7 @@ struct CausalPool {
             "side",
             one_of({"last", "max", "mean", "concat", "state"}))
             .also_called({"pooler", "pool", "classifier_pooling", "pooling_mode"})
+            .also_called({"use_cell_state"}, "= \"state\"")
             .value_also_called("last", {"last_token", "last_hidden", "eos"})
             .value_also_called("mean", {"average", "avg", "mean_tokens"})
             .value_also_called("concat", {"concat_pooling", "pool_concat"})
