@@ -18,7 +18,7 @@ TEST(HeldElements, AreAllByDefaultAndStandWhereTheyStandInTheArena) {
 }
 
 TEST(HeldElements, OfStretchesStandOneBehindTheOther) {
-  const HeldElements held({{2, 5}, {8, 10}});
+  const HeldElements held(std::vector<Slice>{{2, 5}, {8, 10}});
   EXPECT_FALSE(held.is_all());
   const int64_t counts[] = {0, 0, 0, 1, 2, 3, 3, 3, 3, 4, 5, 5, 5};
   for (int64_t end = 0; end <= 12; ++end) EXPECT_EQ(held.count_before(end), counts[end]) << end;

@@ -128,7 +128,7 @@ TEST(ShardedState, EachRankGetsItsSliceBack) {
 
 /// State of elements 2 to 4 and 6 to 8 of the arena alone: their places in the arena.
 std::vector<optim::StateTensor> held_tensors_of(optim::Slice owned) {
-  const optim::HeldElements held({{2, 5}, {6, 9}});
+  const optim::HeldElements held(std::vector<optim::Slice>{{2, 5}, {6, 9}});
   const optim::Slice place = held.place_of(owned);
   const torch::Tensor all = torch::tensor({2.F, 3.F, 4.F, 6.F, 7.F, 8.F});
   return {{"moment", all.narrow(0, place.begin, place.size()).clone(), true, held}};

@@ -432,7 +432,8 @@ TEST_P(CheckpointerTest, AStateOfSomeTensorsComesBackFromOneOfAll) {
   const auto& weight = lab.arena.slots().at(0);
   const auto& bias = lab.arena.slots().at(1);
   ASSERT_EQ(weight.name, "weight");
-  const optim::HeldElements held({{bias.offset, lab.arena.size()}});
+  const optim::HeldElements held(
+      std::vector<optim::Slice>{{.begin = bias.offset, .end = lab.arena.size()}});
   const auto some = [&](double value) {
     return optim::StateTensor{
         .name = "v", .values = torch::full({lab.arena.size() - bias.offset}, value), .held = held};
