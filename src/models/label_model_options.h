@@ -21,6 +21,8 @@ struct CausalPool {
   std::string pooling = "last";
   double head_dropout = 0.1;
   int64_t head_units = 0;
+  std::string head_norm = "none";
+  double head_units_dropout = -1;
 
   static auto fields() {
     using namespace config;
@@ -34,19 +36,39 @@ struct CausalPool {
             "side",
             one_of({"last", "max", "mean", "concat", "state"}))
             .also_called({"pooler", "pool", "classifier_pooling", "pooling_mode"})
+            .also_called({"use_cell_state"}, "= \"state\"")
             .value_also_called("last", {"last_token", "last_hidden", "eos"})
             .value_also_called("mean", {"average", "avg", "mean_tokens"})
             .value_also_called("concat", {"concat_pooling", "pool_concat"})
             .value_also_called("state", {"last_state", "cell_state", "use_cell_state"}),
         field(&O::head_dropout, "head_dropout",
-              "on the pooled rows that labels are read from, and on the hidden layer of the head",
+              "on the pooled rows that labels are read from, and on the hidden layer of the head "
+              "where head_units_dropout says nothing else",
               fraction())
             .also_called({"classifier_dropout", "pooler_dropout", "seq_classif_dropout"}),
         field(&O::head_units, "head_units",
               "units of a layer with relu between the pooled row and the labels; 0 = none",
               between(0, 65536))
             .also_called({"lin_ftrs", "classifier_hidden_dim", "head_hidden_dim"}),
+        field(&O::head_norm, "head_norm",
+              "of the pooled row and of the head's hidden layer, in front of their dropouts. "
+              "batch_norm: each column over the texts of a micro-batch in training, by running "
+              "statistics elsewhere, as fastai's ULMFiT",
+              one_of({"none", "batch_norm"}))
+            .also_called({"use_bn", "head_batch_norm"}, "= \"batch_norm\"")
+            .value_also_called("batch_norm", {"bn", "batch", "batch_norm_1d"}),
+        field(&O::head_units_dropout, "head_units_dropout",
+              "on the hidden layer of the head; below 0: as head_dropout",
+              {.min = -1, .max = 1, .max_open = true, .choices = {}})
+            .also_called({"lin_dropout"})
+            .read_unless_zero("head_units"),
     };
+  }
+
+  bool has_batch_norm() const { return head_norm == "batch_norm"; }
+  /// What is dropped of the hidden layer.
+  double dropout_of_units() const {
+    return head_units_dropout < 0 ? head_dropout : head_units_dropout;
   }
 };
 

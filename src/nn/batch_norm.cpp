@@ -34,14 +34,6 @@ int64_t values_per_channel(const at::Tensor& x) {
   return x.size(1) == 0 ? 0 : x.numel() / x.size(1);
 }
 
-void require_variance(double values) {
-  if (values > 1) return;
-  throw Error(ExitCode::kBadData,
-              "batch norm: a batch with a single value in each channel has no variance",
-              "make micro-batches larger (data.max_tokens), or synchronise the statistics over "
-              "processes");
-}
-
 /// Sums over ranks of a flat tensor, in double.
 at::Tensor summed(const at::Tensor& values, const SumOverRanks& sum) {
   at::Tensor numbers = values.to(at::kCPU, at::kDouble).contiguous().clone();
@@ -55,7 +47,8 @@ struct Statistics {
 };
 
 /// Each rank's mean and variance are taken in the dtype of x by the library's stable algorithm;
-/// only their combination is a difference of squares, and that is in double.
+/// only their combination is a difference of squares, and that is in double. Without values there
+/// is the count alone.
 Statistics statistics_over_ranks(const at::Tensor& x, const SumOverRanks& sum) {
   const int64_t channels = x.size(1), local = values_per_channel(x);
   const auto wide = at::TensorOptions().dtype(at::kDouble);
@@ -70,7 +63,7 @@ Statistics statistics_over_ranks(const at::Tensor& x, const SumOverRanks& sum) {
   const at::Tensor all = summed(at::cat({sums, squares, count}), sum);
   Statistics result;
   result.count = all[2 * channels].item<double>();
-  require_variance(result.count);
+  if (result.count == 0) return result;
   result.mean = all.narrow(0, 0, channels) / result.count;
   const at::Tensor mean_square = all.narrow(0, channels, channels) / result.count;
   result.var = (mean_square - result.mean * result.mean).clamp_min(0);
@@ -151,8 +144,19 @@ at::Tensor BatchNormImpl::normalise_by_running(const at::Tensor& x) const {
                         options_.epsilon, at::globalContext().userEnabledCuDNN());
 }
 
+/// Whether so many values of a channel can be normalised by themselves. Throws where nothing else
+/// is left.
+bool BatchNormImpl::has_variance(double values) const {
+  if (values > 1) return true;
+  if (options_.single_by_running) return false;
+  throw Error(ExitCode::kBadData,
+              "batch norm: a batch with a single value in each channel has no variance",
+              "make micro-batches larger (data.max_tokens), or synchronise the statistics over "
+              "processes");
+}
+
 at::Tensor BatchNormImpl::normalise_by_batch(const at::Tensor& x) const {
-  require_variance(static_cast<double>(values_per_channel(x)));
+  if (!has_variance(static_cast<double>(values_per_channel(x)))) return normalise_by_running(x);
   const auto dtype = x.scalar_type();
   // With a momentum of 1 libtorch's "running" statistics are the batch's.
   const BatchMoments moments{.mean = at::zeros(weight.sizes(), x.options()),
@@ -169,6 +173,10 @@ at::Tensor BatchNormImpl::normalise_over_ranks(const at::Tensor& x) const {
   {
     const at::NoGradGuard no_grad;
     statistics = statistics_over_ranks(x, sum_over_ranks_);
+  }
+  if (!has_variance(statistics.count)) return normalise_by_running(x);
+  {
+    const at::NoGradGuard no_grad;
     const double n = statistics.count;
     keep(
         {.mean = statistics.mean.to(running_mean.device(), running_mean.scalar_type()),

@@ -20,6 +20,9 @@ struct BatchNormOptions {
   double momentum = 0.1;
   double epsilon = 1e-5;
   bool zero_gamma = false;  ///< see NormImpl
+  /// A batch with a single value in each channel, which has no variance, is normalised by the
+  /// running statistics, and moves nothing; false: it is an error.
+  bool single_by_running = false;
 };
 
 /// What a batch was normalised by; [C], on the layer's device, without gradient.
@@ -48,7 +51,7 @@ struct BatchMoments {
 /// same calls in the same order, with no rows if it has none.
 ///
 /// forward throws Error(kBadData) in training mode when a channel has a single value (it has no
-/// variance) and c10::Error for a shape that does not fit.
+/// variance; BatchNormOptions::single_by_running) and c10::Error for a shape that does not fit.
 class BatchNormImpl : public NormImpl {
  public:
   using TakeMoments = std::function<void(const BatchMoments&)>;
@@ -74,6 +77,7 @@ class BatchNormImpl : public NormImpl {
   at::Tensor normalise_by_running(const at::Tensor& x) const;
   at::Tensor normalise_by_batch(const at::Tensor& x) const;
   at::Tensor normalise_over_ranks(const at::Tensor& x) const;
+  bool has_variance(double values) const;
   void keep(const BatchMoments& moments) const;
 
   BatchNormOptions options_;

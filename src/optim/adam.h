@@ -22,15 +22,23 @@ class Adam : public Optimizer {
   std::vector<StateTensor> state() override;
 
  protected:
+  /// @param second_moments  the elements that have v, and may be stepped
+  Adam(const OptimOptions& options, const Arena& arena, Slice slice, HeldElements second_moments);
+
   torch::Tensor& exp_avg() { return exp_avg_; }
   /// What an update does to tensors of these settings.
   kernels::AdamScalars numbers(const UpdateStep& update, const GroupSettings& group) const;
+  /// None of the runs may go beyond a stretch of second moments.
   void step_runs(Arena& arena, std::span<const kernels::Run<kernels::AdamScalars>> runs);
 
   const OptimOptions options_;
   const Layout layout_;
 
  private:
+  void step_stretch(Arena& arena, Slice part,
+                    std::span<const kernels::Run<kernels::AdamScalars>> runs);
+
+  const HeldElements second_moments_;
   torch::Tensor exp_avg_, exp_avg_sq_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/optimizer/steps.h"
@@ -30,6 +31,39 @@ double scale_of(const OptimOptions& options, int64_t rows, int64_t columns) {
                                      : std::sqrt(std::max(1.0, r / c));
 }
 
+/// By slot: whether it has orthogonal steps.
+std::vector<bool> find_matrices(const OptimOptions& options, const Arena& arena) {
+  const auto names = names_of(arena);  // slots come first
+  for (const auto& pattern : options.muon_adam_tensors) {
+    if (const auto problem = matches_nothing(pattern, names)) {
+      throw Error(ExitCode::kUsage, "optim.muon_adam_tensors: " + problem->what, problem->hint);
+    }
+  }
+  std::vector<bool> is_matrix;
+  for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
+    is_matrix.push_back(arena.slots()[slot].numel > 0 &&
+                        has_orthogonal_steps(options, names[slot]));
+  }
+  return is_matrix;
+}
+
+/// Everything but the matrices, gaps behind tensors included.
+HeldElements held_by_adam(const Arena& arena, const std::vector<bool>& is_matrix) {
+  std::vector<Slice> stretches;
+  const auto& slots = arena.slots();
+  for (size_t slot = 0; slot < slots.size(); ++slot) {
+    const int64_t begin = slots[slot].offset;
+    const int64_t end = slot + 1 < slots.size() ? slots[slot + 1].offset : arena.size();
+    if (is_matrix[slot] || begin == end) continue;
+    if (!stretches.empty() && stretches.back().end == begin) {
+      stretches.back().end = end;
+    } else {
+      stretches.push_back({begin, end});
+    }
+  }
+  return HeldElements(std::move(stretches));
+}
+
 /// Where the slices begin among the elements of a tensor.
 std::vector<int64_t> begins_in(const Arena::Slot& slot, std::span<const int64_t> slice_begins) {
   std::vector<int64_t> begins;
@@ -42,18 +76,13 @@ std::vector<int64_t> begins_in(const Arena::Slot& slot, std::span<const int64_t>
 }  // namespace
 
 Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice)
-    : Adam(with_decoupled_decay(options), arena, slice), compute_(compute_of(options, arena)) {
-  const auto names = names_of(arena);  // slots come first
-  for (const auto& pattern : options.muon_adam_tensors) {
-    if (const auto problem = matches_nothing(pattern, names)) {
-      throw Error(ExitCode::kUsage, "optim.muon_adam_tensors: " + problem->what, problem->hint);
-    }
-  }
-  for (size_t slot = 0; slot < arena.slots().size(); ++slot) {
-    is_matrix_.push_back(arena.slots()[slot].numel > 0 &&
-                         has_orthogonal_steps(options, names[slot]));
-  }
-}
+    : Muon(options, arena, slice, find_matrices(options, arena)) {}
+
+Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice,
+           std::vector<bool> is_matrix)
+    : Adam(with_decoupled_decay(options), arena, slice, held_by_adam(arena, is_matrix)),
+      compute_(compute_of(options, arena)),
+      is_matrix_(std::move(is_matrix)) {}
 
 bool Muon::is_cut(const Arena::Slot& slot, const UpdateStep& update) const {
   TORCH_CHECK(layout_.is_whole() || (!update.slice_begins.empty() && update.gather_over_ranks),

@@ -25,6 +25,9 @@ namespace stretto::optim {
 /// several maps (Arena::Slot::part_rows) is stepped map by map with `optim.muon_split`. Vectors and
 /// the matrices of optim/muon_tensors.h are AdamW's, at `optim.muon_adam_lr`.
 ///
+/// Tensors that AdamW steps have its second moment, matrices have none: `exp_avg_sq` holds the
+/// former alone.
+///
 /// A matrix that lies in several slices is gathered: each of its owners orthogonalises the maps of
 /// which it has elements, and steps those elements. On a CPU the bits are those of one process.
 class Muon : public Adam {
@@ -34,6 +37,8 @@ class Muon : public Adam {
   void step(Arena& arena, const UpdateStep& update) override;
 
  private:
+  Muon(const OptimOptions& options, const Arena& arena, Slice slice, std::vector<bool> is_matrix);
+
   void step_others(Arena& arena, const UpdateStep& update);
   torch::Tensor direction_of(Arena& arena, const UpdateStep& update, Slice part);
   torch::Tensor gathered_direction(Arena& arena, const UpdateStep& update, size_t slot);

@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "optim/arena.h"
+#include "optim/held_elements.h"
 #include "optim/optim_options.h"
 
 namespace stretto::optim {
-
-/// Elements [begin, end) of the arena: all of it, or the part that one process steps.
-struct Slice {
-  int64_t begin = 0, end = 0;
-  int64_t size() const { return end - begin; }
-};
 
 /// The elements of one tensor that lie in a slice, counted in the arena; size() is 0 where none do.
 inline Slice part_in(const Arena::Slot& slot, Slice slice) {
@@ -50,9 +45,13 @@ struct UpdateStep {
 /// A tensor of an optimizer's state.
 struct StateTensor {
   std::string name;
-  torch::Tensor values;  ///< fp32; flat: [slice.size()], else [any]
-  bool flat = true;      ///< true: the slice's elements of a buffer with the arena's offsets
+  torch::Tensor values;    ///< fp32; flat: [held.place_of(slice).size()], else [any]
+  bool flat = true;        ///< true: the slice's elements of a buffer for the whole arena
+  HeldElements held = {};  ///< what of the arena that buffer has, where it is flat
 };
+
+/// The tensors that a buffer for the whole arena has, at their offsets in the buffer.
+std::vector<Arena::Slot> slots_in(const HeldElements& held, const std::vector<Arena::Slot>& slots);
 
 /// An update rule over the arena or a slice of it.
 class Optimizer {

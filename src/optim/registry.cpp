@@ -86,6 +86,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimOptions& options, const Are
   return make_optimizer(options, arena, {0, arena.size()});
 }
 
+std::vector<Arena::Slot> slots_in(const HeldElements& held, const std::vector<Arena::Slot>& slots) {
+  std::vector<Arena::Slot> found;
+  for (const auto& slot : slots) {
+    const Slice elements{slot.offset, slot.offset + slot.numel};
+    if (!held.has(elements)) continue;
+    found.push_back(slot);
+    found.back().offset = held.place_of(elements).begin;
+  }
+  return found;
+}
+
 double clip_factor(double norm, double clip_norm) {
   if (clip_norm <= 0) return 1.0;
   return std::min(1.0, clip_norm / (norm + 1e-6));

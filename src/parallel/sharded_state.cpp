@@ -19,9 +19,10 @@ std::vector<optim::StateTensor> ShardedState::empty(
   std::vector<optim::StateTensor> tensors;
   for (const auto& tensor : mine) {
     tensors.push_back({.name = tensor.name,
-                       .values = tensor.flat ? at::zeros({arena_size()}, at::kFloat)
+                       .values = tensor.flat ? at::zeros({whole_size(tensor)}, at::kFloat)
                                              : at::zeros_like(tensor.values, at::kCPU),
-                       .flat = tensor.flat});
+                       .flat = tensor.flat,
+                       .held = tensor.held});
   }
   return tensors;
 }
@@ -31,22 +32,26 @@ std::vector<optim::StateTensor> ShardedState::gather(
   if (!setup_.sliced) return group_.is_root() ? mine : std::vector<optim::StateTensor>{};
   std::vector<optim::StateTensor> tensors;
   for (const auto& tensor : mine) {
-    const at::Tensor values = tensor.flat ? gather_slices(tensor.values) : tensor.values;
-    if (group_.is_root()) tensors.push_back({tensor.name, values, tensor.flat});
+    const at::Tensor values = tensor.flat ? gather_slices(tensor) : tensor.values;
+    if (group_.is_root()) tensors.push_back({tensor.name, values, tensor.flat, tensor.held});
   }
   return tensors;
 }
 
 // Turn by turn a part of each rank's slice, so that all have something to send. Undefined on other
 // ranks than 0.
-at::Tensor ShardedState::gather_slices(const at::Tensor& mine) const {
-  const auto& slices = setup_.slice_begins;
+at::Tensor ShardedState::gather_slices(const optim::StateTensor& tensor) const {
+  const at::Tensor& mine = tensor.values;
+  std::vector<int64_t> slices;
+  for (const int64_t begin : setup_.slice_begins) {
+    slices.push_back(tensor.held.count_before(begin));
+  }
   const auto size = static_cast<size_t>(group_.size()), rank = static_cast<size_t>(group_.rank());
   const int64_t each = std::max<int64_t>(1, setup_.chunk / group_.size());
   int64_t longest = 0;
   for (size_t r = 0; r < size; ++r) longest = std::max(longest, slices[r + 1] - slices[r]);
   at::Tensor whole;
-  if (group_.is_root()) whole = at::zeros({arena_size()}, mine.options());
+  if (group_.is_root()) whole = at::zeros({whole_size(tensor)}, mine.options());
   at::Tensor room = at::empty({std::min(each, longest) * group_.size()}, mine.options());
   for (int64_t first = 0; first < longest; first += each) {
     std::vector<int64_t> begins{0};
@@ -75,7 +80,7 @@ void ShardedState::scatter(const std::vector<optim::StateTensor>& whole,
   for (size_t i = 0; i < mine.size(); ++i) {
     const at::Tensor given = group_.is_root() ? whole.at(i).values : at::Tensor();
     if (mine[i].flat) {
-      scatter_slices(given, mine[i].values);
+      scatter_slices(given, mine[i]);
     } else {
       broadcast_numbers(mine[i], given);
     }
@@ -83,12 +88,14 @@ void ShardedState::scatter(const std::vector<optim::StateTensor>& whole,
 }
 
 // `whole` only matters on rank 0.
-void ShardedState::scatter_slices(const at::Tensor& whole, at::Tensor mine) const {
-  const auto owned = setup_.owned;
-  const int64_t each = std::min(std::max<int64_t>(1, setup_.chunk), arena_size());
+void ShardedState::scatter_slices(const at::Tensor& whole, const optim::StateTensor& tensor) const {
+  const at::Tensor& mine = tensor.values;
+  const auto owned = tensor.held.place_of(setup_.owned);
+  const int64_t size = whole_size(tensor);
+  const int64_t each = std::min(std::max<int64_t>(1, setup_.chunk), size);
   at::Tensor room = at::empty({each}, mine.options());
-  for (int64_t first = 0; first < arena_size(); first += each) {
-    const int64_t count = std::min(each, arena_size() - first);
+  for (int64_t first = 0; first < size; first += each) {
+    const int64_t count = std::min(each, size - first);
     at::Tensor sent = room.narrow(0, 0, count);
     if (group_.is_root()) sent.copy_(whole.narrow(0, first, count));
     group_.broadcast(buffer_of(sent));

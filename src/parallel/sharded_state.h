@@ -10,9 +10,10 @@ namespace stretto::parallel {
 
 /// The optimizer's state on its way to rank 0, which saves it, and from there back.
 ///
-/// On a rank a flat tensor holds the elements of the arena that the rank owns; on rank 0 it comes
-/// together for the whole arena. It travels in chunks, so that no other rank needs room for more
-/// than one of them. Tensors that are not flat are the same on every rank.
+/// On a rank a flat tensor holds the elements of the arena that the rank owns, or of them those of
+/// StateTensor::held; on rank 0 it comes together for the whole arena. It travels in chunks, so
+/// that no other rank needs room for more than one of them. Tensors that are not flat are the same
+/// on every rank.
 class ShardedState {
  public:
   struct Setup {
@@ -35,8 +36,12 @@ class ShardedState {
 
  private:
   int64_t arena_size() const { return setup_.slice_begins.back(); }
-  at::Tensor gather_slices(const at::Tensor& mine) const;
-  void scatter_slices(const at::Tensor& whole, at::Tensor mine) const;
+  /// Elements of a flat tensor that is whole.
+  int64_t whole_size(const optim::StateTensor& tensor) const {
+    return tensor.held.count_before(arena_size());
+  }
+  at::Tensor gather_slices(const optim::StateTensor& tensor) const;
+  void scatter_slices(const at::Tensor& whole, const optim::StateTensor& tensor) const;
   void broadcast_numbers(const optim::StateTensor& mine, const at::Tensor& given) const;
 
   distributed::ProcessGroup group_;

@@ -3,6 +3,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "optim/weight_average.h"
 
@@ -11,8 +13,9 @@ namespace {
 
 // All of `wanted` or, when anything does not fit, nothing.
 void load_all(const store::SafetensorsFile& file, const std::string& where,
-              const std::string& prefix, const std::vector<StoredTarget>& wanted) {
-  require_all_fit(file, where, prefix, wanted);
+              const std::string& prefix, const std::vector<StoredTarget>& wanted,
+              const std::set<std::string>& left_out = {}) {
+  require_all_fit(file, where, prefix, wanted, left_out);
   copy_all(file, wanted);
 }
 
@@ -25,6 +28,17 @@ std::string prefix_of(const optim::StateTensor& tensor) {
   return (is_average(tensor) ? "trained" : tensor.name) + "/";
 }
 
+// What the file may have of tensors that have no such state: earlier versions wrote zeros for
+// Muon's matrices.
+std::set<std::string> names_without(const optim::StateTensor& tensor, const optim::Arena& arena) {
+  std::set<std::string> names;
+  for (const auto& slot : arena.slots()) {
+    const optim::Slice elements{slot.offset, slot.offset + slot.numel};
+    if (!tensor.held.has(elements)) names.insert(prefix_of(tensor) + slot.name);
+  }
+  return names;
+}
+
 void exchange(at::Tensor& one, at::Tensor other) {
   const torch::NoGradGuard no_grad;
   const at::Tensor kept = one.clone();
@@ -33,8 +47,9 @@ void exchange(at::Tensor& one, at::Tensor other) {
 }
 
 void require_whole(const optim::StateTensor& tensor, const optim::Arena& arena) {
-  TORCH_CHECK(!tensor.flat || tensor.values.numel() == arena.size(), "[checkpoint] state `",
-              tensor.name, "` has ", tensor.values.numel(), " elements, the arena ", arena.size(),
+  const int64_t size = tensor.held.count_before(arena.size());
+  TORCH_CHECK(!tensor.flat || tensor.values.numel() == size, "[checkpoint] state `", tensor.name,
+              "` has ", tensor.values.numel(), " elements, the arena ", size,
               "; a checkpoint takes the state of the whole arena, not of a slice");
 }
 
@@ -79,7 +94,9 @@ void load_optimizer_state(const store::SafetensorsFile& file, const std::string&
     require_whole(tensor, arena);
     if (tensor.flat) {
       const std::string prefix = prefix_of(tensor);
-      load_all(file, where, prefix, slot_targets(prefix, arena, tensor.values));
+      load_all(file, where, prefix,
+               slot_targets(prefix, optim::slots_in(tensor.held, arena.slots()), tensor.values),
+               names_without(tensor, arena));
       if (is_average(tensor)) exchange(arena.params(), tensor.values);
       continue;
     }
@@ -111,6 +128,7 @@ void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StateTen
   for (size_t i = 0; i < state.size(); ++i) {
     state_[i].name = state[i].name;
     state_[i].flat = state[i].flat;
+    state_[i].held = state[i].held;
     copy_to_host(state[i].values, bytes, state_[i].values);
   }
 }
@@ -125,7 +143,8 @@ std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::fi
   }
   for (const auto& tensor : state_) {
     if (tensor.flat) {
-      add_slots(slots_, is_average(tensor) ? params_ : tensor.values, prefix_of(tensor), optimizer);
+      add_slots(optim::slots_in(tensor.held, slots_), is_average(tensor) ? params_ : tensor.values,
+                prefix_of(tensor), optimizer);
     } else {
       const int64_t numel = tensor.values.numel();
       optimizer.push_back(view_of(tensor.name, tensor.values, 0, {numel}, numel));

@@ -13,7 +13,8 @@
 ///
 ///     model.safetensors        <parameter>           one for each parameter, in its shape
 ///                              <buffer>              running statistics, in their shape
-///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor
+///     optimizer.safetensors    <state>/<parameter>   the parameter's part of a flat tensor that
+///                                                    has one (StateTensor::held)
 ///                              <state>               any other tensor of state, as one row:
 ///                                                    carry/<name> is the state of lanes, in order
 ///
@@ -32,9 +33,9 @@ namespace stretto::runs {
 void load_weights(const store::SafetensorsFile& file, const std::string& where, optim::Arena& arena,
                   const std::vector<MatchedTable>& matched = {});
 
-/// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat ones have the
-/// arena's size; into the tensor optim::kWeightAverage what load_weights() left in the arena, and
-/// into the arena the weights that were trained. Throws as load_weights does.
+/// Copies a checkpoint's optimizer file into the tensors of `state`, whose flat ones are those of
+/// the whole arena; into the tensor optim::kWeightAverage what load_weights() left in the arena,
+/// and into the arena the weights that were trained. Throws as load_weights does.
 void load_optimizer_state(const store::SafetensorsFile& file, const std::string& where,
                           optim::Arena& arena, const std::vector<optim::StateTensor>& state);
 

@@ -60,10 +60,11 @@ std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
   return mismatch(file, target.stored_name, target.name, stored_shape(file, target));
 }
 
-std::vector<StoredTarget> slot_targets(const std::string& prefix, const optim::Arena& arena,
+std::vector<StoredTarget> slot_targets(const std::string& prefix,
+                                       const std::vector<optim::Arena::Slot>& slots,
                                        const at::Tensor& flat) {
   std::vector<StoredTarget> wanted;
-  for (const auto& slot : arena.slots()) {
+  for (const auto& slot : slots) {
     wanted.push_back({prefix + slot.name, slot.name, optim::Arena::view(flat, slot)});
   }
   return wanted;
@@ -71,7 +72,7 @@ std::vector<StoredTarget> slot_targets(const std::string& prefix, const optim::A
 
 std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
                                          const std::vector<MatchedTable>& matched) {
-  auto wanted = slot_targets("", arena, arena.params());
+  auto wanted = slot_targets("", arena.slots(), arena.params());
   for (const auto& buffer : arena.buffers()) {
     wanted.push_back({buffer.name, buffer.name, buffer.values});
   }
@@ -84,9 +85,10 @@ std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
 }
 
 void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
-                     const std::string& prefix, const std::vector<StoredTarget>& wanted) {
+                     const std::string& prefix, const std::vector<StoredTarget>& wanted,
+                     const std::set<std::string>& left_out) {
   std::vector<TensorMismatch> wrong;
-  std::set<std::string> names;
+  std::set<std::string> names = left_out;
   for (const StoredTarget& target : wanted) {
     names.insert(target.stored_name);
     if (const auto problem = mismatch(file, target)) wrong.push_back(*problem);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ struct StoredTarget {
   const MatchedTable* matched = nullptr;
 };
 
-/// The slots of the arena as parts of `flat`, which has its size, each under prefix + name.
-std::vector<StoredTarget> slot_targets(const std::string& prefix, const optim::Arena& arena,
+/// The slots as parts of `flat`, at their offsets, each under prefix + name.
+std::vector<StoredTarget> slot_targets(const std::string& prefix,
+                                       const std::vector<optim::Arena::Slot>& slots,
                                        const at::Tensor& flat);
 /// All weights and buffers under their own names. @param matched  must outlive the targets
 std::vector<StoredTarget> weight_targets(const optim::Arena& arena,
@@ -51,9 +53,11 @@ std::optional<TensorMismatch> mismatch(const store::SafetensorsFile& file,
                                        const StoredTarget& target);
 
 /// Throws Error(kBadData) that lists missing, unknown and misshapen tensors.
-/// @param prefix  tensors of the file with other names may be too many
+/// @param prefix   tensors of the file with other names may be too many
+/// @param left_out  so may these
 void require_all_fit(const store::SafetensorsFile& file, const std::string& where,
-                     const std::string& prefix, const std::vector<StoredTarget>& wanted);
+                     const std::string& prefix, const std::vector<StoredTarget>& wanted,
+                     const std::set<std::string>& left_out = {});
 
 /// Whether no value is infinite or NaN; true for integers.
 bool all_finite(const at::Tensor& values);

@@ -222,6 +222,17 @@ TEST(LintOfFamilies, WhereNoModelHasBatchNormNoneIsAdvised) {
             "model.norm_layer = \"batch_norm\", or leave it out");
 }
 
+TEST(LintOfFamilies, ABatchNormOfLabelsIsOverTheTextsOfAMicroBatch) {
+  const auto noted = [](const std::string& more) {
+    return found("BN001", {"model.name=lstm", "model.head_norm=batch_norm", more}, {}, kTexts);
+  };
+  EXPECT_EQ(noted("data.max_samples=16").code, "");
+  EXPECT_EQ(noted("data.max_samples=15").key, "data.max_samples");
+  const auto few = noted("data.max_tokens=1280");
+  EXPECT_EQ(few.key, "data.max_tokens");
+  EXPECT_NE(few.reason.find("about 10 texts here"), std::string::npos) << few.reason;
+}
+
 TEST(LintOfFamilies, WhatFilesTellReachesTheRules) {
   const stretto::testing::TempDir folder;
   folder.write("a.tsv", "text\tlabel\ngood\tx\nbad\ty\n");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <cmath>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -156,6 +157,22 @@ TEST(BatchNorm, RunningStatisticsMoveByTheMomentumTowardsTheUnbiasedVariance) {
     norm->forward(x);
     EXPECT_FLOAT_EQ(norm->running_mean.item<float>(), means[step]) << step;
     EXPECT_FLOAT_EQ(norm->running_var.item<float>(), vars[step]) << step;
+  }
+}
+
+TEST(BatchNorm, ASingleValueIsNormalisedByTheRunningStatisticsWhereThatIsAsked) {
+  for (const bool synchronised : {false, true}) {
+    BatchNorm norm = double_norm(3, {.single_by_running = true});
+    if (synchronised) norm->synchronise([](std::span<double>) {});
+    const at::NoGradGuard no_grad;
+    norm->running_mean.fill_(0.5);
+    norm->running_var.fill_(4);
+    const at::Tensor x = noise({1, 3}).to(at::kDouble);
+    expect_close(norm->forward(x), (x - 0.5) / std::sqrt(4 + 1e-5) * norm->weight + norm->bias);
+    expect_close(norm->running_mean, at::full({3}, 0.5, at::kDouble), 1e-300);
+    expect_close(norm->running_var, at::full({3}, 4.0, at::kDouble), 1e-300);
+    EXPECT_GT((norm->forward(at::cat({x, x + 1})) - norm->bias).abs().max().item<double>(), 0.1);
+    EXPECT_GT((norm->running_mean - 0.5).abs().max().item<double>(), 0) << "two values are a batch";
   }
 }
 

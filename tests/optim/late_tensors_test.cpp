@@ -30,12 +30,12 @@ void step(Toy& toy, Arena& arena, Optimizer& optimizer, int number, int gradient
   optimizer.step(arena, {.lr = testing::rate_at(gradients_of), .number = number});
 }
 
-/// The part of a flat state that belongs to a tensor.
+/// The part of a flat state that belongs to a tensor; a number of zero where it has none.
 torch::Tensor state_of(const Arena& arena, const StateTensor& state, const std::string& name) {
-  for (const auto& slot : arena.slots()) {
+  for (const auto& slot : slots_in(state.held, arena.slots())) {
     if (slot.name == name) return Arena::view(state.values, slot);
   }
-  return {};
+  return torch::zeros({1});
 }
 
 TEST(LateTensors, AreSteppedAsIfTrainingBeganWithThem) {

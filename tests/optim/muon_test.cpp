@@ -227,6 +227,30 @@ TEST(Muon, StepsNamedMatricesAsAdamwDoes) {
   EXPECT_FALSE(torch::equal(mixed.tensors[0], plain.tensors[0]));
 }
 
+TEST(Muon, MatricesHaveNoSecondMoment) {
+  Toy toy;
+  const Arena arena(toy);
+  const auto names = [&](const OptimOptions& options) {
+    const auto state = make_optimizer(options, arena)->state();
+    EXPECT_TRUE(state.at(0).held.is_all());
+    int64_t elements = 0;
+    std::vector<std::string> found;
+    for (const auto& slot : slots_in(state.at(1).held, arena.slots())) {
+      EXPECT_EQ(slot.offset % 16, 0);
+      found.push_back(slot.name);
+      elements += (slot.numel + 15) / 16 * 16;
+    }
+    EXPECT_EQ(state.at(1).name, "exp_avg_sq");
+    EXPECT_EQ(state.at(1).values.numel(), elements);
+    return found;
+  };
+  EXPECT_EQ(names({.name = "muon"}), (std::vector<std::string>{"bias", "gamma"}));
+  EXPECT_EQ(names({.name = "muon", .muon_adam_tensors = {"large"}}),
+            (std::vector<std::string>{"large", "bias", "gamma"}));
+  EXPECT_EQ(names({.name = "adamw"}),
+            (std::vector<std::string>{"small", "large", "cube", "bias", "gamma"}));
+}
+
 TEST(Muon, APatternThatMatchesNothingIsRefused) {
   Toy toy;
   const Arena arena(toy);

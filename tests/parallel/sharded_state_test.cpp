@@ -126,6 +126,33 @@ TEST(ShardedState, EachRankGetsItsSliceBack) {
   }
 }
 
+/// State of elements 2 to 4 and 6 to 8 of the arena alone: their places in the arena.
+std::vector<optim::StateTensor> held_tensors_of(optim::Slice owned) {
+  const optim::HeldElements held(std::vector<optim::Slice>{{2, 5}, {6, 9}});
+  const optim::Slice place = held.place_of(owned);
+  const torch::Tensor all = torch::tensor({2.F, 3.F, 4.F, 6.F, 7.F, 8.F});
+  return {{"moment", all.narrow(0, place.begin, place.size()).clone(), true, held}};
+}
+
+TEST(ShardedState, AStateOfSomeElementsTravelsAsOneOfAllDoes) {
+  for (const int64_t chunk : {1, 2, 3, 5, 1000}) {
+    run_ranks(3, [&](const distributed::ProcessGroup& group) {
+      const auto setup = sliced(group.rank(), chunk);
+      const ShardedState state(group, setup);
+      const auto want = held_tensors_of(setup.owned), mine = held_tensors_of(setup.owned);
+      const auto whole = state.gather(mine), expected = held_tensors_of({0, 10});
+      if (group.is_root()) {
+        EXPECT_TRUE(torch::equal(whole[0].values, expected[0].values)) << chunk;
+        EXPECT_EQ(whole[0].held.count_before(10), 6);
+      }
+      mine[0].values.fill_(NAN);
+      state.scatter(group.is_root() ? expected : std::vector<optim::StateTensor>{}, mine);
+      EXPECT_TRUE(torch::equal(mine[0].values, want[0].values)) << chunk;
+      EXPECT_EQ(state.empty(mine)[0].values.numel(), 6);
+    });
+  }
+}
+
 TEST(ShardedState, StateThatIsNotSlicedIsWholeOnRankZeroAlready) {
   run_ranks(3, [&](const distributed::ProcessGroup& group) {
     const auto setup =

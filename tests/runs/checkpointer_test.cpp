@@ -425,6 +425,40 @@ TEST_P(CheckpointerTest, ASliceOfTheStateIsRefused) {
   EXPECT_THROW(saver->save(lab.arena, tensors, lab.state), c10::Error);
 }
 
+// The state of the bias alone: as a checkpoint has it, and from one of an earlier version, which
+// has zeros for the weight too.
+TEST_P(CheckpointerTest, AStateOfSomeTensorsComesBackFromOneOfAll) {
+  Lab lab;
+  const auto& weight = lab.arena.slots().at(0);
+  const auto& bias = lab.arena.slots().at(1);
+  ASSERT_EQ(weight.name, "weight");
+  const optim::HeldElements held(
+      std::vector<optim::Slice>{{.begin = bias.offset, .end = lab.arena.size()}});
+  const auto some = [&](double value) {
+    return optim::StateTensor{
+        .name = "v", .values = torch::full({lab.arena.size() - bias.offset}, value), .held = held};
+  };
+  auto saver = checkpointer();
+  lab.state.step = 1;
+  saver->save(lab.arena, std::vector<optim::StateTensor>{some(0.75)}, lab.state);
+  saver->wait();
+  const auto stored = store::CheckpointStore::load(store::CheckpointStore(dir_.path()).path_of(1));
+  ASSERT_EQ(stored.file("optimizer").tensors().size(), 1U);
+  EXPECT_EQ(stored.file("optimizer").tensors().front().name, "v/bias");
+  const std::vector<optim::StateTensor> back{some(0)};
+  ASSERT_TRUE(saver->restore(lab.arena, back));
+  EXPECT_EQ(back[0].values.narrow(0, 0, bias.numel).min().item<float>(), 0.75F);
+
+  lab.optimizer.v.zero_();
+  optim::Arena::view(lab.optimizer.v, bias).fill_(0.5);
+  lab.state.step = 2;
+  saver->save(lab.arena, lab.optimizer, lab.state);
+  saver->wait();
+  const std::vector<optim::StateTensor> old{some(0)};
+  ASSERT_TRUE(saver->restore(lab.arena, old));
+  EXPECT_EQ(old[0].values.narrow(0, 0, bias.numel).min().item<float>(), 0.5F);
+}
+
 TEST_P(CheckpointerTest, StateOfAnotherShapeIsNamed) {
   Lab lab;
   auto saver = checkpointer();

@@ -178,6 +178,27 @@ def a_run_answers_every_command(stretto):
         check("resuming from the checkpoint of step 20" in said, said)
 
 
+def a_normed_head_goes_on_with_its_running_statistics(stretto):
+    """Which are those of a run that was not stopped; a line has the same answer alone and behind others."""
+    with lab_of(stretto) as lab:
+        begin = language_model(lab, "lstm")
+        head = (begin, "model.pooling=concat", "model.head_units=6", "model.head_norm=batch_norm")
+        said = succeeded(lab.train("whole", *head))
+        check("head.hidden_norm.weight" in listed(said, "begin anew"), said)
+        succeeded(lab.train("stopped", *head, "--until", "10"))
+        succeeded(lab.train("stopped", *head))
+        whole, stopped = last(lab, "whole"), last(lab, "stopped")
+        check(whole == stopped, f"{sorted(name for name in whole if whole[name] != stopped.get(name))}")
+        check(any(whole["head.norm.running_mean"]) and "head.hidden_norm.running_var" in whole, f"{sorted(whole)}")
+        run = str(lab.root / "whole")
+        together = lab.run([stretto, "infer", run, "--scores"], input="anna likes cake\nben likes rain\n")
+        alone = lab.run([stretto, "infer", run, "--scores"], input="ben likes rain\n")
+        check(alone.stdout and alone.stdout.splitlines()[0] == together.stdout.splitlines()[1], alone.stdout + together.stdout)
+        begin_again = (f"train.init_from={run}", "train.max_steps=3")
+        succeeded(lab.train("again", *begin_again))
+        refused(lab.train("other", *begin_again, "model.head_norm=none"), 2, "model.head_norm")
+
+
 def layers_train_later_and_by_rates_of_their_own(stretto):
     with lab_of(stretto) as lab:
         begin = language_model(lab, "lstm")

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kStackSizes{"model.num_layers", "model.d_model",
                                                       "model.num_heads", "model.ffn_dim"};
-constexpr std::array<std::string_view, 3> kCausalHeadKeys{"model.pooling", "model.head_dropout",
-                                                          "model.head_units"};
+constexpr std::array<std::string_view, 5> kCausalHeadKeys{"model.pooling", "model.head_dropout",
+                                                          "model.head_units", "model.head_norm",
+                                                          "model.head_units_dropout"};
 constexpr const char* kStackTensors = "decoder.";
 constexpr const char* kStackName = "model.name";
 
@@ -86,7 +87,10 @@ std::vector<ModelDifference> causal_differences(const Experiment& theirs, const 
   if (taken.takes_layers(kStackTensors, kStackTensors)) {
     compare_stacks(*before, *now, /*takes_output=*/true, pair);
   }
-  if (taken.takes("head.", "head.")) pair.compare("model.pooling");
+  if (taken.takes("head.", "head.")) {
+    pair.compare("model.pooling");
+    pair.compare("model.head_norm");
+  }
   return pair.found();
 }
 

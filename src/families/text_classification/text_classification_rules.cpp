@@ -21,6 +21,9 @@
 namespace stretto::experiment {
 namespace {
 
+// Tokens of a text, where it may have as many.
+constexpr int64_t kUsualTextTokens = 128;
+
 const TextClassificationOptions& classification_of(const Experiment& experiment) {
   return experiment.task.as<TextClassificationOptions>();
 }
@@ -103,6 +106,16 @@ void check_pooling(RuleCheck& c) {
           "use \"last\" or \"concat\", or model.name = \"lstm\" with another cell than \"gru\"");
 }
 
+// Which takes its statistics over texts.
+void check_head_norm(RuleCheck& c) {
+  const auto& own = classification_of(c.e);
+  const bool is_alone = own.data.max_samples == 1 && c.e.dist.batch_norm != "all";
+  if (!is_alone || !models::causal_pool_of(own.model).has_batch_norm()) return;
+  c.wrong({"model.head_norm", "data.max_samples"},
+          "batch norm takes mean and variance over the texts of a micro-batch, and each has one",
+          "raise data.max_samples to 16 or more, or use model.head_norm = \"none\"");
+}
+
 void check_columns(RuleCheck& c) {
   const auto& data = classification_of(c.e).data;
   const bool first = data.format == "label_first";
@@ -155,6 +168,7 @@ class TextClassificationRules final : public EncoderRules {
   void check_model(RuleCheck& c) const override {
     EncoderRules::check_model(c);
     check_pooling(c);
+    check_head_norm(c);
   }
 
   void check_data(RuleCheck& c) const override {
@@ -197,6 +211,19 @@ class TextClassificationRules final : public EncoderRules {
 
   bool reads_pooled_rows() const override { return true; }
   bool takes_causal_stacks() const override { return true; }
+
+  bool has_batch_norm(const Experiment& experiment) const override {
+    return models::causal_pool_of(classification_of(experiment).model).has_batch_norm();
+  }
+
+  MicroBatchSamples samples_of_micro_batch(const Experiment& experiment) const override {
+    if (!has_batch_norm(experiment)) return {};
+    const auto& data = classification_of(experiment).data;
+    return {.key = "data.max_samples",
+            .most = data.max_samples,
+            .unit = "text",
+            .usual_size = static_cast<double>(std::min(kUsualTextTokens, data.max_text_tokens))};
+  }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {
     return encoder_sections_of(classification_of(experiment));

@@ -43,14 +43,22 @@ LabelHead::LabelHead(const BertOptions& options, const LabelHeadSetup& setup)
 LabelHead::LabelHead(const CausalPool& pool, int64_t width, const LabelHeadSetup& setup)
     : pooling_(pool.pooling),
       dropout_(pool.head_dropout),
+      hidden_dropout_(pool.dropout_of_units()),
       first_site_(setup.first_site),
       num_labels_(setup.num_labels) {
   if (num_labels_ == 0) return;
   int64_t in = pooled_width(pooling_, width);
+  const auto add_norm = [&](const char* name, nn::BatchNorm& norm) {
+    if (!pool.has_batch_norm()) return;
+    norm = register_module(name, nn::BatchNorm(setup.init.child(name), in,
+                                               nn::BatchNormOptions{.single_by_running = true}));
+  };
+  add_norm("norm", norm_);
   if (pool.head_units > 0) {
     hidden_ =
         register_module("hidden", nn::Linear(setup.init.child("hidden"), in, pool.head_units));
     in = pool.head_units;
+    add_norm("hidden_norm", hidden_norm_);
   }
   output_ = register_module("output", nn::Linear(setup.init.child("output"), in, num_labels_));
 }
@@ -83,13 +91,18 @@ at::Tensor LabelHead::behind_pooling(const at::Tensor& row_of_each, const nn::Pa
     x = pooler_->forward(x);
     x = pooling_ == "cls_relu" ? at::relu(x) : at::tanh(x);
   }
+  if (norm_) x = norm_->forward(x);
   const bool drops = context.training && dropout_ > 0;
+  const bool drops_units = context.training && hidden_ && hidden_dropout_ > 0;
   nn::DropoutSource source;
-  if (drops) source = context.dropout(first_rows(input.row_keys, input.offsets));
+  if (drops || drops_units) {
+    source = context.dropout(first_rows(input.row_keys, input.offsets));
+  }
   if (drops) x = kernels::dropout(x, source.at(dropout_, first_site_));
   if (!hidden_) return x;
   x = at::relu(hidden_->forward(x));
-  return drops ? kernels::dropout(x, source.at(dropout_, first_site_ + 1)) : x;
+  if (hidden_norm_) x = hidden_norm_->forward(x);
+  return drops_units ? kernels::dropout(x, source.at(hidden_dropout_, first_site_ + 1)) : x;
 }
 
 at::Tensor LabelHead::logits(const at::Tensor& pooled) const {

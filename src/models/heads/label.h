@@ -9,6 +9,7 @@
 #include "models/bert_options.h"
 #include "models/encoder.h"
 #include "models/label_model_options.h"
+#include "nn/batch_norm.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 
@@ -31,11 +32,14 @@ struct LabelHeadSetup {
 
 /// One row for each sequence, and labels or a value read from it:
 ///
-///     pooled = dropout(pooling(rows))                     as model.pooling says, by head_dropout
-///     pooled = dropout(relu(hidden pooled))               of causal stacks, with head_units
+///     pooled = dropout(norm(pooling(rows)))               as model.pooling says, by head_dropout
+///     pooled = dropout(hidden_norm(relu(hidden pooled)))  of causal stacks, with head_units
 ///     logits = output pooled                              [B, L]
 ///
-/// `pooler` is a layer of the poolings cls_tanh and cls_relu alone, tanh or relu behind it.
+/// `pooler` is a layer of the poolings cls_tanh and cls_relu alone, tanh or relu behind it. The
+/// norms are batch norms of causal stacks with head_norm alone, as PoolingLinearClassifier of
+/// fastai: over the B sequences of a micro-batch. A micro-batch of one sequence is normalised by
+/// the running statistics.
 class LabelHead : public torch::nn::Module {
  public:
   LabelHead(const BertOptions& options, const LabelHeadSetup& setup);
@@ -48,7 +52,7 @@ class LabelHead : public torch::nn::Module {
   bool reads_one_row() const;
   /// Which one, int64 [B]: the first, or the last.
   at::Tensor places_of_rows(const kernels::Offsets& offsets) const;
-  /// rows [N, D] of `input` -> [B, P], or [B, head_units], with head_dropout in training.
+  /// rows [N, D] of `input` -> [B, P], or [B, head_units], with dropouts in training.
   at::Tensor pooled(const at::Tensor& rows, const nn::PackedRows& input,
                     const ForwardContext& context) const;
   /// The same of the one row of each sequence that pooling leaves, or of states, [B, P].
@@ -65,9 +69,11 @@ class LabelHead : public torch::nn::Module {
 
   std::string pooling_;
   double dropout_;
+  double hidden_dropout_ = 0;
   uint64_t first_site_;
   int64_t num_labels_;
   nn::Linear pooler_{nullptr}, hidden_{nullptr}, output_{nullptr};
+  nn::BatchNorm norm_{nullptr}, hidden_norm_{nullptr};
 };
 
 /// What logits predict: probabilities [B, L], or values [B, 1]. No label is needed.

@@ -90,7 +90,9 @@ TEST_F(CausalTaken, TheStackIsThatOfTheRunAndTheHeadIsNew) {
     }
     EXPECT_EQ(own, (KeyValues{{"model.pooling", "\"last\""},
                               {"model.head_dropout", "0.1"},
-                              {"model.head_units", "0"}}));
+                              {"model.head_norm", "\"none\""},
+                              {"model.head_units", "0"},
+                              {"model.head_units_dropout", "-1.0"}}));
     EXPECT_EQ(differences(run("lm"), loaded.options), std::vector<std::string>{});
   }
 }
@@ -109,12 +111,13 @@ TEST_F(CausalTaken, KeysThatAreGivenCountThoughTheKindIsTheRuns) {
 
 TEST_F(CausalTaken, AnotherClassifierGivesItsHeadToo) {
   make_run("labels", labels("[model]\nname = \"lstm\"\nd_model = 12\npooling = \"concat\"\n"
-                            "head_units = 5\n"));
+                            "head_units = 5\nhead_norm = \"batch_norm\"\n"));
   auto own = model_of(load(labels(), "labels").options);
   EXPECT_EQ(own, model_of(run("labels")));
   make_run("other", labels("[model]\nname = \"lstm\"\nd_model = 12\npooling = \"max\"\n"));
   EXPECT_EQ(differences(run("other"), run("labels")),
-            std::vector<std::string>{"model.pooling: \"max\", \"concat\""});
+            (std::vector<std::string>{"model.pooling: \"max\", \"concat\"",
+                                      "model.head_norm: \"none\", \"batch_norm\""}));
 }
 
 TEST_F(CausalTaken, AHeadThatBeginsAnewIsPooledAsItsOwnKeysSay) {

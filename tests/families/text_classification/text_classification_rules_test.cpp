@@ -11,6 +11,8 @@
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
+#include "experiment/task_facts.h"
+#include "experiment/task_rules.h"
 #include "families/text/encoder_rules.h"
 #include "families/text/prepared_text.h"
 #include "families/text/text_sections.h"
@@ -116,6 +118,33 @@ TEST_F(TextClassificationRulesTest, AnLstmAloneEndsInACellState) {
   EXPECT_EQ(problems(), Keys{});
   own().model.as<models::LabelTransformerOptions>().pooling = "state";
   EXPECT_EQ(problems(), Keys{"model.pooling"});
+}
+
+TEST_F(TextClassificationRulesTest, ABatchNormOfTheHeadTakesTextsTogether) {
+  own().model = models::LabelLstmOptions{};
+  EXPECT_FALSE(encoder_rules_of(e_).has_batch_norm(e_));
+  EXPECT_EQ(encoder_rules_of(e_).samples_of_micro_batch(e_).usual_size, 0) << "nothing to tell of";
+  own().model.as<models::LabelLstmOptions>().head_norm = "batch_norm";
+  EXPECT_EQ(problems(), Keys{});
+  EXPECT_TRUE(encoder_rules_of(e_).has_batch_norm(e_));
+  EXPECT_FALSE(may_cut_micro_batches(e_));
+  own().data.max_samples = 24;
+  own().data.max_text_tokens = 50;
+  const MicroBatchSamples samples = encoder_rules_of(e_).samples_of_micro_batch(e_);
+  EXPECT_EQ(samples.most, 24);
+  EXPECT_EQ(samples.usual_size, 50);
+}
+
+TEST_F(TextClassificationRulesTest, ABatchNormOfTheHeadWantsSeveralTexts) {
+  own().model = models::LabelLstmOptions{};
+  own().model.as<models::LabelLstmOptions>().head_norm = "batch_norm";
+  own().data.max_samples = 1;
+  EXPECT_EQ(problems(), Keys{"model.head_norm"});
+  e_.dist.batch_norm = "all";
+  EXPECT_EQ(problems(), Keys{}) << "the texts of several processes";
+  e_.dist.batch_norm = "worker";
+  own().data.max_samples = 2;
+  EXPECT_EQ(problems(), Keys{});
 }
 
 TEST_F(TextClassificationRulesTest, WeightsOfClassesFitTheLabels) {

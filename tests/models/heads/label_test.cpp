@@ -95,6 +95,101 @@ TEST(LabelHead, OfACausalStackIsThePlainFormula) {
   }
 }
 
+LabelHead normed_head(double dropout_of_units = 0) {
+  LabelHead head({.pooling = "concat",
+                  .head_dropout = 0,
+                  .head_units = 5,
+                  .head_norm = "batch_norm",
+                  .head_units_dropout = dropout_of_units},
+                 kLabelDepth,
+                 {.init = nn::Init(3, at::kCPU).child("head"),
+                  .num_labels = kLabels,
+                  .first_site = kTextHeadSites});
+  head.to(at::kDouble);
+  const at::NoGradGuard no_grad;
+  for (const char* norm : {"norm", "hidden_norm"}) {
+    for (auto& item : head.named_parameters()) {
+      if (!item.key().starts_with(std::string(norm) + ".")) continue;
+      item.value().add_(0.3 * stretto::testing::noise(item.value().sizes().vec(), 5));
+    }
+  }
+  return head;
+}
+
+/// The same in plain operations, by moments that are given.
+struct PlainNorm {
+  at::Tensor mean, var;
+
+  at::Tensor operator()(const LabelHead& head, const std::string& name, const at::Tensor& x) const {
+    const auto weights = head.named_parameters();
+    return (x - mean) / (var + 1e-5).sqrt() * weights[name + ".weight"] + weights[name + ".bias"];
+  }
+  static PlainNorm of_batch(const at::Tensor& x) {
+    return {x.mean(0), (x - x.mean(0)).square().mean(0)};
+  }
+  static PlainNorm of_running(const LabelHead& head, const std::string& name) {
+    const auto buffers = head.named_buffers();
+    return {buffers[name + ".running_mean"].clone(), buffers[name + ".running_var"].clone()};
+  }
+};
+
+at::Tensor plain_hidden(const LabelHead& head, const at::Tensor& normed) {
+  const auto weights = head.named_parameters();
+  return (normed.matmul(weights["hidden.weight"].t()) + weights["hidden.bias"]).relu();
+}
+
+at::Tensor concat_of(const at::Tensor& text) {
+  return at::cat({text[text.size(0) - 1], text.amax(0), text.mean(0)});
+}
+
+TEST(LabelHead, NormsPooledRowsAndUnitsOverTheTextsOfABatch) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor x = rows();
+  const at::Tensor pooled = at::stack(
+      {concat_of(x.slice(0, 0, 4)), concat_of(x.slice(0, 4, 5)), concat_of(x.slice(0, 5))});
+  LabelHead head = normed_head();
+  const ForwardContext training{.training = true, .dropout_key = 5};
+  const at::Tensor hidden = plain_hidden(head, PlainNorm::of_batch(pooled)(head, "norm", pooled));
+  const at::Tensor want = PlainNorm::of_batch(hidden)(head, "hidden_norm", hidden);
+  EXPECT_TRUE(at::allclose(head.pooled(x, input(), training), want, 1e-8, 1e-9));
+  EXPECT_TRUE(at::allclose(head.named_buffers()["norm.running_mean"], 0.1 * pooled.mean(0)));
+
+  // Elsewhere a text has the same logits whatever stands beside it.
+  head.eval();
+  const at::Tensor kept =
+      plain_hidden(head, PlainNorm::of_running(head, "norm")(head, "norm", pooled));
+  const at::Tensor answers = PlainNorm::of_running(head, "hidden_norm")(head, "hidden_norm", kept);
+  EXPECT_TRUE(at::allclose(head.pooled(x, input(), {}), answers, 1e-8, 1e-9));
+}
+
+TEST(LabelHead, OneTextAloneIsNormedByTheRunningStatisticsInTraining) {
+  const torch::NoGradGuard no_grad;
+  data::PackedTokens tokens;
+  tokens.append(std::vector<int64_t>{10, 11});
+  const std::vector<int64_t> samples{99};
+  const nn::PackedRows alone = pack(tokens, &samples, at::kCPU);
+  const at::Tensor x = rows().slice(0, 5);
+  LabelHead head = normed_head();
+  head.pooled(rows(), input(), {.training = true, .dropout_key = 5});
+  const at::Tensor mean = head.named_buffers()["norm.running_mean"].clone();
+  const at::Tensor trained = head.pooled(x, alone, {.training = true, .dropout_key = 6});
+  EXPECT_TRUE(at::equal(head.named_buffers()["norm.running_mean"], mean));
+  head.eval();
+  EXPECT_TRUE(at::allclose(head.pooled(x, alone, {}), trained, 1e-9, 1e-10));
+}
+
+TEST(LabelHead, DropsUnitsByAShareOfTheirOwn) {
+  const torch::NoGradGuard no_grad;
+  const ForwardContext training{.training = true, .dropout_key = 5};
+  const at::Tensor whole = normed_head().pooled(rows(), input(), training);
+  const at::Tensor dropped = normed_head(0.5).pooled(rows(), input(), training);
+  const at::Tensor is_kept = dropped.ne(0);
+  EXPECT_FALSE(is_kept.all().item<bool>());
+  EXPECT_TRUE(at::allclose(dropped, 2 * whole * is_kept, 1e-6, 1e-7));
+  const CausalPool pool{.head_dropout = 0.4};
+  EXPECT_EQ(pool.dropout_of_units(), 0.4) << "as head_dropout, where nothing else is said";
+}
+
 TEST(LabelHead, HasTheTensorsThatItsPoolingNeeds) {
   const auto names = [](const BertOptions& options, int64_t num_labels) {
     return head_of(options, num_labels).named_parameters().keys();
