@@ -40,7 +40,7 @@ struct AirbenchOptions {
   double head_scale = 0;
   int64_t whiten_images = 5000;
   double whiten_epsilon = 5e-4;
-  double whiten_bias_epochs = 3;
+  int64_t whiten_bias_epochs = 3;
   double norm_momentum = 0.4;
   double norm_epsilon = 1e-12;
   std::vector<std::string> init;

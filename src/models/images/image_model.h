@@ -25,6 +25,13 @@ struct ImageInput {
   int64_t epoch = 0;  ///< of the batch, from 0 on; read in training alone
 };
 
+/// What a model of one kind is built from beside its options.
+struct ImagePart {
+  nn::Init init;  ///< at the root
+  int64_t channels = 3;
+  int64_t num_labels = 0;
+};
+
 /// A network from pictures to logits. Single-device code; memory is channels-last throughout.
 /// The last layer is `head`, a linear map, in every model.
 class ImageModel : public torch::nn::Module {
@@ -53,12 +60,14 @@ class ImageModel : public torch::nn::Module {
   int64_t channels() const { return channels_; }      ///< C
 
  protected:
-  ImageModel(int64_t channels, int64_t num_labels) : channels_(channels), num_labels_(num_labels) {}
-  /// pixels in channels-last memory. Throws as forward does for another number of channels.
+  ImageModel(const ImagePart& part, const ImageLimits& limits)
+      : channels_(part.channels), num_labels_(part.num_labels), limits_(limits) {}
+  /// pixels in channels-last memory. Throws as forward does.
   at::Tensor checked(const ImageInput& input) const;
 
  private:
   int64_t channels_, num_labels_;
+  ImageLimits limits_;
 };
 
 /// What an ImageModel is built from.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -57,23 +58,50 @@ inline bool has_batch_norm(const ImageModelOptions& options) {
   return !options.is<AlexNetOptions>() && !options.is<VitOptions>();
 }
 
-/// The only height and width that the model takes; 0 = any of at least smallest_image_of().
-inline int64_t only_image_of(const ImageModelOptions& options) {
-  return options.is<CifarNetOptions>() ? options.as<CifarNetOptions>().image_size : 0;
+/// Which heights and widths of pictures a model reads, in pixels.
+struct ImageLimits {
+  int64_t smallest = 1;
+  int64_t only = 0;      ///< the one size that it reads; 0 = any
+  int64_t multiple = 1;  ///< of what a side must be a multiple
+};
+
+inline ImageLimits image_limits_of(const AlexNetOptions& /*options*/) {
+  return {.smallest = kAlexNetSmallestImage};
+}
+inline ImageLimits image_limits_of(const AirbenchOptions& /*options*/) {
+  return {.smallest = kAirbenchSmallestImage};
+}
+inline ImageLimits image_limits_of(const CifarNetOptions& options) {
+  return {.smallest = options.image_size, .only = options.image_size};
+}
+inline ImageLimits image_limits_of(const VitOptions& options) {
+  const int64_t patch = std::max<int64_t>(sizes_of(options).patch_size, 1);
+  return {.smallest = patch, .multiple = patch};
+}
+inline ImageLimits image_limits_of(const ResNetOptions& /*options*/) {
+  return {};
+}
+inline ImageLimits image_limits_of(const ImageModelOptions& options) {
+  return options.visit([](const auto& kind) { return image_limits_of(kind); });
 }
 
-/// The smallest height and width of a picture that the model takes.
-inline int64_t smallest_image_of(const ImageModelOptions& options) {
-  if (options.is<AlexNetOptions>()) return kAlexNetSmallestImage;
-  if (options.is<AirbenchOptions>()) return kAirbenchSmallestImage;
-  if (options.is<VitOptions>()) return sizes_of(options.as<VitOptions>()).patch_size;
-  const int64_t only = only_image_of(options);
-  return only > 0 ? only : 1;
-}
-
-/// What the height and width of a picture must be a multiple of.
-inline int64_t image_multiple_of(const ImageModelOptions& options) {
-  return options.is<VitOptions>() ? sizes_of(options.as<VitOptions>()).patch_size : 1;
+/// What is wrong with pictures of this size; empty = nothing.
+inline std::string image_size_problem(const ImageLimits& limits, int64_t height, int64_t width) {
+  const auto pixels = [](int64_t size) { return std::to_string(size); };
+  const std::string size = pixels(height) + " x " + pixels(width);
+  if (limits.only > 0 && (height != limits.only || width != limits.only)) {
+    return "the model reads pictures of " + pixels(limits.only) + " x " + pixels(limits.only) +
+           " pixels alone, got " + size;
+  }
+  if (std::min(height, width) < limits.smallest) {
+    return "the model reads pictures of at least " + pixels(limits.smallest) + " x " +
+           pixels(limits.smallest) + " pixels, got " + size;
+  }
+  if (height % limits.multiple != 0 || width % limits.multiple != 0) {
+    return "height and width of a picture must be multiples of model.patch_size, " +
+           pixels(limits.multiple) + ", got " + size;
+  }
+  return "";
 }
 
 /// The size of pictures that the model is published with, in pixels: what `plan` assumes where
@@ -84,8 +112,7 @@ inline int64_t usual_image_of(const ImageModelOptions& options) {
   if (options.is<ResNetOptions>()) {
     return shape_of(options.as<ResNetOptions>()).has_large_stem ? 224 : 32;
   }
-  const int64_t only = only_image_of(options);
-  return only > 0 ? only : 32;
+  return options.is<CifarNetOptions>() ? options.as<CifarNetOptions>().image_size : 32;
 }
 
 /// The number of training pictures that first weights are made of (airbench); 0 = none.
