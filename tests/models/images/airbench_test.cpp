@@ -14,8 +14,8 @@
 namespace stretto::models {
 namespace {
 
-using testing::expect_same, testing::image_model, testing::meta_model, testing::pictures,
-    testing::shake, testing::tensors_of;
+using testing::images::expect_same, testing::images::image_model, testing::images::meta_model,
+    testing::images::pictures, testing::images::shake, testing::images::tensors_of;
 
 static_assert(config::lists_every_member<AirbenchOptions>);
 
@@ -68,9 +68,9 @@ TEST(Airbench, IsThePlainNetwork) {
       SCOPED_TRACE(training);
       model->train(training);
       const auto tensors = tensors_of(*model);
-      const auto want =
-          testing::run(*model, [&] { return plain_airbench(tensors, options, x, training); });
-      const auto got = testing::run(
+      const auto want = testing::images::run(
+          *model, [&] { return plain_airbench(tensors, options, x, training); });
+      const auto got = testing::images::run(
           *model, [&] { return model->forward({.pixels = x}, {.training = training}); });
       expect_same(got, want);
     }
@@ -93,8 +93,8 @@ TEST(Airbench, HasTheSizeAndTheCostOfItsRecord) {
 TEST(Airbench, FirstFiltersWhitenThePatchesOfPictures) {
   const auto model = image_model(AirbenchOptions{}, at::kFloat);
   // Neighbours alike, as in pictures.
-  const at::Tensor x =
-      at::avg_pool2d(testing::noise({600, 3, 12, 12}, 3), 3, 1, 1) + 0.1 * pictures(600, 12);
+  const at::Tensor x = at::avg_pool2d(testing::images::noise({600, 3, 12, 12}, 3), 3, 1, 1) +
+                       0.1 * pictures(600, 12);
   model->start_from(x);
   const at::Tensor filters = model->first_filters();
   ASSERT_EQ(filters.sizes(), (std::vector<int64_t>{24, 3, 2, 2}));
@@ -130,7 +130,7 @@ TEST(Airbench, FiltersStayAndTheirBiasLearnsForSomeEpochs) {
   EXPECT_FALSE(tensors_of(*model).at("whiten.weight").requires_grad());
   EXPECT_FALSE(tensors_of(*model).at("layers.0.norm1.weight").requires_grad());
   for (const int64_t epoch : {0, 1, 2, 3}) {
-    const auto got = testing::run(*model, [&] {
+    const auto got = testing::images::run(*model, [&] {
       return model->forward({.pixels = x, .row_keys = {}, .epoch = epoch}, {.training = true});
     });
     const double slope = got.gradients.at("whiten.bias").abs().max().item<double>();
@@ -146,7 +146,7 @@ TEST(Airbench, ConvolutionsStartAsTheIdentity) {
   const auto model = image_model(AirbenchOptions{}, at::kFloat);
   const auto tensors = tensors_of(*model);
   const at::Tensor weight = tensors.at("layers.0.conv1.weight");  // [64, 24, 3, 3]
-  const at::Tensor x = testing::noise({2, 24, 5, 5}, 4);
+  const at::Tensor x = testing::images::noise({2, 24, 5, 5}, 4);
   const at::NoGradGuard no_grad;
   EXPECT_TRUE(at::allclose(at::conv2d(x, weight.narrow(0, 0, 24), {}, 1, 1), x));
   const double bound = 1 / std::sqrt(24.0 * 9);
@@ -169,7 +169,7 @@ TEST(Airbench, NeedsSizesAndPicturesThatLeaveAPixel) {
   const auto model = image_model(small_airbench(2));
   model->eval();
   EXPECT_EQ(model->forward({.pixels = pictures(1, 9)}, {}).sizes(),
-            (std::vector<int64_t>{1, testing::kLabels}));
+            (std::vector<int64_t>{1, testing::images::kLabels}));
   EXPECT_THROW(model->forward({.pixels = pictures(1, 8)}, {}), Error);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,7 +14,7 @@
 #include "tests/kernels/gradcheck.h"
 
 /// What tests of models of pictures share.
-namespace stretto::models::testing {
+namespace stretto::models::testing::images {
 
 using stretto::testing::noise;
 
@@ -98,4 +100,4 @@ inline void expect_same(const LogitsAndGradients& got, const LogitsAndGradients&
   }
 }
 
-}  // namespace stretto::models::testing
+}  // namespace stretto::models::testing::images

@@ -17,8 +17,9 @@
 namespace stretto::models {
 namespace {
 
-using testing::expect_same, testing::image_model, testing::kLabels, testing::meta_model,
-    testing::pictures, testing::shake, testing::tensors_of;
+using testing::images::expect_same, testing::images::image_model, testing::images::kLabels,
+    testing::images::meta_model, testing::images::pictures, testing::images::shake,
+    testing::images::tensors_of;
 
 static_assert(config::lists_every_member<AlexNetOptions>);
 static_assert(config::lists_every_member<CifarNetOptions>);
@@ -47,8 +48,8 @@ TEST(AlexNet, IsThePlainNetwork) {
   const auto model = image_model(AlexNetOptions{}, at::kFloat);
   const at::Tensor x = pictures(2, 70, at::kFloat);
   const auto tensors = tensors_of(*model);
-  const auto want = testing::run(*model, [&] { return plain_alexnet(tensors, x); });
-  const auto got = testing::run(*model, [&] { return model->forward({.pixels = x}, {}); });
+  const auto want = testing::images::run(*model, [&] { return plain_alexnet(tensors, x); });
+  const auto got = testing::images::run(*model, [&] { return model->forward({.pixels = x}, {}); });
   expect_same(got, want, 1e-4);
 }
 
@@ -125,9 +126,10 @@ TEST(CifarNet, IsThePlainNetwork) {
     SCOPED_TRACE(training);
     model->train(training);
     const auto tensors = tensors_of(*model);
-    const auto want = testing::run(*model, [&] { return plain_cifar_net(tensors, x, training); });
-    const auto got =
-        testing::run(*model, [&] { return model->forward({.pixels = x}, {.training = training}); });
+    const auto want =
+        testing::images::run(*model, [&] { return plain_cifar_net(tensors, x, training); });
+    const auto got = testing::images::run(
+        *model, [&] { return model->forward({.pixels = x}, {.training = training}); });
     expect_same(got, want, 1e-8);
   }
 }

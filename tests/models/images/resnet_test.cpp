@@ -18,8 +18,9 @@
 namespace stretto::models {
 namespace {
 
-using testing::expect_same, testing::image_model, testing::kLabels, testing::meta_model,
-    testing::pictures, testing::shake, testing::tensors_of;
+using testing::images::expect_same, testing::images::image_model, testing::images::kLabels,
+    testing::images::meta_model, testing::images::pictures, testing::images::shake,
+    testing::images::tensors_of;
 
 static_assert(config::lists_every_member<ResNetOptions>);
 
@@ -122,9 +123,9 @@ void expect_plain(const ResNetOptions& options, int64_t size) {
     model->train(training);
     // First the plain one: ours moves the running statistics.
     const PlainResNet plain(options, *model, training);
-    const auto want = testing::run(*model, [&] { return plain.forward(x); });
-    const auto got =
-        testing::run(*model, [&] { return model->forward({.pixels = x}, {.training = training}); });
+    const auto want = testing::images::run(*model, [&] { return plain.forward(x); });
+    const auto got = testing::images::run(
+        *model, [&] { return model->forward({.pixels = x}, {.training = training}); });
     expect_same(got, want);
     if (training) continue;
     const at::NoGradGuard no_grad;  // norms are part of the filters then

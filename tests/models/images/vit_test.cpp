@@ -16,8 +16,9 @@
 namespace stretto::models {
 namespace {
 
-using testing::expect_same, testing::image_model, testing::kLabels, testing::meta_model,
-    testing::pictures, testing::shake, testing::tensors_of;
+using testing::images::expect_same, testing::images::image_model, testing::images::kLabels,
+    testing::images::meta_model, testing::images::pictures, testing::images::shake,
+    testing::images::tensors_of;
 
 static_assert(config::lists_every_member<VitOptions>);
 
@@ -87,9 +88,9 @@ TEST(Vit, IsThePlainNetwork) {
     shake(*model);
     const at::Tensor x = pictures(3, 6);
     const auto tensors = tensors_of(*model);
-    const auto want = testing::run(*model, [&] { return plain_vit(tensors, options, x); });
-    const auto got =
-        testing::run(*model, [&] { return model->forward({.pixels = x}, {.training = true}); });
+    const auto want = testing::images::run(*model, [&] { return plain_vit(tensors, options, x); });
+    const auto got = testing::images::run(
+        *model, [&] { return model->forward({.pixels = x}, {.training = true}); });
     expect_same(got, want);
   }
 }
