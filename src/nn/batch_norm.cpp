@@ -124,6 +124,7 @@ BatchNormImpl::BatchNormImpl(const Init& init, int64_t channels, const BatchNorm
     : NormImpl(init, channels, options.zero_gamma), options_(options) {
   running_mean = register_buffer("running_mean", init.buffer(channels, 0.0));
   running_var = register_buffer("running_var", init.buffer(channels, 1.0));
+  if (!options.learns_gamma) weight.set_requires_grad(false);
 }
 
 at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
@@ -132,7 +133,7 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
   // A mean over thousands of values does not fit into eight bits of mantissa.
   const bool narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
-  const bool by_batch = is_training() && !frozen_;
+  const bool by_batch = !goes_by_running();
   at::Tensor y;
   if (by_batch && sum_over_ranks_) {
     y = normalise_over_ranks(wide);
@@ -149,6 +150,11 @@ at::Tensor BatchNormImpl::normalise_by_running(const at::Tensor& x) const {
   return at::batch_norm(x, weight.to(dtype), bias.to(dtype), running_mean.to(dtype),
                         running_var.to(dtype), /*training=*/false, options_.momentum,
                         options_.epsilon, at::globalContext().userEnabledCuDNN());
+}
+
+BatchNormImpl::Map BatchNormImpl::running_map() const {
+  const at::Tensor scale = (running_var + options_.epsilon).rsqrt() * weight;
+  return {.scale = scale, .shift = bias - running_mean * scale};
 }
 
 at::Tensor BatchNormImpl::normalise_by_batch(const at::Tensor& x) const {

@@ -19,7 +19,8 @@ struct BatchNormOptions {
   /// 0.9" in the papers is 0.1 here.
   double momentum = 0.1;
   double epsilon = 1e-5;
-  bool zero_gamma = false;  ///< see NormImpl
+  bool zero_gamma = false;   ///< see NormImpl
+  bool learns_gamma = true;  ///< false: gamma stays 1, a frozen parameter
 };
 
 /// What a batch was normalised by; [C], on the layer's device, without gradient.
@@ -67,6 +68,14 @@ class BatchNormImpl : public NormImpl {
   bool is_frozen() const { return frozen_; }
 
   double momentum() const { return options_.momentum; }
+
+  /// Whether forward normalises by the running statistics.
+  bool goes_by_running() const { return frozen_ || !is_training(); }
+  /// What forward is then: y = x scale + shift; each [C], in the statistics' dtype.
+  struct Map {
+    at::Tensor scale, shift;
+  };
+  Map running_map() const;
 
   at::Tensor running_mean, running_var;  ///< [C], buffers: no gradient; start at 0 and 1
 

@@ -1,0 +1,59 @@
+#include "nn/conv2d.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "nn/watch.h"
+
+namespace stretto::nn {
+
+InitRule he_fan_out(int64_t out, int64_t kernel) {
+  const auto fan_out = static_cast<double>(out * kernel * kernel);
+  return {.distribution = Distribution::kNormal, .number = std::sqrt(2.0 / fan_out)};
+}
+
+Conv2dImpl::Conv2dImpl(const Init& init, int64_t in, int64_t out, const Conv2dOptions& options)
+    : options_(options) {
+  const int64_t k = options.kernel, inputs = in / options.groups;
+  const at::Tensor drawn = init.matrix("weight", out, inputs * k * k, options.rule);
+  weight = register_parameter("weight", drawn.view({out, inputs, k, k}));
+  if (options.bias) bias = register_parameter("bias", init.constant("bias", out, 0.0));
+}
+
+at::Tensor Conv2dImpl::forward(const at::Tensor& x) const {
+  return watch(*this, kernels::convolution_2d(x, weight, bias,
+                                              {.stride = options_.stride,
+                                               .padding = options_.padding,
+                                               .groups = options_.groups}));
+}
+
+Extent Conv2dImpl::out_of(Extent in) const {
+  const auto side = [&](int64_t size) {
+    const int64_t left = size + 2 * options_.padding - options_.kernel;
+    return left < 0 ? 0 : left / options_.stride + 1;
+  };
+  return {side(in.height), side(in.width)};
+}
+
+double Conv2dImpl::operations(Extent in) const {
+  const Extent out = out_of(in);
+  return 2 * static_cast<double>(weight.numel()) * static_cast<double>(out.height * out.width);
+}
+
+at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm, bool relu) {
+  if (at::GradMode::is_enabled() || !norm->goes_by_running()) {
+    at::Tensor y = norm->forward(conv->forward(x));
+    return relu ? y.relu_() : y;
+  }
+  const auto [scale, shift] = norm->running_map();
+  const at::Tensor bias = conv->bias.defined() ? conv->bias * scale + shift : shift;
+  const Conv2dOptions& o = conv->options();
+  at::Tensor y =
+      kernels::convolution_2d(x, conv->weight * scale.view({-1, 1, 1, 1}), bias,
+                              {.stride = o.stride, .padding = o.padding, .groups = o.groups});
+  y = watch(*norm, y);
+  return relu ? y.relu_() : y;
+}
+
+}  // namespace stretto::nn
