@@ -3,15 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "image/image.h"
 
-/// Pictures in files: JPEG by libjpeg-turbo, PNG by libpng.
+/// Pictures in files: JPEG by libjpeg-turbo, PNG by libpng, WebP by libwebp.
 namespace stretto::image {
 
-enum class ImageFormat : uint8_t { kJpeg, kPng };
+enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp };
 
 /// What the header of a file says.
 struct ImageInfo {
@@ -27,6 +28,12 @@ inline constexpr int64_t kMaxSide = 65'500;                // libjpeg's own
 inline constexpr int64_t kMaxPixels = 89'478'485;          // Pillow's: 256 MiB as RGB
 inline constexpr size_t kMaxImageBytes = size_t{1} << 28;  // of a file
 
+/// What is needed of a picture. Its other rows may be left black; a JPEG is decoded faster then.
+struct DecodePart {
+  Region region;  ///< of the picture in its full size
+  int shrink = 1;
+};
+
 struct DecodeOptions {
   int64_t max_pixels = kMaxPixels;
   /// Turns the picture as its EXIF tag says. torchvision does so only when it is asked.
@@ -34,6 +41,9 @@ struct DecodeOptions {
   /// A JPEG is decoded to 1 / shrink of its size: 1, 2, 4 or 8. Faster, and other pixels: it is
   /// for training alone.
   int shrink = 1;
+  /// Asked once the header is known, with the size that the picture has when it is upright.
+  /// `shrink` does not count then. Empty: all of it.
+  std::function<DecodePart(int64_t height, int64_t width)> part = {};
 };
 
 /// The largest shrink that leaves both sides of a picture at least `least_side` pixels long.

@@ -45,10 +45,22 @@ struct ChannelStatistics {
 inline constexpr ChannelStatistics kImageNetStatistics{.mean = {0.485, 0.456, 0.406},
                                                        .deviation = {0.229, 0.224, 0.225}};
 
+/// How the numbers of a picture stand one behind the other.
+enum class PixelLayout : uint8_t {
+  kPlanes,        ///< [3, height, width]
+  kChannelsLast,  ///< [height, width, 3]
+};
+
 /// (x / 255 + light - mean) / deviation of each channel.
 /// @param light  added to all pixels, as image/augment.h draws it
-/// @param out    [3, height, width]
+/// @param out    [3, height, width], or as `layout` says
 void normalise(const Image& image, const ChannelStatistics& statistics, std::span<float> out,
-               const std::array<double, 3>& light = {0, 0, 0});
+               const std::array<double, 3>& light = {0, 0, 0},
+               PixelLayout layout = PixelLayout::kPlanes);
+/// The picture of normalised numbers: (x * deviation + mean) * 255, rounded and cut to bytes. For
+/// reports.
+/// Throws std::invalid_argument unless there are 3 * height * width numbers.
+Image denormalised(std::span<const float> pixels, int64_t height, int64_t width,
+                   const ChannelStatistics& statistics, PixelLayout layout = PixelLayout::kPlanes);
 
 }  // namespace stretto::image
