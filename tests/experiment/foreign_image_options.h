@@ -7,7 +7,6 @@
 namespace stretto::experiment::foreign {
 
 constexpr Option kTorchvision[] = {
-    {"model", "model.name"},
     {"data.batch_size", "data.max_samples"},
     {"batch_size", "data.max_samples"},
     {"epochs", "train.max_epochs"},
@@ -49,8 +48,6 @@ constexpr Option kTorchvision[] = {
     {"val_resize_size", "augment.test_resize"},
     {"val_crop_size", "augment.test_size"},
     {"train_crop_size", "augment.image_size"},
-    {"ra_reps", "data.repeats"},
-    {"weights", "train.init_from"},
     {"augment.img_size", "augment.image_size"},
 };
 
@@ -110,7 +107,6 @@ constexpr Option kTimm[] = {
     {"pin_mem", "nothing to set"},
     {"eval_metric", "eval.best_metric"},
     {"tta", "augment.test_flip"},
-    {"experiment", "run.name"},
 };
 
 }  // namespace stretto::experiment::foreign

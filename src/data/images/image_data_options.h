@@ -92,7 +92,8 @@ struct ImageDataOptions {
               "augmentation); an epoch then has as many micro-batches as with 1, and shows one of "
               "`repeats` pictures",
               between(1, 64))
-            .also_called({"aug_repeats", "repeated_aug", "batch_augmentation", "num_repeats"}),
+            .also_called(
+                {"aug_repeats", "ra_reps", "repeated_aug", "batch_augmentation", "num_repeats"}),
         field(&O::cache_dir, "cache_dir",
               "where headers of pictures, and pictures from tar.gz files, are kept for the next "
               "start; empty = stretto in the user's cache folder",
