@@ -19,7 +19,7 @@ struct ImageInfo {
   ImageFormat format = ImageFormat::kJpeg;
   int64_t height = 0, width = 0;  ///< as stored, before the orientation is applied
   int64_t channels = 0;           ///< 1 grey, 3 colours, 4 CMYK or alpha; 2 grey with alpha
-  /// EXIF orientation: 1 upright, 2 to 8 mirrored or rotated. Only JPEG files have one.
+  /// EXIF orientation: 1 upright, 2 to 8 mirrored or rotated. In a PNG it stands before the pixels.
   int orientation = 1;
 };
 
@@ -57,10 +57,11 @@ ImageInfo image_info(std::string_view bytes, const std::string& name,
                      int64_t max_pixels = kMaxPixels);
 
 /// Decodes a picture to RGB as Pillow's convert("RGB") does. JPEG: accurate transform and smooth
-/// chroma upsampling; CMYK is inverted, as Adobe writes it. PNG: palettes are expanded, alpha is
-/// dropped, of 16 bits the upper eight stay. Grey becomes three equal planes. Colour profiles and
-/// gamma are not applied.
-/// Throws as image_info(), and for a file that is cut off or has damaged pixels.
+/// chroma upsampling; CMYK is inverted, as Adobe writes it. PNG: palettes are expanded; of 16 bits
+/// the upper eight stay, but grey of 16 bits is cut at 255. WebP: smooth chroma upsampling, the
+/// first picture of an animation. Alpha is dropped. Grey becomes three equal planes. Colour
+/// profiles and gamma are not applied. Throws as image_info(), and for a file that is cut off or
+/// has damaged pixels.
 Image decode_image(std::string_view bytes, const std::string& name,
                    const DecodeOptions& options = {});
 

@@ -1,19 +1,19 @@
 #include "image/resize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "image/row_loops.h"
 #include "image/transform.h"
 
 namespace stretto::image {
 namespace {
 
-// Sums of products of bytes and weights stay below 2^31: weights of Keys' cubic add up to 1.2.
-constexpr int kFractionBits = 32 - 8 - 2;
 constexpr double kKeys = -0.5;
 
 double support_of(Filter filter) {
@@ -66,35 +66,81 @@ Weights weights_for(int64_t from, int64_t to, Filter filter) {
   return all;
 }
 
-uint8_t clipped(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255));
+/// Rows of bytes, kBlock at a time: the last block may have fewer.
+int64_t size_of_block(int64_t begin, int64_t end) {
+  return std::min(kBlock, end - begin);
 }
 
-constexpr int32_t kHalf = 1 << (kFractionBits - 1);
-
-/// @param row  of `weights.first` and `count`
-void resize_row(const uint8_t* row, const Weights& weights, uint8_t* out) {
-  for (size_t x = 0; x < weights.first.size(); ++x) {
-    const int32_t* weight = weights.weights.data() + static_cast<int64_t>(x) * weights.stride;
-    const uint8_t* pixel = row + weights.first[x];
-    int32_t sum = kHalf;
-    for (int64_t i = 0; i < weights.count[x]; ++i) sum += weight[i] * pixel[i];
-    out[x] = clipped(sum);
+/// Transposes any number of columns of kBlock rows.
+/// @param to  [columns, kBlock]
+void columns_of(const uint8_t* rows, int64_t stride, int64_t columns, uint8_t* to) {
+  int64_t x = 0;
+  for (; x + kBlock <= columns; x += kBlock) {
+    row_loops().transpose(rows + x, stride, to + x * kBlock, kBlock);
+  }
+  for (; x < columns; ++x) {
+    for (int64_t y = 0; y < kBlock; ++y) to[x * kBlock + y] = rows[y * stride + x];
   }
 }
 
-/// @param rows  of `width` bytes, from number `first_row` on
-/// @param sums  [width], to work with
-void resize_column(const uint8_t* rows, int64_t width, int64_t first_row, const Weights& weights,
-                   int64_t out_row, std::vector<int32_t>& sums, uint8_t* out) {
-  std::fill(sums.begin(), sums.end(), kHalf);
-  const auto place = static_cast<size_t>(out_row);
-  for (int64_t i = 0; i < weights.count[place]; ++i) {
-    const int32_t weight = weights.weights[static_cast<size_t>(out_row * weights.stride + i)];
-    const uint8_t* row = rows + (weights.first[place] + i - first_row) * width;
-    for (int64_t x = 0; x < width; ++x) sums[static_cast<size_t>(x)] += weight * row[x];
+/// The other way round, of which so many rows are wanted.
+void rows_of(const uint8_t* columns, int64_t width, int64_t num_rows, uint8_t* rows) {
+  int64_t x = 0;
+  for (; num_rows == kBlock && x + kBlock <= width; x += kBlock) {
+    row_loops().transpose(columns + x * kBlock, kBlock, rows + x, width);
   }
-  for (int64_t x = 0; x < width; ++x) out[x] = clipped(sums[static_cast<size_t>(x)]);
+  for (; x < width; ++x) {
+    for (int64_t y = 0; y < num_rows; ++y) rows[y * width + x] = columns[x * kBlock + y];
+  }
+}
+
+/// The horizontal pass, of kBlock rows at once: their pixels of one column lie side by side.
+class HorizontalPass {
+ public:
+  HorizontalPass(const Weights& weights, int64_t columns)
+      : weights_(weights),
+        columns_(columns),
+        padded_(static_cast<size_t>(kBlock * columns)),
+        in_(static_cast<size_t>(kBlock * columns)),
+        out_(static_cast<size_t>(kBlock) * weights.first.size()) {}
+
+  /// @param rows  [num_rows, columns]
+  /// @param out   [num_rows, outputs]
+  void resize(const uint8_t* rows, int64_t stride, int64_t num_rows, uint8_t* out) {
+    if (num_rows < kBlock) {
+      for (int64_t y = 0; y < num_rows; ++y) {
+        std::copy_n(rows + y * stride, columns_, padded_.data() + y * columns_);
+      }
+      rows = padded_.data();
+      stride = columns_;
+    }
+    columns_of(rows, stride, columns_, in_.data());
+    for (size_t x = 0; x < weights_.first.size(); ++x) {
+      row_loops().weigh(in_.data() + kBlock * weights_.first[x], kBlock,
+                        weights_.weights.data() + static_cast<int64_t>(x) * weights_.stride,
+                        weights_.count[x], out_.data() + static_cast<int64_t>(x) * kBlock);
+    }
+    rows_of(out_.data(), static_cast<int64_t>(weights_.first.size()), num_rows, out);
+  }
+
+ private:
+  const Weights& weights_;
+  const int64_t columns_;
+  std::vector<uint8_t> padded_, in_, out_;
+};
+
+/// One row of the vertical pass.
+/// @param rows  of `width` bytes, with at least kBlock bytes from the last one's beginning on
+void resize_column(const uint8_t* rows, int64_t width, const int32_t* weights, int64_t count,
+                   uint8_t* out) {
+  int64_t x = 0;
+  for (; x + kBlock <= width; x += kBlock) {
+    row_loops().weigh(rows + x, width, weights, count, out + x);
+  }
+  if (x == width) return;
+  std::array<uint8_t, kBlock> block;
+  row_loops().weigh(rows + x, width, weights, count, block.data());
+  std::copy_n(block.begin(), width - x, out + x);
 }
 
 void resize_plane(std::span<const uint8_t> plane, int64_t plane_width, const Region& region,
@@ -103,19 +149,24 @@ void resize_plane(std::span<const uint8_t> plane, int64_t plane_width, const Reg
   const auto height = static_cast<int64_t>(down.first.size());
   const int64_t first_row = down.first.front();
   const int64_t end_row = down.first.back() + down.count.back();
-  std::vector<uint8_t> rows(static_cast<size_t>((end_row - first_row) * width));
-  for (int64_t y = first_row; y < end_row; ++y) {
-    const uint8_t* row = plane.data() + (region.top + y) * plane_width + region.left;
+  // The last block of the vertical pass reads on behind its row.
+  std::vector<uint8_t> rows(static_cast<size_t>((end_row - first_row) * width + kBlock));
+  HorizontalPass pass(across, region.width);
+  for (int64_t y = first_row; y < end_row; y += kBlock) {
+    const int64_t num_rows = size_of_block(y, end_row);
+    const uint8_t* from = plane.data() + (region.top + y) * plane_width + region.left;
     uint8_t* to = rows.data() + (y - first_row) * width;
-    if (region.width == width) {
-      std::copy_n(row, width, to);
-    } else {
-      resize_row(row, across, to);
+    if (region.width != width) {
+      pass.resize(from, plane_width, num_rows, to);
+      continue;
     }
+    for (int64_t i = 0; i < num_rows; ++i)
+      std::copy_n(from + i * plane_width, width, to + i * width);
   }
-  std::vector<int32_t> sums(static_cast<size_t>(width));
   for (int64_t y = 0; y < height; ++y) {
-    resize_column(rows.data(), width, first_row, down, y, sums, out.data() + y * width);
+    const auto place = static_cast<size_t>(y);
+    resize_column(rows.data() + (down.first[place] - first_row) * width, width,
+                  down.weights.data() + y * down.stride, down.count[place], out.data() + y * width);
   }
 }
 

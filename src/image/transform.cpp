@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "image/row_loops.h"
+
 namespace stretto::image {
 namespace {
 
@@ -83,8 +85,8 @@ Region centre_of(const Image& image, int64_t height, int64_t width) {
 Image flipped(const Image& image) {
   Image result = make_image(image.height, image.width);
   for (int64_t row = 0; row < kChannels * image.height; ++row) {
-    const auto begin = image.pixels.begin() + row * image.width;
-    std::reverse_copy(begin, begin + image.width, result.pixels.begin() + row * image.width);
+    const int64_t begin = row * image.width;
+    row_loops().reverse(image.pixels.data() + begin, image.width, result.pixels.data() + begin);
   }
   return result;
 }

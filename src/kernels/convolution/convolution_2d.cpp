@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
+#include <vector>
 
 #include "kernels/compute.h"
 #include "kernels/fused_common.h"
@@ -22,7 +23,7 @@ std::vector<int64_t> both(int64_t size) {
 }
 
 at::Tensor convolve_planes(const at::Tensor& x, const at::Tensor& weight,
-                    const std::optional<at::Tensor>& bias, const PlaneWindow& window) {
+                           const std::optional<at::Tensor>& bias, const PlaneWindow& window) {
   return at::convolution(x, weight, bias, both(window.stride), both(window.padding), both(1),
                          /*transposed=*/false, both(0), window.groups);
 }
@@ -125,7 +126,8 @@ at::Tensor convolution_2d(const at::Tensor& x, const at::Tensor& weight, const a
     return Convolution2dNode::apply(x, weight, shift, window);
   }
   // A weight in channels-last memory decides for planes whose layout is ambiguous, of one channel.
-  return convolve_planes(x.contiguous(kChannelsLast), weight.contiguous(kChannelsLast), shift, window);
+  return convolve_planes(x.contiguous(kChannelsLast), weight.contiguous(kChannelsLast), shift,
+                         window);
 }
 
 }  // namespace stretto::kernels

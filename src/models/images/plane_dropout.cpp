@@ -9,7 +9,7 @@ namespace stretto::models {
 at::Tensor drop_planes(const at::Tensor& x, const kernels::Dropout& dropout) {
   if (!dropout.active()) return x;
   const at::Tensor rows = x.permute({0, 2, 3, 1});  // dense in channels-last memory
-  const at::Tensor dropped = kernels::dropout(rows.reshape({x.size(0), -1}), dropout);
+  const at::Tensor dropped = kernels::dropout(rows.flatten(1), dropout);
   return dropped.view(rows.sizes()).permute({0, 3, 1, 2});
 }
 

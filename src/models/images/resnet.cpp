@@ -4,7 +4,6 @@
 #include <torch/nn/modules/container/modulelist.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "models/images/plane_dropout.h"
@@ -31,8 +30,7 @@ struct BlockConv {
 };
 
 std::vector<BlockConv> convs_of(const ResNetShape& shape, const ResNetBlockSetup& setup) {
-  const auto [in, inner, out, stride] =
-      std::array<int64_t, 4>{setup.in, setup.inner, setup.out, setup.stride};
+  const int64_t in = setup.in, inner = setup.inner, out = setup.out, stride = setup.stride;
   if (!shape.bottleneck) {
     return {{in, inner, {.kernel = 3, .stride = stride}}, {inner, out, {.kernel = 3}}};
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "models/images/plane_dropout.h"
 #include "models/operations.h"
@@ -25,7 +26,7 @@ nn::InitRule normal_rule(double stddev) {
 
 /// The part of a layer that may be left out for whole pictures. @param keys  of the rows of x
 at::Tensor drop_pictures(const at::Tensor& x, int64_t pictures, const kernels::Dropout& dropout) {
-  if (!dropout.active()) return x;
+  if (!dropout.active() || pictures == 0) return x;
   kernels::Dropout of_first = dropout;
   of_first.row_keys = dropout.row_keys.view({pictures, -1}).select(1, 0);
   return drop_samples(x.view({pictures, -1}), of_first).view(x.sizes());
@@ -71,8 +72,8 @@ at::Tensor VitLayerImpl::forward(const at::Tensor& x, const nn::PackedRows& rows
             h, rows, /*causal=*/false,
             dropout.source.at(o.attention_dropout, dropout.first_site + kAttention));
         const nn::LoraDropoutScope lora(source);
-        return drop_pictures(self_attention->out->forward(kept(all), kernels::Storage::kFp32),
-                             pictures, at_site(dropout.drop_path, kPath));
+        return drop_pictures(self_attention->out->forward(kept(all)), pictures,
+                             at_site(dropout.drop_path, kPath));
       });
   const nn::LoraDropoutScope lora(source);
   return ffn_residual_->forward(attended, at_site(o.dropout, kFed), [&](const at::Tensor& h) {
@@ -134,7 +135,7 @@ at::Tensor Vit::positions_of(int64_t rows, int64_t columns) const {
 at::Tensor Vit::embed(const at::Tensor& pixels) const {
   const at::Tensor planes = patches_->forward(pixels);
   const int64_t pictures = planes.size(0), rows = planes.size(2), columns = planes.size(3);
-  at::Tensor x = planes.permute({0, 2, 3, 1}).reshape({pictures, rows * columns, -1});
+  at::Tensor x = planes.permute({0, 2, 3, 1}).reshape({pictures, rows * columns, sizes_.d_model});
   if (has_class_token()) {
     x = at::cat({class_token_.view({1, 1, -1}).expand({pictures, 1, -1}), x}, 1);
   }
@@ -168,7 +169,7 @@ at::Tensor Vit::encode(const ImageInput& input, const ForwardContext& context) {
                                   .first_site = kImageSites + i * uint64_t{kVitSites}};
     x = layers_[i]->forward(x, rows, dropout, is_last && has_class_token() ? tokens : at::Tensor());
   }
-  return final_norm_->forward(x).view({pictures, -1, sizes_.d_model});
+  return final_norm_->forward(x).view({pictures, has_class_token() ? 1 : length, sizes_.d_model});
 }
 
 at::Tensor Vit::forward(const ImageInput& input, const ForwardContext& context) {
