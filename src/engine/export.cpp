@@ -18,10 +18,10 @@ void require_format(const tasks::Family& family, const experiment::Experiment& e
                     const std::string& format) {
   const auto known = family.export_formats();
   if (std::ranges::count(known, format) > 0) return;
-  throw Error(ExitCode::kUsage,
-              "--format " + format + ": a model of " + experiment.task.name() +
-                  " is not written so",
-              "formats for it: " + join(known, ", "));
+  throw Error(
+      ExitCode::kUsage,
+      "--format " + format + ": a model of " + experiment.task.name() + " is not written so",
+      "formats for it: " + join(known, ", "));
 }
 
 }  // namespace
