@@ -119,8 +119,8 @@ TEST(TorchFile, ReadsTheWeightsOfACheckpointInTheFormatBeforeZip) {
   dict.raw("}(").text("best_prec1").raw("G").raw(std::string(8, '\0'));
   dict.text("optimizer").raw("}").integer(0).tensor("5", 3, 0, {3}, {1}, "HalfStorage").raw("s");
   dict.text("state_dict").raw("}").text("module.w").tensor("8", 6, 0, {2, 3}, {3, 1}).raw("su.");
-  const std::string storages = std::string("\x03\0\0\0\0\0\0\0abcdef", 14) +
-                               std::string("\x06\0\0\0\0\0\0\0", 8) + kSix;
+  const std::string storages =
+      std::string("\x03\0\0\0\0\0\0\0abcdef", 14) + std::string("\x06\0\0\0\0\0\0\0", 8) + kSix;
   const TorchFile file(old_file(storages, {"5", "8"}, dict.bytes), "f.th");
   ASSERT_EQ(file.tensors().size(), 1U);
   EXPECT_EQ(file.tensors()[0].name, "module.w");

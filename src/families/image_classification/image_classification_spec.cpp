@@ -6,6 +6,7 @@
 #include "config/open_part.h"
 #include "data/images/image_table.h"
 #include "experiment/data_files.h"
+#include "families/image_classification/folders/image_classification_folders.h"
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_classification_options.h"
 #include "families/image_classification/image_classification_rules.h"
@@ -60,6 +61,7 @@ FamilySpec image_classification_spec() {
           .eval = eval_of_images(),
           .infer = infer_of_images(),
           .plan = FamilyPlan{.work = &work_of_images},
+          .folders = &interchange::image_classification_folders,
           .data_files = &files_of_images};
 }
 

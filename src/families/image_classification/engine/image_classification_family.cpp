@@ -96,6 +96,11 @@ class ImageClassificationFamily final : public Family {
     return infer_images(request, context);
   }
 
+  std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
+    return export_image_model(run, request);
+  }
+  std::vector<std::string> export_formats() const override { return {"hf", "timm", "torchvision"}; }
+
   std::string memory_advice(MemoryUse use) const override {
     if (use != MemoryUse::kTrain) return "lower eval.max_samples, to 16, say";
     return "halve data.max_samples and double train.update_freq: the batch of an update stays the "

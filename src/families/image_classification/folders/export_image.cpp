@@ -117,11 +117,11 @@ void add_batch_counts(std::vector<store::StreamedTensor>& tensors) {
   for (const auto& one : tensors) {
     const std::string& name = one.tensor.name;
     if (!name.ends_with(kLast)) continue;
-    counts.push_back({.tensor = {.name = name.substr(0, name.size() - kLast.size()) +
-                                         "num_batches_tracked",
-                                 .dtype = store::DType::kI64,
-                                 .shape = {},
-                                 .bytes = kZero}});
+    counts.push_back(
+        {.tensor = {.name = name.substr(0, name.size() - kLast.size()) + "num_batches_tracked",
+                    .dtype = store::DType::kI64,
+                    .shape = {},
+                    .bytes = kZero}});
   }
   tensors.insert(tensors.end(), counts.begin(), counts.end());
 }

@@ -83,7 +83,7 @@ ImageDescription read_image_config(const ConfigReader& config) {
 
 std::string write_image_config(const ImageClass& its, const ImageDescription& description) {
   auto config = nlohmann::ordered_json::object();
-  config["architectures"] = {its.name};
+  config["architectures"] = nlohmann::ordered_json::array({its.name});
   config["model_type"] = its.model_type;
   config["num_channels"] = kImageChannels;
   its.write(description.model, config);

@@ -25,9 +25,8 @@ class ImageClassificationFolders final : public ModelFolders {
     return types;
   }
   FolderWords words() const override {
-    return {.model = "a model of pictures",
-            .models = "models of pictures",
-            .classes = "ResNet or ViT"};
+    return {
+        .model = "a model of pictures", .models = "models of pictures", .classes = "ResNet or ViT"};
   }
   bool trains(const ConfigReader& /*config*/) const override { return true; }
   bool claims(const ConfigReader& /*config*/, const ImportOptions& /*options*/) const override {

@@ -98,8 +98,8 @@ std::vector<std::string> read_label_file(const std::filesystem::path& path, int6
   while (!names.empty() && names.back().empty()) names.pop_back();
   if (std::ssize(names) != count) {
     throw Error(ExitCode::kBadData,
-                path.string() + ": " + counted(std::ssize(names), "name") +
-                    ", and the model has " + counted(count, "output"),
+                path.string() + ": " + counted(std::ssize(names), "name") + ", and the model has " +
+                    counted(count, "output"),
                 "--labels takes a file with the name of each class, a line each");
   }
   require_label_names(names, path.string());

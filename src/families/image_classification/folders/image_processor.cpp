@@ -119,6 +119,18 @@ void read_with_crop(const ConfigReader& config, ImagePreprocessing& pictures) {
   pictures.resize = stated.shorter;
 }
 
+nlohmann::ordered_json stated_as(const char* key, int64_t size) {
+  auto object = nlohmann::ordered_json::object();
+  object[key] = size;
+  return object;
+}
+
+nlohmann::ordered_json stated_square(int64_t size) {
+  auto object = stated_as("height", size);
+  object["width"] = size;
+  return object;
+}
+
 int64_t resized_side(const ImagePreprocessing& pictures) {
   if (pictures.resize > 0) return pictures.resize;
   return static_cast<int64_t>(std::lround(static_cast<double>(pictures.size) / kUsualShare));
@@ -164,7 +176,8 @@ double crop_share(const ImagePreprocessing& pictures) {
   if (pictures.squashes) return 1;
   if (pictures.resize == 0) return kUsualShare;
   // Readers round size / share down.
-  const auto size = static_cast<double>(pictures.size), resize = static_cast<double>(pictures.resize);
+  const auto size = static_cast<double>(pictures.size),
+             resize = static_cast<double>(pictures.resize);
   return std::floor(size / (size / resize)) == resize ? size / resize : size / (resize + 0.25);
 }
 
@@ -188,16 +201,16 @@ std::string write_image_processor(const ImagePreprocessing& pictures,
   config["do_resize"] = true;
   if (model_type == "resnet") {
     config["image_processor_type"] = "ConvNextImageProcessor";
-    config["size"] = {{"shortest_edge", pictures.size}};
+    config["size"] = stated_as("shortest_edge", pictures.size);
     config["crop_pct"] = crop_share(pictures);
   } else if (pictures.squashes) {
     config["image_processor_type"] = "ViTImageProcessor";
-    config["size"] = {{"height", pictures.size}, {"width", pictures.size}};
+    config["size"] = stated_square(pictures.size);
   } else {
     config["image_processor_type"] = "BitImageProcessor";
-    config["size"] = {{"shortest_edge", resized_side(pictures)}};
+    config["size"] = stated_as("shortest_edge", resized_side(pictures));
     config["do_center_crop"] = true;
-    config["crop_size"] = {{"height", pictures.size}, {"width", pictures.size}};
+    config["crop_size"] = stated_square(pictures.size);
     config["do_convert_rgb"] = true;
   }
   config["resample"] = filter;

@@ -38,8 +38,9 @@ ImageWeights weights_of(const TensorsByName& tensors, int64_t num_heads, const f
   if (auto resnet = find_resnet(tensors, place.string())) return *std::move(resnet);
   if (auto vit = find_vit(tensors, num_heads, place.string())) return *std::move(vit);
   throw Error(ExitCode::kBadData,
-              place.string() + ": the names of the tensors are of no ResNet and of no vision "
-                               "transformer",
+              place.string() +
+                  ": the names of the tensors are of no ResNet and of no vision "
+                  "transformer",
               "models with the names of torchvision or timm are read");
 }
 
@@ -58,8 +59,8 @@ DescribedImageModel described_file(const ImageWeights& weights, const ImportOpti
 
 void require_pooling(const ConfigReader& config, const TimmConfig& stated,
                      const models::ImageModelOptions& model) {
-  const bool has_token = model.is<models::VitOptions>() &&
-                         model.as<models::VitOptions>().pooling == "class_token";
+  const bool has_token =
+      model.is<models::VitOptions>() && model.as<models::VitOptions>().pooling == "class_token";
   if (stated.pooling.empty() || stated.pooling == (has_token ? "token" : "avg")) return;
   config.refuse("global_pool", "is `" + printable(stated.pooling, 60) + "`",
                 has_token ? "with a class token, `token` is known" : "`avg` is known");

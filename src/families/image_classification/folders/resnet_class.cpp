@@ -64,7 +64,8 @@ models::ImageModelOptions read_resnet(const ConfigReader& config) {
   options.preset = "none";
   const std::string type = config.text("layer_type", "bottleneck");
   if (type != "bottleneck" && type != "basic") {
-    config.refuse("layer_type", "is `" + printable(type, 60) + "`", "bottleneck and basic are known");
+    config.refuse("layer_type", "is `" + printable(type, 60) + "`",
+                  "bottleneck and basic are known");
   }
   const auto blocks = read_counts(config, "depths", {3, 4, 6, 3}, kMaxImageLayers);
   options.depth = depth_with(blocks, type == "bottleneck");

@@ -141,13 +141,12 @@ class ResNetReader {
       ResNetOptions published;
       published.preset = std::string(preset.name);
       const ResNetShape theirs = models::shape_of(published), ours = models::shape_of(options_);
-      const bool is_it = theirs.blocks == ours.blocks && theirs.bottleneck == ours.bottleneck &&
-                         theirs.version != models::ResNetVersion::kV2 &&
-                         theirs.shortcut == ours.shortcut &&
-                         theirs.has_large_stem == ours.has_large_stem &&
-                         theirs.stem_width == ours.stem_width &&
-                         theirs.stage_width == ours.stage_width && theirs.groups == ours.groups &&
-                         theirs.width_per_group == ours.width_per_group;
+      const bool is_it =
+          theirs.blocks == ours.blocks && theirs.bottleneck == ours.bottleneck &&
+          theirs.version != models::ResNetVersion::kV2 && theirs.shortcut == ours.shortcut &&
+          theirs.has_large_stem == ours.has_large_stem && theirs.stem_width == ours.stem_width &&
+          theirs.stage_width == ours.stage_width && theirs.groups == ours.groups &&
+          theirs.width_per_group == ours.width_per_group;
       if (!is_it) continue;
       options_ = published;
       return;

@@ -25,11 +25,11 @@ constexpr size_t kMostName = 200;
 /// Arguments that names and shapes of the weights tell too, that are read, or that matter in
 /// training alone.
 constexpr std::array<std::string_view, 22> kHarmlessArguments{
-    "num_classes",     "in_chans",        "layers",         "cardinality",    "base_width",
-    "embed_dim",       "depth",           "num_heads",      "mlp_ratio",      "patch_size",
-    "img_size",        "class_token",     "fc_norm",        "global_pool",    "drop_rate",
-    "drop_path_rate",  "drop_block_rate", "pos_drop_rate",  "patch_drop_rate", "proj_drop_rate",
-    "attn_drop_rate",  "zero_init_last"};
+    "num_classes",    "in_chans",        "layers",        "cardinality",     "base_width",
+    "embed_dim",      "depth",           "num_heads",     "mlp_ratio",       "patch_size",
+    "img_size",       "class_token",     "fc_norm",       "global_pool",     "drop_rate",
+    "drop_path_rate", "drop_block_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
+    "attn_drop_rate", "zero_init_last"};
 
 // Others change what a model computes without another tensor, as a stem of resnetblur50 does.
 bool is_known_architecture(const std::string& name) {
@@ -197,8 +197,8 @@ std::string timm_architecture(const models::ImageModelOptions& model) {
   if (model.is<VitOptions>()) {
     const auto sizes = models::sizes_of(model.as<VitOptions>());
     const bool has_own = sizes.d_model != 192 && sizes.d_model != 384 && sizes.patch_size == 32;
-    return "vit_" + std::string(vit_size_name(sizes.d_model)) + (has_own ? "_patch32" : "_patch16") +
-           "_224";
+    return "vit_" + std::string(vit_size_name(sizes.d_model)) +
+           (has_own ? "_patch32" : "_patch16") + "_224";
   }
   const auto& options = model.as<ResNetOptions>();
   const auto shape = models::shape_of(options);

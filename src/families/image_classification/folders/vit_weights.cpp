@@ -56,8 +56,9 @@ int64_t heads_of(int64_t d_model, const std::string& where) {
   for (const auto& published : kPublishedHeads) {
     if (published.d_model == d_model) return published.num_heads;
   }
-  no_such_vit(where, "no published model has a width of " + std::to_string(d_model) +
-                         ", so that nothing tells the number of its heads",
+  no_such_vit(where,
+              "no published model has a width of " + std::to_string(d_model) +
+                  ", so that nothing tells the number of its heads",
               "give a folder with a config.json: timm's, with `num_heads` in `model_args`, or that "
               "of transformers");
 }
@@ -96,21 +97,21 @@ std::optional<ImageWeights> find_vit(const TensorsByName& tensors, int64_t num_h
   };
   const auto& patches = shape(its->patches, 4);
   if (patches[1] != kImageChannels || patches[2] != patches[3]) {
-    no_such_vit(where, "its patches are " + std::to_string(patches[2]) + " x " +
-                           std::to_string(patches[3]) + " pixels of " +
-                           counted(patches[1], "channel"),
+    no_such_vit(where,
+                "its patches are " + std::to_string(patches[2]) + " x " +
+                    std::to_string(patches[3]) + " pixels of " + counted(patches[1], "channel"),
                 "square patches of pictures with three channels are read");
   }
   const bool has_token = tensors.contains(std::string(its->class_token));
   const auto& positions = shape(its->positions, 3);
   const int64_t num_patches = positions[1] - (has_token ? 1 : 0);
-  VitSizes sizes{.num_layers = count_numbered(tensors, std::string(its->layer),
-                                              std::string(its->up)),
-                 .d_model = patches[0],
-                 .num_heads = num_heads > 0 ? num_heads : heads_of(patches[0], where),
-                 .ffn_dim = shape(std::string(its->layer) + "0" + std::string(its->up), 2)[0],
-                 .patch_size = patches[2],
-                 .image_size = patches[2] * grid_of(num_patches, where)};
+  VitSizes sizes{
+      .num_layers = count_numbered(tensors, std::string(its->layer), std::string(its->up)),
+      .d_model = patches[0],
+      .num_heads = num_heads > 0 ? num_heads : heads_of(patches[0], where),
+      .ffn_dim = shape(std::string(its->layer) + "0" + std::string(its->up), 2)[0],
+      .patch_size = patches[2],
+      .image_size = patches[2] * grid_of(num_patches, where)};
   VitOptions options;
   options.preset = vit_preset_of(sizes);
   if (options.preset.empty()) {

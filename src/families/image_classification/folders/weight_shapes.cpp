@@ -21,7 +21,8 @@ size_t wrapped_by(const std::vector<store::TensorView>& tensors) {
     found = false;
     for (const auto wrapper : kWrappers) {
       const bool has_all = std::ranges::all_of(tensors, [&](const store::TensorView& tensor) {
-        return std::string_view(tensor.name).substr(std::min(length, tensor.name.size()))
+        return std::string_view(tensor.name)
+            .substr(std::min(length, tensor.name.size()))
             .starts_with(wrapper);
       });
       if (!has_all) continue;
@@ -33,10 +34,11 @@ size_t wrapped_by(const std::vector<store::TensorView>& tensors) {
 }
 
 // torchvision 0.12 called the maps of a vision transformer's feed-forward part otherwise.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kPresentNames{
+    {{".mlp.linear_1.", ".mlp.0."}, {".mlp.linear_2.", ".mlp.3."}}};
+
 std::string present_name(std::string name) {
-  for (const auto& [old, now] : {std::pair<std::string_view, std::string_view>{".mlp.linear_1.",
-                                                                               ".mlp.0."},
-                                 {".mlp.linear_2.", ".mlp.3."}}) {
+  for (const auto& [old, now] : kPresentNames) {
     const size_t at = name.find(old);
     if (at != std::string::npos) name.replace(at, old.size(), now);
   }
@@ -48,7 +50,8 @@ std::string present_name(std::string name) {
 TensorsByName without_wrappers(const std::vector<store::TensorView>& tensors) {
   const size_t length = wrapped_by(tensors);
   TensorsByName named;
-  for (const auto& tensor : tensors) named.emplace(present_name(tensor.name.substr(length)), &tensor);
+  for (const auto& tensor : tensors)
+    named.emplace(present_name(tensor.name.substr(length)), &tensor);
   return named;
 }
 
