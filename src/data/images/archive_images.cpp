@@ -88,19 +88,20 @@ class ArchiveImages final : public ImageSource {
            printable(text_of(kArchivePaths, &ArchiveRecord::path_end, sample), kMostShown);
   }
   std::string read(int64_t sample) const override {
-    const auto& [path_end, label_end, offset, facts] = record(sample);
-    if (!file_) return std::string(store_.part(kArchiveBytes).substr(offset, facts.bytes));
-    std::string bytes(facts.bytes, '\0');
-    for (size_t done = 0; done < bytes.size();) {
+    const ArchiveRecord& stored = record(sample);
+    const uint64_t size = stored.facts.bytes;
+    if (!file_) return std::string(store_.part(kArchiveBytes).substr(stored.offset, size));
+    std::string bytes(size, '\0');
+    for (size_t done = 0; done < size;) {
       const auto got = retried([&] {
-        return ::pread(file_.get(), bytes.data() + done, bytes.size() - done,
-                       static_cast<off_t>(offset + done));
+        return ::pread(file_.get(), bytes.data() + done, size - done,
+                       static_cast<off_t>(stored.offset + done));
       });
       if (got < 0) throw_io_error("cannot read", path_, errno);
       if (got == 0) break;
       done += static_cast<size_t>(got);
     }
-    if (xxh3_64(bytes) != facts.hash) throw_changed_archive(sample);
+    if (xxh3_64(bytes) != stored.facts.hash) throw_changed_archive(sample);
     return bytes;
   }
   const LeftOut& left_out() const override { return left_out_; }

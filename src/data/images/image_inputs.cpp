@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
