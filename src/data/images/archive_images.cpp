@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace {
 
 /// Part of the key: a change of the rules of reading, or of the parts, makes new stores.
 constexpr uint64_t kArchiveVersion = 1;
+constexpr uint64_t kLongToRead = uint64_t{1} << 30;
 
 /// The parts of a store.
 enum ArchivePart : size_t {
@@ -199,6 +201,7 @@ class ArchiveBuild {
         return std::exchange(kept, kept + bytes.size());
       };
     }
+    tell_of_reading();
     TarReader archive(open_unpacked(input_.path).bytes, input_.path);
     const ArchiveIndex index = index_archive(archive, input_.path, rules, bad);
     write(index, writer);
@@ -209,6 +212,14 @@ class ArchiveBuild {
     std::vector<uint64_t> words;
     append_left_out(words, bad.left_out(), std::vector<std::string>{input_.path});
     return words;
+  }
+
+  void tell_of_reading() const {
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(input_.path, failed);
+    if (failed || bytes < kLongToRead) return;
+    log::info("reads " + input_.path + ", " + human_bytes(bytes) + ", to find its pictures" +
+              (is_packed_ ? ", which are kept in the cache" : ""));
   }
 
   static void write(const ArchiveIndex& index, SampleStoreWriter& writer) {
