@@ -121,7 +121,8 @@ class Resolving {
   void add_folder(const std::string& path) {
     if (options_.format == "folder") return add(ImageFormat::kFolder, path);
     const auto names = names_in(path);
-    if (may_be("cifar10") && (has_name(names, "data_batch_1.bin") || has_name(names, "test_batch.bin"))) {
+    if (may_be("cifar10") &&
+        (has_name(names, "data_batch_1.bin") || has_name(names, "test_batch.bin"))) {
       return add_cifar_folder(path, names, ImageFormat::kCifar10);
     }
     if (may_be("cifar100") && (has_name(names, "train.bin") || has_name(names, "test.bin"))) {
