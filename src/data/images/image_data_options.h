@@ -86,8 +86,7 @@ struct ImageDataOptions {
             .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size",
                           "mini_batch", "max_batch_size"}),
         field(&O::drop_last, "drop_last",
-              "training leaves out the last micro-batch of an epoch where it is smaller")
-            .also_called({"dataloader_drop_last"}),
+              "training leaves out the last micro-batch of an epoch where it is smaller"),
         field(&O::repeats, "repeats",
               "how often a picture is in a micro-batch, each time augmented anew (repeated "
               "augmentation); an epoch then has as many micro-batches as with 1, and shows one of "
