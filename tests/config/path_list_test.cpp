@@ -114,7 +114,8 @@ TEST_F(PathListTest, ANameThatNoConfigurationHoldsIsAProblem) {
 TEST_F(PathListTest, AreReadIntoKeysThatTakeThem) {
   const auto path = folder_.write(
       "below/shelf.toml",
-      "[shelf]\nbooks = [\"../*.txt\", \"d.txt\", \"../empty\"]\ntapes = [\"../empty\"]\n");
+      "[shelf]\nbooks = [\"../*.txt\", \"d.txt\", \"../empty\"]\ntapes = [\"../empty\"]\n"
+      "boxes = [\"../?.md\", \"../empty\"]\n");
   RoomOptions options, fallback;
   std::vector<Problem> problems;
   load_file(path, {}, schema_of(options), schema_of(fallback), problems);
@@ -122,6 +123,7 @@ TEST_F(PathListTest, AreReadIntoKeysThatTakeThem) {
   EXPECT_EQ(options.shelf.books,
             (Files{at("B.txt"), at("a.txt"), at("b.txt"), at("below/d.txt"), at("empty")}));
   EXPECT_EQ(options.shelf.tapes, Files{at("empty")});
+  EXPECT_EQ(options.shelf.boxes, (Files{at("c.md"), at("empty")}));
 }
 
 }  // namespace
