@@ -26,7 +26,7 @@ std::vector<AugmentConflict> augment_conflicts(const AugmentOptions& options,
   const auto check_range = [&](const char* least, double low, const char* most, double high) {
     if (low <= high) return;
     conflicts.push_back({.keys = {key(least), key(most)},
-                         .what = "is above " + key(most) + ", " + number(high),
+                         .what = "is above " + key(most) + ", " + shortest(high),
                          .hint = "the range goes from " + std::string(least) + " to " + most});
   };
   const auto check_colours = [&](const char* name, const std::vector<double>& numbers) {

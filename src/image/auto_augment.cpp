@@ -73,8 +73,8 @@ PolicyStep drawn_step(PolicyChange change, int64_t strength, const PolicyRange& 
                       RandomStream& random) {
   const double share = static_cast<double>(strength) / static_cast<double>(kNumStrengths - 1);
   const double amount = amount_of(change, share, range);
-  const bool turns_round =
-      random.below(2) == 1;  // drawn for any change, so that the next one is not another
+  // Drawn for any change, so that the steps behind it do not depend on it.
+  const bool turns_round = random.below(2) == 1;
   return {.change = change, .amount = has_direction(change) && turns_round ? -amount : amount};
 }
 

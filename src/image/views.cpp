@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/random_streams.h"
 #include "image/augment.h"
