@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <utility>
 
 #include "nn/watch.h"
 
@@ -41,10 +42,10 @@ double Conv2dImpl::operations(Extent in) const {
   return 2 * static_cast<double>(weight.numel()) * static_cast<double>(out.height * out.width);
 }
 
-at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm, bool relu) {
+at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm,
+                     const NormEnd& end) {
   if (at::GradMode::is_enabled() || !norm->goes_by_running()) {
-    at::Tensor y = norm->forward(conv->forward(x));
-    return relu ? y.relu_() : y;
+    return norm->forward_to(end, conv->forward(x));
   }
   const auto [scale, shift] = norm->running_map();
   const at::Tensor bias = conv->bias.defined() ? conv->bias * scale + shift : shift;
@@ -52,8 +53,8 @@ at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& n
   at::Tensor y =
       kernels::convolution_2d(x, conv->weight * scale.view({-1, 1, 1, 1}), bias,
                               {.stride = o.stride, .padding = o.padding, .groups = o.groups});
-  y = watch(*norm, y);
-  return relu ? y.relu_() : y;
+  if (end.residual.defined()) y = y.add_(end.residual);
+  return watch(*norm, kernels::bent_plane(std::move(y), end.end));
 }
 
 }  // namespace stretto::nn

@@ -110,8 +110,13 @@ TEST(Convolved, PutsTheNormIntoTheFiltersInEvaluation) {
     const at::Tensor x = noise({2, 4, 5, 5}, 7).to(at::kDouble);
     const at::Tensor want = norm->forward(conv->forward(x)).detach();
     const at::NoGradGuard no_grad;
-    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, false), want, 1e-10, 1e-10));
-    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, true), want.relu(), 1e-10, 1e-10));
+    EXPECT_TRUE(at::allclose(convolved(x, conv, norm), want, 1e-10, 1e-10));
+    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, {.end = kernels::PlaneEnd::kRelu}),
+                             want.relu(), 1e-10, 1e-10));
+    const at::Tensor beside = noise(want.sizes(), 8).to(at::kDouble);
+    EXPECT_TRUE(at::allclose(
+        convolved(x, conv, norm, {.end = kernels::PlaneEnd::kGelu, .residual = beside}),
+        at::gelu(want + beside), 1e-10, 1e-10));
   }
 }
 
@@ -119,7 +124,7 @@ TEST(Convolved, TakesTheStatisticsOfABatchInTrainingWithoutGradientsToo) {
   const Conv2d conv(Init(1, at::kCPU), 3, 5);
   const BatchNorm norm(Init(2, at::kCPU), 5);
   const at::NoGradGuard no_grad;
-  const at::Tensor y = convolved(noise({4, 3, 6, 6}), conv, norm, false);
+  const at::Tensor y = convolved(noise({4, 3, 6, 6}), conv, norm);
   EXPECT_LT(y.mean({0, 2, 3}).abs().max().item<double>(), 1e-5);
   EXPECT_GT(norm->running_mean.abs().max().item<double>(), 0);
 }
