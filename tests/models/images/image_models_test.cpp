@@ -69,10 +69,13 @@ TEST(AlexNet, DropsTheSameInAnyCutOfABatch) {
   const at::Tensor x = pictures(3, 63, at::kFloat);
   const ForwardContext context{.training = true, .dropout_key = 5};
   const at::NoGradGuard no_grad;
-  const at::Tensor together =
-      model->forward({.pixels = x, .row_keys = image_row_keys({{7, 8, 9}}, 1, at::kCPU)}, context);
-  const at::Tensor last = model->forward(
-      {.pixels = x.narrow(0, 2, 1), .row_keys = image_row_keys({{9}}, 1, at::kCPU)}, context);
+  const at::Tensor together = model->forward(
+      {.pixels = x, .row_keys = image_row_keys(std::vector<int64_t>{7, 8, 9}, 1, at::kCPU)},
+      context);
+  const at::Tensor last =
+      model->forward({.pixels = x.narrow(0, 2, 1),
+                      .row_keys = image_row_keys(std::vector<int64_t>{9}, 1, at::kCPU)},
+                     context);
   EXPECT_TRUE(at::allclose(together.narrow(0, 2, 1), last, 1e-4, 1e-5));
   EXPECT_FALSE(at::allclose(together, model->forward({.pixels = x}, {}), 1e-2, 1e-3));
 }
@@ -168,7 +171,7 @@ TEST(ImageModels, AreAFunctionOfTheSeed) {
 }
 
 TEST(ImageModels, HaveAKeyForEachRowOfASample) {
-  const at::Tensor keys = image_row_keys({{5, 6}}, 3, at::kCPU);
+  const at::Tensor keys = image_row_keys(std::vector<int64_t>{5, 6}, 3, at::kCPU);
   ASSERT_EQ(keys.sizes(), (std::vector<int64_t>{6}));
   EXPECT_EQ(static_cast<uint64_t>(keys[4].item<int64_t>()), mix64(6, 1));
 }
