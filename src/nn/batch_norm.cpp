@@ -39,8 +39,8 @@ void require_variance(double values) {
   if (values > 1) return;
   throw Error(ExitCode::kBadData,
               "batch norm: a batch with a single value in each channel has no variance",
-              "make micro-batches larger (data.max_tokens), or synchronise the statistics over "
-              "processes");
+              "make micro-batches larger (data.max_tokens or data.max_samples), or synchronise the "
+              "statistics over processes");
 }
 
 /// Sums over ranks of a flat tensor, in double.
