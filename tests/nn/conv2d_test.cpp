@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/compute.h"
+#include "kernels/gemm/packed_weights.h"
 #include "nn/pooling.h"
 #include "tests/kernels/gradcheck.h"
 
@@ -117,6 +118,21 @@ TEST(Convolved, PutsTheNormIntoTheFiltersInEvaluation) {
     EXPECT_TRUE(at::allclose(
         convolved(x, conv, norm, {.end = kernels::PlaneEnd::kGelu, .residual = beside}),
         at::gelu(want + beside), 1e-10, 1e-10));
+  }
+}
+
+TEST(Convolved, MakesItsFiltersOnceForManyBatches) {
+  const Conv2d conv(Init(1, at::kCPU), 4, 6, Conv2dOptions{.padding = 1});
+  BatchNorm norm(Init(2, at::kCPU), 6);
+  norm->eval();
+  norm->running_var.add_(noise({6}, 6).abs());
+  const at::NoGradGuard no_grad;
+  kernels::PackedWeights weights;
+  const kernels::PackedWeightsScope scope(weights);
+  for (const uint64_t seed : {1, 2}) {
+    const at::Tensor x = noise({2, 4, 5, 5}, seed);
+    EXPECT_TRUE(
+        at::allclose(convolved(x, conv, norm), norm->forward(conv->forward(x)), 1e-4, 1e-5));
   }
 }
 
