@@ -12,7 +12,7 @@
 namespace stretto::interchange {
 
 /// How many classes a model may have, and layers of any kind.
-inline constexpr int64_t kMaxImageLabels = 1'000'000, kMaxImageLayers = 2000;
+inline constexpr int64_t kMaxImageLabels = 100'000, kMaxImageLayers = 2000;
 inline constexpr int64_t kImageChannels = 3;  ///< pictures are red, green and blue here
 
 /// What becomes of a picture before the model sees it, without chance.

@@ -222,7 +222,7 @@ std::string write_image_processor(const ImagePreprocessing& pictures,
   return config.dump(2) + "\n";
 }
 
-ImagePreprocessing read_timm_pictures(const ConfigReader& config) {
+ImagePreprocessing read_timm_pictures(const ConfigReader& config, int64_t only_size) {
   ImagePreprocessing pictures;
   if (config.has("input_size")) {
     const auto& list = config.json().at("input_size");
@@ -233,6 +233,7 @@ ImagePreprocessing read_timm_pictures(const ConfigReader& config) {
     }
     pictures.size = list[1].get<int64_t>();
   }
+  if (only_size > 0) pictures.size = only_size;
   const std::string filter = config.text("interpolation", "bilinear");
   if (filter != "bilinear" && filter != "bicubic" && filter != "box") {
     config.refuse("interpolation", "is `" + printable(filter, 60) + "`",

@@ -20,7 +20,8 @@ std::string processor_incompatibility(const ImagePreprocessing& pictures,
                                       const std::string& model_type);
 
 /// `pretrained_cfg` of timm, or a config.json that has its keys at the top.
-ImagePreprocessing read_timm_pictures(const ConfigReader& config);
+/// @param only_size  of a model that takes no other; 0 = as `input_size` says
+ImagePreprocessing read_timm_pictures(const ConfigReader& config, int64_t only_size);
 /// The share of the resized shorter side that is shown, `crop_pct`.
 double crop_share(const ImagePreprocessing& pictures);
 

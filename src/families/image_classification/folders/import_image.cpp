@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/name_pattern.h"
 #include "base/text.h"
 #include "families/image_classification/folders/image_class.h"
@@ -77,7 +76,7 @@ DescribedImageModel described_timm(const ConfigReader& config, const TensorsByNa
   }
   return {.description = {.name = stated.architecture,
                           .model = weights.model,
-                          .pictures = std::move(stated.pictures),
+                          .pictures = timm_pictures(config, weights.model),
                           .labels = std::move(labels)},
           .spelling = weights.spelling};
 }
@@ -146,6 +145,14 @@ void take_image_tensors(ImportedRun& model, const DescribedImageModel& described
   require_names(mismatches, options, place, "");
 }
 
+/// What was assumed where the files say nothing.
+void add_notes(const ImageDescription& description, ImportedRun& model) {
+  const auto& labels = description.labels;
+  if (labels == numbered_labels(std::ssize(labels))) {
+    model.notes.push_back("the classes are called 0, 1, …: --labels FILE names them");
+  }
+}
+
 }  // namespace
 
 bool are_image_weights(const std::vector<TensorView>& tensors) {
@@ -170,10 +177,7 @@ ImportedRun import_image(const fs::path& place, const ImportOptions& options) {
   model.experiment = experiment_of(found.description);
   model.assets["labels.json"] = nlohmann::json(found.description.labels).dump();
   take_image_tensors(model, found, place, options);
-  if (std::ssize(found.description.labels) > 0 && options.labels.empty() &&
-      found.description.labels == numbered_labels(std::ssize(found.description.labels))) {
-    log::info("classes are called 0, 1, …: --labels FILE names them");
-  }
+  add_notes(found.description, model);
   return model;
 }
 

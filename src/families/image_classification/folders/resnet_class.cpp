@@ -49,14 +49,12 @@ void read_sizes(const ConfigReader& config, bool bottleneck, ResNetOptions& opti
   const int64_t planes = widths.empty() ? 0 : widths.front() / (bottleneck ? 4 : 1);
   options.widen_factor = planes / options.base_width;
   const ResNetShape shape = models::shape_of(options);
+  bool is_sound = options.widen_factor > 0 && widths.size() == shape.blocks.size();
   for (size_t i = 0; i < widths.size(); ++i) {
-    const bool is_sound = options.widen_factor > 0 && widths.size() == shape.blocks.size() &&
-                          shape.outer_width(static_cast<int64_t>(i)) == widths[i];
-    if (!is_sound) {
-      config.refuse("hidden_sizes",
-                    "is not a multiple of embedding_size, doubled from stage to stage");
-    }
+    is_sound = is_sound && shape.outer_width(static_cast<int64_t>(i)) == widths[i];
   }
+  if (is_sound) return;
+  config.refuse("hidden_sizes", "is not a multiple of embedding_size, doubled from stage to stage");
 }
 
 models::ImageModelOptions read_resnet(const ConfigReader& config) {

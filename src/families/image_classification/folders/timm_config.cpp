@@ -181,10 +181,17 @@ TimmConfig read_timm_config(const ConfigReader& config) {
     found.num_heads = arguments.integer("num_heads", 0, 0, 1024);
     found.pooling = arguments.text("global_pool", found.pooling);
   }
-  const bool is_whole = config.has("pretrained_cfg");
-  found.pictures = read_timm_pictures(is_whole ? config.object("pretrained_cfg") : config);
   found.labels = labels_of(config);
   return found;
+}
+
+ImagePreprocessing timm_pictures(const ConfigReader& config,
+                                 const models::ImageModelOptions& model) {
+  // `input_size` stays that of the architecture where `model_args` has another `img_size`.
+  const int64_t only_size =
+      model.is<VitOptions>() ? models::sizes_of(model.as<VitOptions>()).image_size : 0;
+  const bool is_whole = config.has("pretrained_cfg");
+  return read_timm_pictures(is_whole ? config.object("pretrained_cfg") : config, only_size);
 }
 
 std::string timm_incompatibility(const models::ImageModelOptions& model) {
