@@ -52,7 +52,7 @@ void check_augmentation(RuleCheck& c) {
 }
 
 // With frozen norms, which patterns may name, one picture is as good as many.
-void check_batch_norm(RuleCheck& c) {
+void check_lone_pictures(RuleCheck& c) {
   const auto& own = images_of(c.e);
   const bool may_freeze = !c.e.train.freeze.empty() || !c.e.train.unfreeze.empty();
   if (!models::has_batch_norm(own.model) || own.data.max_samples > 1 || may_freeze) return;
@@ -168,7 +168,7 @@ class ImageClassificationRules final : public TaskRules {
     const auto conflicts = models::option_conflicts(images_of(check.e).model);
     for (const auto& conflict : conflicts) check.wrong(conflict.keys, conflict.what, conflict.hint);
     if (conflicts.empty()) check_sizes(check);
-    check_batch_norm(check);
+    check_lone_pictures(check);
   }
 
   void check_data(RuleCheck& check) const override {

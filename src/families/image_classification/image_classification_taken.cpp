@@ -13,7 +13,7 @@ bool is_of_images(const Experiment& experiment) {
 }
 
 // First weights are drawn anew, and LoRA is merged into weights.
-bool is_new_here(const std::string& key) {
+bool is_drawn_anew(const std::string& key) {
   return key == "model.init" || key.starts_with("model.lora.");
 }
 
@@ -22,7 +22,7 @@ bool is_of_pixels(const std::string& key) {
   return key == "augment.mean" || key == "augment.std";
 }
 
-std::string stated_value(const config::Schema& schema, const std::string& key) {
+std::string value_of_key(const config::Schema& schema, const std::string& key) {
   const auto* found = schema.find(key);
   return found == nullptr ? "" : config::value_text(found->value);
 }
@@ -35,12 +35,12 @@ std::vector<TakenValue> image_values_of(const OtherModel& other, const Experimen
   Experiment theirs = other.options, here = own;
   const auto schema = experiment_schema(theirs), own_schema = experiment_schema(here);
   for (const char* key : {"model.name", "model.preset"}) {
-    const bool differs = stated_value(schema, key) != stated_value(own_schema, key);
+    const bool differs = value_of_key(schema, key) != value_of_key(own_schema, key);
     if (given.given(key) && differs) return {};
   }
   std::vector<TakenValue> values;
   for (const auto& key : schema.keys) {
-    const bool is_of_model = key.path.starts_with("model.") && !is_new_here(key.path);
+    const bool is_of_model = key.path.starts_with("model.") && !is_drawn_anew(key.path);
     if (!is_of_model && !is_of_pixels(key.path)) continue;
     values.push_back({key.path, config::value_text(key.value)});
   }

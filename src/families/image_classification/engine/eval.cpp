@@ -22,8 +22,8 @@ namespace stretto::tasks {
 namespace {
 
 // Where each picture is, its class, the predicted one and the probability of that.
-void write_predictions(const std::string& path, const data::ImageSet& set,
-                       const data::Labels& classes, const train::ScoreTable& table) {
+void write_guesses(const std::string& path, const data::ImageSet& set, const data::Labels& classes,
+                   const train::ScoreTable& table) {
   if (path.empty()) return;
   std::string lines;
   for (int64_t i = 0; i < set.size(); ++i) {
@@ -38,8 +38,8 @@ void write_predictions(const std::string& path, const data::ImageSet& set,
   write_named_output(path, lines);
 }
 
-void print_scores(bool as_json, const std::vector<train::Score>& scores,
-                  const std::string& checkpoint, const std::string& set, int64_t pictures) {
+void print_image_scores(bool as_json, const std::vector<train::Score>& scores,
+                        const std::string& checkpoint, const std::string& set, int64_t pictures) {
   if (as_json) {
     nlohmann::ordered_json json{{"set", set}, {"checkpoint", checkpoint}};
     for (const auto& score : scores) json[score.name] = score.value;
@@ -81,8 +81,8 @@ int evaluate_images(const EvalRequest& request, const CommandContext& context) {
     refuse_not_finite(set->table().place(i), "its prediction", request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
-  write_predictions(asked.predictions, *set, run.classes, table);
-  print_scores(request.json, scores_of_images(table), checkpoint, files.name, set->size());
+  write_guesses(asked.predictions, *set, run.classes, table);
+  print_image_scores(request.json, scores_of_images(table), checkpoint, files.name, set->size());
   return 0;
 }
 

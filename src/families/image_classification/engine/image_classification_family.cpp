@@ -37,7 +37,7 @@ std::shared_ptr<models::ImageModel> described(const experiment::Experiment& expe
   return make_image_network(experiment, num_classes, at::kMeta, FirstWeights::kUnset);
 }
 
-std::vector<std::string> sorted(std::vector<std::string> names) {
+std::vector<std::string> sorted_names(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -61,7 +61,7 @@ data::Labels first_classes(const experiment::Experiment& experiment) {
   }
   auto others = classes_of_other_run(experiment);
   if (!others || others->names() == own.names()) return own;
-  const bool same_names = sorted(others->names()) == sorted(own.names());
+  const bool same_names = sorted_names(others->names()) == sorted_names(own.names());
   if (same_names && data.classes.empty()) {
     log::info("classes in the order of " + experiment.train.init_from + ": " +
               printable(join(others->names(), ", "), 1000));

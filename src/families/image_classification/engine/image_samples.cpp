@@ -72,8 +72,8 @@ image::Image picture_of_filter(const at::Tensor& filter) {
   return picture;
 }
 
-report::MatrixSample confusion_matrix(const train::ScoreTable& table, const data::ImageSet& set,
-                                      const data::Labels& classes) {
+report::MatrixSample matrix_of_classes(const train::ScoreTable& table, const data::ImageSet& set,
+                                       const data::Labels& classes) {
   const auto size = static_cast<size_t>(classes.size());
   report::MatrixSample matrix{.title = "Confusion matrix",
                               .row_title = "class",
@@ -196,7 +196,7 @@ std::vector<report::Sample> wrong_samples(const train::ScoreTable& table, const 
                                           const experiment::ImageClassificationOptions& own,
                                           int64_t most) {
   std::vector<report::Sample> samples;
-  samples.emplace_back(confusion_matrix(table, set, classes));
+  samples.emplace_back(matrix_of_classes(table, set, classes));
   for (const int64_t i : worst_of(table, set.size(), most)) {
     samples.emplace_back(wrong_picture(i, table, set, classes, own));
   }
