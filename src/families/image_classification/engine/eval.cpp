@@ -1,6 +1,5 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -62,7 +61,8 @@ int evaluate_images(const EvalRequest& request, const CommandContext& context) {
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto& group = context.group;
   const auto run = load_image_run(experiment, folder, request.checkpoint, context.device);
-  const auto set = open_image_set(options.data, files.key, files.paths, run.classes);
+  const auto set =
+      open_image_set(options.data, files.key, files.paths, run.classes, group.is_root());
   const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + files.name + " pictures");

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log_silence.h"
 #include "base/text.h"
 #include "data/images/image_batches.h"
 #include "data/images/image_table.h"
@@ -52,7 +54,9 @@ std::string sizes_text(const experiment::ImageClassificationOptions& options) {
 std::shared_ptr<const data::ImageSet> open_image_set(const data::ImageDataOptions& options,
                                                      const std::string& key,
                                                      const std::vector<std::string>& paths,
-                                                     const data::Labels& classes) {
+                                                     const data::Labels& classes, bool tells) {
+  std::optional<log::Silence> silence;
+  if (!tells) silence.emplace();
   return std::make_shared<const data::ImageSet>(data::open_images(options, key, paths), classes,
                                                 data::bad_sample_rule(options));
 }
@@ -67,7 +71,8 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
       context_(context),
       classes_(classes_of(assets)),
       model_(make_image_network(experiment, classes_.size(), context.device, FirstWeights::kDrawn)),
-      train_(open_image_set(options_.data, "data.train", options_.data.train, classes_)) {
+      train_(open_image_set(options_.data, "data.train", options_.data.train, classes_,
+                            context.group.is_root())) {
   const auto& data = options_.data;
   train_batches_ =
       mixed_images(data::make_image_batches(train_->labels(), {.max_samples = data.max_samples,
@@ -79,7 +84,8 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
   require_no_lone_picture();
   start_from_pictures();
   if (data.valid.empty()) return;
-  valid_ = image_batches(open_image_set(data, "data.valid", data.valid, classes_), options_);
+  valid_ = image_batches(
+      open_image_set(data, "data.valid", data.valid, classes_, context.group.is_root()), options_);
 }
 
 // Frozen norms, which patterns may name, take no mean of a batch.

@@ -69,10 +69,12 @@ class ImageClassificationTask final : public FamilyTask {
   ImageBatches valid_;  ///< empty: there is none
 };
 
-/// The pictures of paths. @param key  of the paths: "data.train"
+/// The pictures of paths.
+/// @param key    of the paths: "data.train"
+/// @param tells  whether this process logs what is odd about them
 std::shared_ptr<const data::ImageSet> open_image_set(const data::ImageDataOptions& options,
                                                      const std::string& key,
                                                      const std::vector<std::string>& paths,
-                                                     const data::Labels& classes);
+                                                     const data::Labels& classes, bool tells);
 
 }  // namespace stretto::tasks

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/log_silence.h"
 #include "base/text.h"
 #include "data/images/image_table.h"
 #include "data/labelled/labelled_set.h"
@@ -54,7 +55,11 @@ std::optional<data::Labels> classes_of_other_run(const experiment::Experiment& e
 // Another run's head means the classes in its own order: with the same classes that order is taken.
 data::Labels first_classes(const experiment::Experiment& experiment) {
   const auto& data = images_of(experiment).data;
-  auto own = data::image_classes(data, *data::open_images(data, "data.train", data.train));
+  const auto training = [&data] {
+    const log::Silence silence;  // the task tells of its pictures
+    return data::open_images(data, "data.train", data.train);
+  }();
+  auto own = data::image_classes(data, *training);
   for (const auto& alike : data::labels_alike(own.names())) {
     log::warn((data.classes.empty() ? "data.train: classes " : "data.classes: ") + alike + "; " +
               data::kLabelsAlikeAdvice);
