@@ -25,7 +25,7 @@ struct Picture {
 
 /// Pictures of each shape, in each part.
 struct Sizes {
-  size_t train = 400, valid = 50, test = 20;
+  size_t train = 400, valid = 80, test = 20;
 };
 
 struct Pictures {
