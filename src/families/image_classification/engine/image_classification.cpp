@@ -26,7 +26,12 @@
 namespace stretto::tasks {
 namespace {
 
-constexpr int64_t kShownTogether = 32;  // pictures of training, on one sheet
+// Pictures of training on one sheet, which a report keeps up to a MiB (report/media.h).
+constexpr int64_t kLeastShown = 4, kMostShown = 32, kMostShownPixels = 320'000;
+
+int64_t num_shown(int64_t side) {
+  return std::clamp(kMostShownPixels / (side * side), kLeastShown, kMostShown);
+}
 
 // "6: circle, cross, ring, …"
 std::string classes_text(const data::Labels& classes) {
@@ -193,7 +198,8 @@ std::vector<report::Sample> ImageClassificationTask::samples(const train::ScoreT
   if (most == 0 || !context_.group.is_root()) return {};
   auto samples = wrong_samples(table, *valid_.set, classes_, options_, most);
   const data::Batch first = train_batches_->load_for_training(/*epoch=*/0, 0);
-  const auto seen = prepare(data::part(first, 0, std::min(first.num_sequences(), kShownTogether)));
+  const int64_t shown = num_shown(experiment::train_size_of(options_, first.epoch));
+  const auto seen = prepare(data::part(first, 0, std::min(first.num_sequences(), shown)));
   samples.insert(samples.begin() + 1, {report::Sample(seen_sample(seen.tensor(0), options_)),
                                        report::Sample(filter_sample(model_->first_filters()))});
   return samples;
