@@ -112,7 +112,7 @@ class PictureNamer final : public LineFamily<PictureLine> {
             {.label = labels[i][k].item<int64_t>(), .probability = highest[i][k].item<double>()});
       }
       line.is_finite = overflowed[i].item<double>() == 0;
-      line.pixels = {};
+      line.pixels = at::Tensor();
     }
   }
 
