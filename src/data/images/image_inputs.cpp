@@ -33,7 +33,7 @@ constexpr size_t kCifar10Record = 3073, kCifar100Record = 3074;
   throw Error(ExitCode::kUsage, printable(path, 4096) + ": " + what, advice);
 }
 
-/// What stands first in a file, unpacked; and how large the file is, as far as it is read.
+/// What stands first in a file, unpacked.
 struct FirstBytes {
   std::string bytes;
   bool is_packed = false;

@@ -18,7 +18,7 @@ namespace {
 using stretto::testing::failure;
 using test::Member;
 using test::png;
-using Labels = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 class ArchiveImagesTest : public ::testing::Test {
  protected:
@@ -40,8 +40,8 @@ class ArchiveImagesTest : public ::testing::Test {
                                            BadSampleRule rule = {}) const {
     return open(members, ArchiveKind::kShard, false, rule);
   }
-  static Labels labels_of(const ImageSource& source) {
-    Labels labels;
+  static Texts labels_of(const ImageSource& source) {
+    Texts labels;
     for (int64_t i = 0; i < source.size(); ++i) labels.push_back(source.label(i));
     return labels;
   }
@@ -65,9 +65,9 @@ TEST_F(ArchiveImagesTest, PicturesStandInTheOrderOfTheirNamesPackedOrNot) {
     for (const bool is_cached : {false, true}) {
       const auto source = open(members, ArchiveKind::kTar, is_packed);
       ASSERT_EQ(source->size(), 2) << is_packed << is_cached;
-      EXPECT_EQ(labels_of(*source), (Labels{"train/cat", "train/dog"}));
+      EXPECT_EQ(labels_of(*source), (Texts{"train/cat", "train/dog"}));
       ASSERT_NE(source->folders(), nullptr);
-      EXPECT_EQ(source->folders()->folders, Labels{"train"});
+      EXPECT_EQ(source->folders()->folders, Texts{"train"});
       EXPECT_EQ(source->place(1), (folder_ / "a.tar").string() + ": train/dog/2.png");
       EXPECT_EQ(source->facts(1).height, 3);
       EXPECT_EQ(source->facts(1).width, 9);
@@ -151,7 +151,7 @@ TEST_F(ArchiveImagesTest, AShardHasItsLabelsBesideThePictures) {
                              {"d.json", "12"},
                              {"d.webp", png(4)},
                              {"README.txt", "about"}});
-  EXPECT_EQ(labels_of(*source), (Labels{"7", "dog", "a cat", "12"}));
+  EXPECT_EQ(labels_of(*source), (Texts{"7", "dog", "a cat", "12"}));
   EXPECT_EQ(source->folders(), nullptr);
   EXPECT_EQ(source->read(2), png(3));
   EXPECT_EQ(source->place(1), (folder_ / "a.tar").string() + ": b.png");

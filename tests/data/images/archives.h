@@ -52,7 +52,7 @@ inline std::string tar_of(const std::vector<Member>& members, TarForm form = Tar
       archive_entry_set_filetype(entry, AE_IFLNK);
       archive_entry_set_symlink(entry, member.link.c_str());
     }
-    if (archive_write_header(tar, entry) != ARCHIVE_OK) {
+    if (archive_write_header(tar, entry) < ARCHIVE_WARN) {
       throw std::runtime_error(archive_error_string(tar));
     }
     archive_write_data(tar, member.bytes.data(), member.bytes.size());
