@@ -26,7 +26,7 @@ RESIZED = 0 if int(PIL.__version__.split(".")[0]) < 13 else 1
 FILTERS = {"area": Image.Resampling.BOX, "bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 CHANGES = {"brightness": ImageEnhance.Brightness, "contrast": ImageEnhance.Contrast, "saturation": ImageEnhance.Color,
            "sharpness": ImageEnhance.Sharpness}
-# Of RandAugment and TrivialAugment: what torchvision's _apply_op() asks of Pillow, and some amounts.
+#Of RandAugment and TrivialAugment : what torchvision's _apply_op() asks of Pillow, and some amounts.
 POLICIES = {
     "posterize": (lambda image, bits: ImageOps.posterize(image, int(bits)), (1, 2, 4, 7, 8)),
     "solarize": (ImageOps.solarize, (0, 63.75, 178.5, 255)),
