@@ -34,19 +34,18 @@ int64_t short_side_of(const AugmentOptions& options, size_t number, int64_t side
   return std::max(wanted, side);
 }
 
-/// The part of a whole picture in one that was decoded smaller.
+/// The part of a whole picture in one that was decoded smaller, each of whose pixels covers a
+/// square of pixels of the whole.
 Region shrunk(const Region& region, const Region& whole, const Image& decoded) {
-  const auto scaled = [](int64_t place, int64_t from, int64_t to, int64_t up) {
-    return std::clamp<int64_t>((place * to + up) / from, 0, to);
-  };
-  Region result;
-  result.top = scaled(region.top, whole.height, decoded.height, 0);
-  result.left = scaled(region.left, whole.width, decoded.width, 0);
-  result.height =
-      scaled(region.top + region.height, whole.height, decoded.height, whole.height - 1) -
-      result.top;
-  result.width =
-      scaled(region.left + region.width, whole.width, decoded.width, whole.width - 1) - result.left;
+  int64_t shrink = 1;
+  const auto up = [&](int64_t place) { return (place + shrink - 1) / shrink; };
+  while (shrink < kMostShrink &&
+         (up(whole.height) > decoded.height || up(whole.width) > decoded.width)) {
+    shrink *= 2;
+  }
+  Region result{.top = region.top / shrink, .left = region.left / shrink};
+  result.height = std::min(up(region.top + region.height), decoded.height) - result.top;
+  result.width = std::min(up(region.left + region.width), decoded.width) - result.left;
   return result;
 }
 

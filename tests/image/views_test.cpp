@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -93,6 +94,18 @@ TEST(Views, ScaledDecodingShowsNearlyTheSame) {
     for (size_t i = 0; i < a.pixels.size(); ++i) ASSERT_NEAR(a.pixels[i], b.pixels[i], 16) << i;
   }
   EXPECT_GT(differing, 10);
+}
+
+TEST(Views, NothingOfAScaledPartIsBlack) {
+  Image white = make_image(401, 299);
+  white.pixels.assign(white.pixels.size(), 255);
+  const auto bytes = test::jpeg_of(test::jpeg_picture(white));
+  AugmentOptions options = plain_options("random_resized");
+  options.decoding = "scaled";
+  for (int64_t sample = 0; sample < 100; ++sample) {
+    const Image shown = shown_of(bytes, options, {.sample = sample}, 30);
+    ASSERT_GE(*std::min_element(shown.pixels.begin(), shown.pixels.end()), 250) << sample;
+  }
 }
 
 TEST(Views, APaddedPictureMovesByItsMarginAtMost) {
