@@ -205,6 +205,18 @@ TEST(Views, LightIsAddedToAllPixels) {
   for (size_t i = 0; i < 64; ++i) EXPECT_NEAR(lit[i] - plain[i], light, 1e-5);
 }
 
+TEST(Views, AStripTakesNoGigabytes) {
+  Image strip = make_image(1, 60000);
+  for (int64_t x = 29950; x < 30050; ++x) strip.plane(0)[static_cast<size_t>(x)] = 200;
+  AugmentOptions options = plain_options("center");
+  const auto views = test_views(strip, options, 14);
+  EXPECT_EQ(views[0].plane(0)[100], 200);
+  for (const std::string crop : {"center", "random", "pad", "squash", "random_resized"}) {
+    options.crop = crop;
+    EXPECT_EQ(shown_of(strip, options, {}, 14).width, 14) << crop;
+  }
+}
+
 TEST(Views, RefusesWhatIsNoSide) {
   const AugmentOptions options;
   EXPECT_THROW(TrainingView(options, {}, 0), std::invalid_argument);
