@@ -196,12 +196,15 @@ Image decode_jpeg(std::string_view bytes, const std::string& name, const DecodeO
   if (!job.run([](JpegJob& j) { ::jpeg_start_decompress(&j.input); })) fail();
   Image image = make_image(input.output_height, input.output_width);
   int64_t first = 0, end = image.height;
-  // A file without its end is read through, so that it is found to be cut off.
+  // A file without its end is read through, so that it is found to be cut off. One of several scans
+  // has been read by now.
   if (orientation == 1 && has_end(bytes)) {
-    first = std::clamp<int64_t>(part.region.top / part.shrink, 0, image.height);
-    end =
-        std::clamp<int64_t>((part.region.top + part.region.height + part.shrink - 1) / part.shrink,
-                            first, image.height);
+    const Region& wanted = part.region;
+    const int64_t below = wanted.top + wanted.height + part.shrink - 1;
+    if (::jpeg_has_multiple_scans(&input) == 0) {
+      first = std::clamp<int64_t>(wanted.top / part.shrink, 0, image.height);
+    }
+    end = std::clamp<int64_t>(below / part.shrink, first, image.height);
   }
   job.skipped = static_cast<unsigned>(first);
   if (first > 0 && !job.run([](JpegJob& j) { ::jpeg_skip_scanlines(&j.input, j.skipped); })) fail();

@@ -115,10 +115,11 @@ class HorizontalPass {
       stride = columns_;
     }
     columns_of(rows, stride, columns_, in_.data());
+    const RowLoops& loops = row_loops();
     for (size_t x = 0; x < weights_.first.size(); ++x) {
-      row_loops().weigh(in_.data() + kBlock * weights_.first[x], kBlock,
-                        weights_.weights.data() + static_cast<int64_t>(x) * weights_.stride,
-                        weights_.count[x], out_.data() + static_cast<int64_t>(x) * kBlock);
+      loops.weigh(in_.data() + kBlock * weights_.first[x], kBlock,
+                  weights_.weights.data() + static_cast<int64_t>(x) * weights_.stride,
+                  weights_.count[x], out_.data() + static_cast<int64_t>(x) * kBlock);
     }
     rows_of(out_.data(), static_cast<int64_t>(weights_.first.size()), num_rows, out);
   }
@@ -133,13 +134,14 @@ class HorizontalPass {
 /// @param rows  of `width` bytes, with at least kBlock bytes from the last one's beginning on
 void resize_column(const uint8_t* rows, int64_t width, const int32_t* weights, int64_t count,
                    uint8_t* out) {
+  const RowLoops& loops = row_loops();
   int64_t x = 0;
   for (; x + kBlock <= width; x += kBlock) {
-    row_loops().weigh(rows + x, width, weights, count, out + x);
+    loops.weigh(rows + x, width, weights, count, out + x);
   }
   if (x == width) return;
   std::array<uint8_t, kBlock> block;
-  row_loops().weigh(rows + x, width, weights, count, block.data());
+  loops.weigh(rows + x, width, weights, count, block.data());
   std::copy_n(block.begin(), width - x, out + x);
 }
 

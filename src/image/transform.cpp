@@ -50,7 +50,8 @@ std::array<double, 3> turned(const std::array<double, 3>& rgb, double turn) {
   double hue = (2 * static_cast<double>(sector) + within) / kSectors + turn;
   hue = (hue - std::floor(hue)) * kSectors;
   const auto channel = [&](double shift) {
-    const double k = std::fmod(shift + hue, kSectors);
+    const double sum = shift + hue;
+    const double k = sum < kSectors ? sum : sum - kSectors;
     return value - chroma * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
   };
   return {channel(5), channel(3), channel(1)};
@@ -175,21 +176,28 @@ void change_hue(Image& image, double turn) {
 void normalise(const Image& image, const ChannelStatistics& statistics, std::span<float> out,
                const std::array<double, 3>& light, PixelLayout layout) {
   require_numbers("normalise", out.size(), image.height, image.width);
-  const bool is_planes = layout == PixelLayout::kPlanes;
-  for (int64_t c = 0; c < kChannels; ++c) {
-    const auto channel = static_cast<size_t>(c);
-    const double deviation = statistics.deviation.at(channel);
-    // A byte has few values.
-    std::array<float, 256> table{};
-    for (size_t value = 0; value < table.size(); ++value) {
-      table[value] = static_cast<float>((static_cast<double>(value) / kMostByte +
-                                         light.at(channel) - statistics.mean.at(channel)) /
-                                        deviation);
+  // A byte has few values.
+  std::array<std::array<float, 256>, kChannels> tables{};
+  for (size_t c = 0; c < tables.size(); ++c) {
+    for (size_t value = 0; value < tables[c].size(); ++value) {
+      tables[c][value] = static_cast<float>(
+          (static_cast<double>(value) / kMostByte + light.at(c) - statistics.mean.at(c)) /
+          statistics.deviation.at(c));
     }
-    const auto plane = image.plane(c);
-    float* to = out.data() + (is_planes ? static_cast<int64_t>(plane.size()) * c : c);
-    const size_t step = is_planes ? 1 : static_cast<size_t>(kChannels);
-    for (size_t i = 0; i < plane.size(); ++i) to[i * step] = table[plane[i]];
+  }
+  float* to = out.data();
+  if (layout == PixelLayout::kChannelsLast) {
+    const auto red = image.plane(0), green = image.plane(1), blue = image.plane(2);
+    for (size_t i = 0; i < red.size(); ++i, to += kChannels) {
+      to[0] = tables[0][red[i]];
+      to[1] = tables[1][green[i]];
+      to[2] = tables[2][blue[i]];
+    }
+    return;
+  }
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const auto& table = tables.at(static_cast<size_t>(c));
+    for (const uint8_t pixel : image.plane(c)) *to++ = table[pixel];
   }
 }
 

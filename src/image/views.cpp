@@ -20,6 +20,7 @@ namespace {
 enum AugmentStep : uint64_t { kPart = 1, kFlip, kPolicy, kJitter, kLight, kErasing };
 
 constexpr int kMostShrink = 8;
+constexpr int64_t kMostRatio = 100;  // of a side to the other, before a strip is cut
 
 Filter filter_of(const AugmentOptions& options) {
   if (options.interpolation == "bicubic") return Filter::kBicubic;
@@ -34,20 +35,34 @@ int64_t short_side_of(const AugmentOptions& options, size_t number, int64_t side
   return std::max(wanted, side);
 }
 
-/// The part of a whole picture in one that was decoded smaller.
+/// The part of a whole picture in one that was decoded smaller, each of whose pixels covers a
+/// square of pixels of the whole.
 Region shrunk(const Region& region, const Region& whole, const Image& decoded) {
-  const auto scaled = [](int64_t place, int64_t from, int64_t to, int64_t up) {
-    return std::clamp<int64_t>((place * to + up) / from, 0, to);
-  };
-  Region result;
-  result.top = scaled(region.top, whole.height, decoded.height, 0);
-  result.left = scaled(region.left, whole.width, decoded.width, 0);
-  result.height =
-      scaled(region.top + region.height, whole.height, decoded.height, whole.height - 1) -
-      result.top;
-  result.width =
-      scaled(region.left + region.width, whole.width, decoded.width, whole.width - 1) - result.left;
+  int64_t shrink = 1;
+  const auto up = [&](int64_t place) { return (place + shrink - 1) / shrink; };
+  while (shrink < kMostShrink &&
+         (up(whole.height) > decoded.height || up(whole.width) > decoded.width)) {
+    shrink *= 2;
+  }
+  Region result{.top = region.top / shrink, .left = region.left / shrink};
+  result.height = std::min(up(region.top + region.height), decoded.height) - result.top;
+  result.width = std::min(up(region.left + region.width), decoded.width) - result.left;
   return result;
+}
+
+/// A picture whose shorter side has so many pixels. Of a strip the middle is taken, since the
+/// longer side may come to gigabytes.
+/// @param whole  the size before it was decoded smaller
+Image with_shorter_side(const Image& decoded, const Region& whole, int64_t side, Filter filter) {
+  const int64_t most = kMostRatio * std::min(decoded.height, decoded.width);
+  if (std::max(decoded.height, decoded.width) <= most) {
+    const Region size = with_short_side(whole.height, whole.width, side);
+    return resized(decoded, size.height, size.width, filter);
+  }
+  const Region middle =
+      centre_of(decoded, std::min(decoded.height, most), std::min(decoded.width, most));
+  const Region size = with_short_side(middle.height, middle.width, side);
+  return resized(decoded, middle, size.height, size.width, filter);
 }
 
 bool is_square(const Image& image, int64_t side) {
@@ -100,9 +115,9 @@ std::vector<Image> parts_of(const Image& decoded, const AugmentOptions& options,
   const Filter filter = filter_of(options);
   if (options.test_crop == "squash") return {resized(decoded, side, side, filter)};
   const bool is_as_it_is = options.test_resize.empty() && is_square(decoded, side);
-  const Region size =
-      with_short_side(decoded.height, decoded.width, short_side_of(options, number, side));
-  const Image image = is_as_it_is ? decoded : resized(decoded, size.height, size.width, filter);
+  const Image image = is_as_it_is ? decoded
+                                  : with_shorter_side(decoded, all_of(decoded),
+                                                      short_side_of(options, number, side), filter);
   std::vector<Image> parts;
   for (const Region& region : test_regions(options, image, side)) {
     parts.push_back(cropped(image, region));
@@ -166,9 +181,8 @@ Image TrainingView::random_part(const Image& decoded, const Region& whole) const
     return resized(decoded, shrunk(region, whole, decoded), side_, side_, filter);
   }
   const bool pads = options_.crop == "pad";
-  const Region size =
-      with_short_side(whole.height, whole.width, pads ? side_ : short_side_of(options_, 0, side_));
-  Image image = resized(decoded, size.height, size.width, filter);
+  Image image =
+      with_shorter_side(decoded, whole, pads ? side_ : short_side_of(options_, 0, side_), filter);
   if (pads && options_.padding > 0) {
     image = options_.padding_mode == "zero" ? padded(image, options_.padding)
                                             : padded_by_reflection(image, options_.padding);
@@ -181,8 +195,8 @@ Image TrainingView::cut_out(const Image& decoded) const {
   if (options_.crop == "squash") return resized(decoded, side_, side_, filter_of(options_));
   if (options_.crop != "center") return random_part(decoded, whole);
   if (options_.test_resize.empty() && is_square(decoded, side_)) return decoded;
-  const Region size = with_short_side(whole.height, whole.width, short_side_of(options_, 0, side_));
-  const Image image = resized(decoded, size.height, size.width, filter_of(options_));
+  const Image image =
+      with_shorter_side(decoded, whole, short_side_of(options_, 0, side_), filter_of(options_));
   return cropped(image, centre_of(image, side_, side_));
 }
 

@@ -191,13 +191,13 @@ inline std::string chunks_of_webp(const std::string& webp) {
   return webp.substr(12);
 }
 
-/// An animation: pictures at 2 * `left` of a canvas.
-inline std::string animated_webp(int64_t height, int64_t width, size_t left,
+/// An animation: pictures at row and column 2 * `offset` of a canvas.
+inline std::string animated_webp(int64_t height, int64_t width, size_t offset,
                                  const std::vector<Image>& frames) {
   constexpr int kAnimation = 2;
   std::string chunks = riff_chunk("ANIM", std::string(6, '\0'));
   for (const Image& frame : frames) {
-    chunks += riff_chunk("ANMF", little_endian(left, 3) + little_endian(0, 3) +
+    chunks += riff_chunk("ANMF", little_endian(offset, 3) + little_endian(offset, 3) +
                                      little_endian(static_cast<size_t>(frame.width - 1), 3) +
                                      little_endian(static_cast<size_t>(frame.height - 1), 3) +
                                      little_endian(100, 3) + std::string(1, '\0') +
