@@ -192,7 +192,8 @@ TEST(Vit, KeepsThePositionOfTheClassTokenInOtherSizes) {
   const auto model = image_model(small_vit());
   shake(*model);
   EXPECT_EQ(model->rows_per_sample(8, 4), 9);
-  EXPECT_EQ(model->forward({.pixels = noise({2, 3, 8, 4}, 3).to(at::kDouble)}, {}).sizes(),
+  EXPECT_EQ(model->forward({.pixels = testing::images::noise({2, 3, 8, 4}, 3).to(at::kDouble)}, {})
+                .sizes(),
             (std::vector<int64_t>{2, kLabels}));
 }
 
