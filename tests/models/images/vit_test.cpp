@@ -170,24 +170,31 @@ TEST(Vit, DropsTheSameInAnyCutOfABatch) {
 }
 
 TEST(Vit, ReadsOtherSizesWithInterpolatedPositions) {
-  const auto model = image_model(small_vit());
+  const auto model = image_model(small_vit("mean"));
   shake(*model);
   const at::Tensor x = pictures(2, 6);
   {
-    // Positions that are the same everywhere are so in any size: a picture of twice the size whose
-    // patches are those of x, each four times, has four rows for each of x.
     const at::NoGradGuard no_grad;
-    at::Tensor positions = tensors_of(*model).at("positions");
-    positions.slice(0, 1).copy_(positions.slice(0, 1, 2).expand({9, 8}));
+    const at::Tensor positions = tensors_of(*model).at("positions");
+    positions.copy_(positions.slice(0, 0, 1).clone().expand({9, 8}));
   }
-  using at::indexing::Slice;
+  // Positions that are alike stay so in any size. A picture of twice the size that has each patch
+  // of x four times has four equal rows for each row of x, which attention sees as one.
   const at::Tensor patches = x.view({2, 3, 3, 2, 3, 2});
   const at::Tensor twice = at::stack({patches, patches}, 3);  // rows of patches
-  const at::Tensor four = at::stack({twice, twice}, 6);       // and columns
-  const at::Tensor large = four.reshape({2, 3, 12, 12});
+  const at::Tensor large = at::stack({twice, twice}, 6).reshape({2, 3, 12, 12});
   EXPECT_TRUE(at::allclose(model->forward({.pixels = large}, {}), model->forward({.pixels = x}, {}),
                            1e-9, 1e-9));
   EXPECT_THROW(model->forward({.pixels = pictures(1, 7)}, {}), Error);
+}
+
+TEST(Vit, KeepsThePositionOfTheClassTokenInOtherSizes) {
+  const auto model = image_model(small_vit());
+  shake(*model);
+  EXPECT_EQ(model->rows_per_sample(8, 4), 9);
+  EXPECT_EQ(model->forward({.pixels = testing::images::noise({2, 3, 8, 4}, 3).to(at::kDouble)}, {})
+                .sizes(),
+            (std::vector<int64_t>{2, kLabels}));
 }
 
 TEST(Vit, NeedsSizesThatFit) {
