@@ -38,7 +38,7 @@ std::vector<double> read_channels(const ConfigReader& config, const char* key,
                                   const std::vector<double>& fallback) {
   if (!config.has(key)) return fallback;
   const auto& list = config.json().at(key);
-  const bool is_list = list.is_array() && list.size() == kImageChannels;
+  const bool is_list = list.is_array() && list.size() == size_t{kImageChannels};
   if (!is_list) config.refuse(key, "has no number for each of three channels");
   std::vector<double> values;
   for (const auto& value : list) {
@@ -50,12 +50,12 @@ std::vector<double> read_channels(const ConfigReader& config, const char* key,
   return values;
 }
 
-void read_colours(const ConfigReader& config, const char* mean, const char* std,
+void read_colours(const ConfigReader& config, const char* mean_key, const char* deviation_key,
                   ImagePreprocessing& pictures) {
-  pictures.mean = read_channels(config, mean, pictures.mean);
-  pictures.std = read_channels(config, std, pictures.std);
+  pictures.mean = read_channels(config, mean_key, pictures.mean);
+  pictures.std = read_channels(config, deviation_key, pictures.std);
   for (const double deviation : pictures.std) {
-    if (!(deviation > 0)) config.refuse(std, "is not above 0");
+    if (!(deviation > 0)) config.refuse(deviation_key, "is not above 0");
   }
 }
 
