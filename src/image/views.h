@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "image/augment_options.h"
 #include "image/image.h"
 #include "image/image_file.h"
@@ -50,14 +51,11 @@ class TrainingView {
   void write(const Image& shown, PixelLayout layout, std::span<float> out) const;
 
  private:
-  struct Place {
-    Region region;       ///< of the whole picture
-    bool is_cut = true;  ///< else the region is the whole, and a window is drawn after resizing
-  };
-  Place place_in(int64_t height, int64_t width) const;
+  RandomStream step(uint64_t number) const;
   DecodePart part_of(int64_t height, int64_t width) const;
   Image cut_out(const Image& decoded) const;
-  Image padded_window(const Image& decoded) const;
+  Image random_part(const Image& decoded, const Region& whole) const;
+  void erase(PixelLayout layout, std::span<float> out) const;
 
   const AugmentOptions& options_;
   const AugmentKey key_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/norm/plane_norm.h"
 #include "nn/norm.h"
 
 namespace stretto::nn {
@@ -21,6 +22,12 @@ struct BatchNormOptions {
   double epsilon = 1e-5;
   bool zero_gamma = false;   ///< see NormImpl
   bool learns_gamma = true;  ///< false: gamma stays 1, a frozen parameter
+};
+
+/// What follows a batch norm as part of the same operator: end(norm(x) + residual).
+struct NormEnd {
+  kernels::PlaneEnd end = kernels::PlaneEnd::kNone;
+  at::Tensor residual = {};  ///< like x; undefined: nothing is added
 };
 
 /// What a batch was normalised by; [C], on the layer's device, without gradient.
@@ -55,7 +62,9 @@ class BatchNormImpl : public NormImpl {
   using TakeMoments = std::function<void(const BatchMoments&)>;
 
   BatchNormImpl(const Init& init, int64_t channels, const BatchNormOptions& options = {});
-  at::Tensor forward(const at::Tensor& x) const override;
+  at::Tensor forward(const at::Tensor& x) const override { return forward_to({}, x); }
+  /// The same with what follows: for planes [N, C, H, W], a pass over them less.
+  at::Tensor forward_to(const NormEnd& end, const at::Tensor& x) const;
 
   /// An empty function ends it.
   void synchronise(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
@@ -82,6 +91,7 @@ class BatchNormImpl : public NormImpl {
  private:
   at::Tensor normalise_by_running(const at::Tensor& x) const;
   at::Tensor normalise_by_batch(const at::Tensor& x) const;
+  at::Tensor normalise_planes(const at::Tensor& x, const NormEnd& end) const;
   at::Tensor normalise_over_ranks(const at::Tensor& x) const;
   void keep(const BatchMoments& moments) const;
 

@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <utility>
 
+#include "kernels/gemm/packed_weights.h"
 #include "nn/watch.h"
 
 namespace stretto::nn {
@@ -41,19 +43,25 @@ double Conv2dImpl::operations(Extent in) const {
   return 2 * static_cast<double>(weight.numel()) * static_cast<double>(out.height * out.width);
 }
 
-at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm, bool relu) {
+at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm,
+                     const NormEnd& end) {
   if (at::GradMode::is_enabled() || !norm->goes_by_running()) {
-    at::Tensor y = norm->forward(conv->forward(x));
-    return relu ? y.relu_() : y;
+    return norm->forward_to(end, conv->forward(x));
   }
-  const auto [scale, shift] = norm->running_map();
-  const at::Tensor bias = conv->bias.defined() ? conv->bias * scale + shift : shift;
+  const BatchNormImpl::Map map = norm->running_map();
+  const at::Tensor bias = conv->bias.defined() ? conv->bias * map.scale + map.shift : map.shift;
   const Conv2dOptions& o = conv->options();
+  const auto normed = [&] {
+    return (conv->weight * map.scale.view({-1, 1, 1, 1}))
+        .contiguous(at::MemoryFormat::ChannelsLast);
+  };
+  // An evaluation of many batches makes the filters once.
+  auto* kept = kernels::PackedWeightsScope::current();
   at::Tensor y =
-      kernels::convolution_2d(x, conv->weight * scale.view({-1, 1, 1, 1}), bias,
-                              {.stride = o.stride, .padding = o.padding, .groups = o.groups});
-  y = watch(*norm, y);
-  return relu ? y.relu_() : y;
+      kernels::convolution_2d(x, kept != nullptr ? kept->made_of(conv->weight, normed) : normed(),
+                              bias, {.stride = o.stride, .padding = o.padding, .groups = o.groups});
+  if (end.residual.defined()) y = y.add_(end.residual);
+  return watch(*norm, kernels::bent_plane(std::move(y), end.end));
 }
 
 }  // namespace stretto::nn

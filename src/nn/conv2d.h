@@ -53,10 +53,11 @@ class Conv2dImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Conv2d);
 
-/// norm(conv(x)), then relu if asked for. In evaluation, without gradients, the norm is part of the
+/// end(norm(conv(x)) + residual). In evaluation, without gradients, the norm is part of the
 /// filters, which saves passes over the planes:
 ///
-///     y = conv(x; W s) + (b - mean) s + beta        s = gamma / sqrt(var + epsilon), each channel
-at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm, bool relu);
+///     norm(conv(x)) = conv(x; W s) + (b - mean) s + beta        s = gamma / sqrt(var + epsilon)
+at::Tensor convolved(const at::Tensor& x, const Conv2d& conv, const BatchNorm& norm,
+                     const NormEnd& end = {});
 
 }  // namespace stretto::nn

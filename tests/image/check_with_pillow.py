@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/ usr / bin / env python3
 """Compares decoding, resizing and colours with Pillow on pictures of gradients and noise, and on files that are named.
 
     check_with_pillow.py IMAGE_TOOL [FILE...] [--seed 1]

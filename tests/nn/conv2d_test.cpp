@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/compute.h"
+#include "kernels/gemm/packed_weights.h"
 #include "nn/pooling.h"
 #include "tests/kernels/gradcheck.h"
 
@@ -110,8 +111,28 @@ TEST(Convolved, PutsTheNormIntoTheFiltersInEvaluation) {
     const at::Tensor x = noise({2, 4, 5, 5}, 7).to(at::kDouble);
     const at::Tensor want = norm->forward(conv->forward(x)).detach();
     const at::NoGradGuard no_grad;
-    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, false), want, 1e-10, 1e-10));
-    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, true), want.relu(), 1e-10, 1e-10));
+    EXPECT_TRUE(at::allclose(convolved(x, conv, norm), want, 1e-10, 1e-10));
+    EXPECT_TRUE(at::allclose(convolved(x, conv, norm, {.end = kernels::PlaneEnd::kRelu}),
+                             want.relu(), 1e-10, 1e-10));
+    const at::Tensor beside = noise(want.sizes(), 8).to(at::kDouble);
+    EXPECT_TRUE(at::allclose(
+        convolved(x, conv, norm, {.end = kernels::PlaneEnd::kGelu, .residual = beside}),
+        at::gelu(want + beside), 1e-10, 1e-10));
+  }
+}
+
+TEST(Convolved, MakesItsFiltersOnceForManyBatches) {
+  const Conv2d conv(Init(1, at::kCPU), 4, 6, Conv2dOptions{.padding = 1});
+  BatchNorm norm(Init(2, at::kCPU), 6);
+  norm->eval();
+  norm->running_var.add_(noise({6}, 6).abs());
+  const at::NoGradGuard no_grad;
+  kernels::PackedWeights weights;
+  const kernels::PackedWeightsScope scope(weights);
+  for (const uint64_t seed : {1, 2}) {
+    const at::Tensor x = noise({2, 4, 5, 5}, seed);
+    EXPECT_TRUE(
+        at::allclose(convolved(x, conv, norm), norm->forward(conv->forward(x)), 1e-4, 1e-5));
   }
 }
 
@@ -119,7 +140,7 @@ TEST(Convolved, TakesTheStatisticsOfABatchInTrainingWithoutGradientsToo) {
   const Conv2d conv(Init(1, at::kCPU), 3, 5);
   const BatchNorm norm(Init(2, at::kCPU), 5);
   const at::NoGradGuard no_grad;
-  const at::Tensor y = convolved(noise({4, 3, 6, 6}), conv, norm, false);
+  const at::Tensor y = convolved(noise({4, 3, 6, 6}), conv, norm);
   EXPECT_LT(y.mean({0, 2, 3}).abs().max().item<double>(), 1e-5);
   EXPECT_GT(norm->running_mean.abs().max().item<double>(), 0);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace {
 
 /// Part of the key: a change of the rules of reading, or of the parts, makes new stores.
 constexpr uint64_t kArchiveVersion = 1;
+constexpr uint64_t kLongToRead = uint64_t{1} << 30;
 
 /// The parts of a store.
 enum ArchivePart : size_t {
@@ -88,19 +90,20 @@ class ArchiveImages final : public ImageSource {
            printable(text_of(kArchivePaths, &ArchiveRecord::path_end, sample), kMostShown);
   }
   std::string read(int64_t sample) const override {
-    const auto& [path_end, label_end, offset, facts] = record(sample);
-    if (!file_) return std::string(store_.part(kArchiveBytes).substr(offset, facts.bytes));
-    std::string bytes(facts.bytes, '\0');
-    for (size_t done = 0; done < bytes.size();) {
+    const ArchiveRecord& stored = record(sample);
+    const uint64_t size = stored.facts.bytes;
+    if (!file_) return std::string(store_.part(kArchiveBytes).substr(stored.offset, size));
+    std::string bytes(size, '\0');
+    for (size_t done = 0; done < size;) {
       const auto got = retried([&] {
-        return ::pread(file_.get(), bytes.data() + done, bytes.size() - done,
-                       static_cast<off_t>(offset + done));
+        return ::pread(file_.get(), bytes.data() + done, size - done,
+                       static_cast<off_t>(stored.offset + done));
       });
       if (got < 0) throw_io_error("cannot read", path_, errno);
       if (got == 0) break;
       done += static_cast<size_t>(got);
     }
-    if (xxh3_64(bytes) != facts.hash) throw_changed_archive(sample);
+    if (xxh3_64(bytes) != stored.facts.hash) throw_changed_archive(sample);
     return bytes;
   }
   const LeftOut& left_out() const override { return left_out_; }
@@ -198,6 +201,7 @@ class ArchiveBuild {
         return std::exchange(kept, kept + bytes.size());
       };
     }
+    tell_of_reading();
     TarReader archive(open_unpacked(input_.path).bytes, input_.path);
     const ArchiveIndex index = index_archive(archive, input_.path, rules, bad);
     write(index, writer);
@@ -208,6 +212,14 @@ class ArchiveBuild {
     std::vector<uint64_t> words;
     append_left_out(words, bad.left_out(), std::vector<std::string>{input_.path});
     return words;
+  }
+
+  void tell_of_reading() const {
+    std::error_code failed;
+    const auto bytes = std::filesystem::file_size(input_.path, failed);
+    if (failed || bytes < kLongToRead) return;
+    log::info("reads " + input_.path + ", " + human_bytes(bytes) + ", to find its pictures" +
+              (is_packed_ ? ", which are kept in the cache" : ""));
   }
 
   static void write(const ArchiveIndex& index, SampleStoreWriter& writer) {

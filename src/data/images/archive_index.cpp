@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostLabelBytes = size_t{1} << 20;  // of a file that has a label
 constexpr size_t kMostNameBytes = 1000;              // of a label
-constexpr int64_t kMembersLookedAt = 1000;
+constexpr int64_t kMembersLookedAt = 100;
 constexpr const char* kMemberAdvice =
     "pack the pictures as regular files with relative names, or leave this one out";
 constexpr const char* kShardAdvice =
@@ -167,7 +167,7 @@ class ShardIndexing final : public Indexing {
       if (group_->image) refuse(path, "is a second picture of its key", kShardAdvice);
       const std::string bytes = bytes_of(member, path, image::kMaxImageBytes);
       const ImageFacts facts = facts_of(bytes, path);
-      group_->image = {
+      group_->image = ArchivedImage{
           .path = path, .label = {}, .offset = place_of(member, bytes), .facts = facts};
     }
   }

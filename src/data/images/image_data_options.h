@@ -86,14 +86,14 @@ struct ImageDataOptions {
             .also_called({"batch_size", "per_device_train_batch_size", "train_batch_size",
                           "mini_batch", "max_batch_size"}),
         field(&O::drop_last, "drop_last",
-              "training leaves out the last micro-batch of an epoch where it is smaller")
-            .also_called({"dataloader_drop_last"}),
+              "training leaves out the last micro-batch of an epoch where it is smaller"),
         field(&O::repeats, "repeats",
               "how often a picture is in a micro-batch, each time augmented anew (repeated "
               "augmentation); an epoch then has as many micro-batches as with 1, and shows one of "
               "`repeats` pictures",
               between(1, 64))
-            .also_called({"aug_repeats", "repeated_aug", "batch_augmentation", "num_repeats"}),
+            .also_called(
+                {"aug_repeats", "ra_reps", "repeated_aug", "batch_augmentation", "num_repeats"}),
         field(&O::cache_dir, "cache_dir",
               "where headers of pictures, and pictures from tar.gz files, are kept for the next "
               "start; empty = stretto in the user's cache folder",

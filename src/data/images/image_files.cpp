@@ -1,6 +1,6 @@
 #include "data/images/image_files.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -150,7 +150,8 @@ std::vector<DataFile> image_data_files(const ImageDataOptions& options,
   for (size_t begin = 0, end = 0; begin < files.size(); begin = end) {
     while (end < files.size() && files[end].key == files[begin].key) ++end;
     const auto at = [&](size_t i) { return files.begin() + static_cast<std::ptrdiff_t>(i); };
-    for (auto& file : files_of_key(options, files[begin].key, {at(begin), at(end)})) {
+    for (auto& file :
+         files_of_key(options, files[begin].key, std::vector<DataFile>(at(begin), at(end)))) {
       result.push_back(std::move(file));
     }
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -81,7 +82,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-bool has(const std::vector<std::string>& names, std::string_view name) {
+bool has_name(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -120,10 +121,11 @@ class Resolving {
   void add_folder(const std::string& path) {
     if (options_.format == "folder") return add(ImageFormat::kFolder, path);
     const auto names = names_in(path);
-    if (may_be("cifar10") && (has(names, "data_batch_1.bin") || has(names, "test_batch.bin"))) {
+    if (may_be("cifar10") &&
+        (has_name(names, "data_batch_1.bin") || has_name(names, "test_batch.bin"))) {
       return add_cifar_folder(path, names, ImageFormat::kCifar10);
     }
-    if (may_be("cifar100") && (has(names, "train.bin") || has(names, "test.bin"))) {
+    if (may_be("cifar100") && (has_name(names, "train.bin") || has_name(names, "test.bin"))) {
       return add_cifar_folder(path, names, ImageFormat::kCifar100);
     }
     if ((may_be("tar") || may_be("webdataset")) && is_folder_of_archives(path, names)) {

@@ -51,7 +51,7 @@ void warn_of_unused(const std::vector<std::string>& listed, const ImageTable& tr
   throw Error(ExitCode::kBadData,
               table.place(first - table.classes().begin()) + ": is of class `" +
                   printable(name, kMostClassBytes) + "`, which the run does not know" +
-                  (others.empty() ? "" : "; so are " + class_list(others)),
+                  (others.empty() ? "" : "; nor does it know " + class_list(others)),
               (near.empty() ? "" : "did you mean `" + printable(near, kMostClassBytes) + "`? ") +
                   "known: " + class_list(classes.names()));
 }

@@ -125,7 +125,7 @@ ImageTable::ImageTable(std::vector<std::shared_ptr<const ImageSource>> sources,
         source->folders() == nullptr ? 0 : roots.at(source->folders()->root).shared;
     for (int64_t i = 0; i < source->size(); ++i) {
       std::string label = source->label(i);
-      if (source->folders() != nullptr) label = folder_at(label, shared);
+      if (source->folders() != nullptr) label = std::string(folder_at(label, shared));
       const auto next = static_cast<int32_t>(numbers.size());
       classes_.push_back(numbers.emplace(std::move(label), next).first->second);
     }

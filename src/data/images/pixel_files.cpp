@@ -100,8 +100,8 @@ PixelArray read_idx_images(ByteStream& bytes, const std::string& name) {
                             uint64_t{height} * width > kMostPixelBytes / count;
   if (is_too_large) {
     refuse_pixels(name,
-                  "its header says " + shape + ", more than the " + human_bytes(kMostPixelBytes) +
-                      " that such a file may have",
+                  "its header says " + shape + ", and such a file may have sides of " +
+                      with_thousands(image::kMaxSide) + " and " + human_bytes(kMostPixelBytes),
                   "give so many pictures as folders or tar files");
   }
   PixelArray array{.count = count, .height = height, .width = width};

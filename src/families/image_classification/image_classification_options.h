@@ -91,8 +91,7 @@ struct ImageClassificationOptions {
     return config::Fields{
         field(&O::data, "data", "labelled pictures").also_called({"dataset", "datasets"}),
         field(&O::augment, "augment", "what the model sees of a picture")
-            .also_called(
-                {"image", "images", "augmentation", "transform", "transforms", "preprocessing"}),
+            .also_called({"image", "images", "augmentation", "transform", "preprocessing"}),
         models::with_image_names_elsewhere(field(&O::model, "model", "the network"))
             .also_called({"network", "architecture"}),
         field(&O::loss, "loss", "what is minimised").also_called({"criterion", "objective"}),

@@ -191,6 +191,15 @@ class ImageClassificationRules final : public TaskRules {
     return ImagePreflight(experiment, known, how).run();
   }
 
+  // Headers of few pictures; a start over many looks at them when it has told of itself.
+  void prepare_data(const Experiment& experiment) const override {
+    const auto& data = images_of(experiment).data;
+    for (const auto* paths : {&data.train, &data.valid}) {
+      const std::string key = paths == &data.train ? "data.train" : "data.valid";
+      if (!paths->empty() && is_quick(data, *paths)) data::open_images(data, key, *paths);
+    }
+  }
+
   std::vector<ScoreSpec> scores(const Experiment& /*experiment*/) const override {
     return tasks::image_classification_scores();
   }

@@ -75,7 +75,8 @@ struct Convolution2dNode : torch::autograd::Function<Convolution2dNode> {
     ctx->saved_data["biased"] = bias.has_value();
     fused::keep(ctx, compute);
     const auto shift = bias ? std::optional(bias->to(planes.scalar_type())) : std::nullopt;
-    return plane_result(convolve_planes(planes, filters, shift, window), compute);
+    return plane_result(convolve_planes(planes, filters, shift, window), compute)
+        .contiguous(kChannelsLast);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -125,9 +126,10 @@ at::Tensor convolution_2d(const at::Tensor& x, const at::Tensor& weight, const a
   if (rounds || x.is_cuda()) {
     return Convolution2dNode::apply(x, weight, shift, window);
   }
-  // A weight in channels-last memory decides for planes whose layout is ambiguous, of one channel.
+  // The layout of planes and filters of one channel is ambiguous: only then is the result copied.
   return convolve_planes(x.contiguous(kChannelsLast), weight.contiguous(kChannelsLast), shift,
-                         window);
+                         window)
+      .contiguous(kChannelsLast);
 }
 
 }  // namespace stretto::kernels

@@ -74,13 +74,12 @@ AirbenchGroupImpl::AirbenchGroupImpl(const nn::Init& init, int64_t in, int64_t o
 }
 
 at::Tensor AirbenchGroupImpl::forward(const at::Tensor& x) const {
-  at::Tensor h = nn::max_pool(convs_.front()->forward(x), kGroupPool);
-  h = at::gelu(norms_.front()->forward(h));
-  const at::Tensor first = h;
-  for (size_t i = 1; i < convs_.size(); ++i) {
-    h = nn::convolved(h, convs_[i], norms_[i], /*relu=*/false);
-    if (i == 2) h = h.add_(first);
-    h = at::gelu(h);
+  constexpr auto kGelu = kernels::PlaneEnd::kGelu;
+  const at::Tensor pooled = nn::max_pool(convs_.front()->forward(x), kGroupPool);
+  const at::Tensor first = norms_.front()->forward_to({.end = kGelu}, pooled);
+  at::Tensor h = nn::convolved(first, convs_[1], norms_[1], {.end = kGelu});
+  if (convs_.size() > 2) {
+    h = nn::convolved(h, convs_[2], norms_[2], {.end = kGelu, .residual = first});
   }
   return nn::watch(*this, h);
 }

@@ -54,7 +54,8 @@ at::Tensor CifarNet::forward(const ImageInput& input, const ForwardContext& /*co
   at::Tensor x = checked(input);
   for (size_t i = 0; i < convs_.size(); ++i) {
     if (i == kFirstNorm || i == kSecondNorm) {
-      x = nn::convolved(x, convs_[i], i == kFirstNorm ? bn1_ : bn2_, /*relu=*/true);
+      x = nn::convolved(x, convs_[i], i == kFirstNorm ? bn1_ : bn2_,
+                        {.end = kernels::PlaneEnd::kRelu});
       x = nn::max_pool_same(x, 3, 2);
     } else {
       x = convs_[i]->forward(x).relu_();

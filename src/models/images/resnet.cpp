@@ -15,6 +15,7 @@ namespace stretto::models {
 namespace {
 
 constexpr nn::PoolWindow kStemPool{.kernel = 3, .stride = 2, .padding = 1};
+const nn::NormEnd kThenRelu{.end = kernels::PlaneEnd::kRelu};
 enum BlockSite : uint64_t { kBlockDropout, kBlockPath, kBlockSites };
 
 nn::Conv2d conv_of(const nn::Init& init, int64_t in, int64_t out, nn::Conv2dOptions options) {
@@ -86,14 +87,9 @@ ResNetBlockImpl::ResNetBlockImpl(const nn::Init& init, const ResNetOptions& opti
   register_module("downsample", downsample);
 }
 
-at::Tensor ResNetBlockImpl::dropped(const at::Tensor& x, const nn::DropoutSource& dropout) const {
-  return drop_planes(x, dropout.at(dropout_, setup_.first_site + kBlockDropout));
-}
-
 at::Tensor ResNetBlockImpl::shortcut(const at::Tensor& x) const {
   if (projection_) {
-    return pre_norm_ ? projection_->forward(x)
-                     : nn::convolved(x, projection_, projection_norm_, /*relu=*/false);
+    return pre_norm_ ? projection_->forward(x) : nn::convolved(x, projection_, projection_norm_);
   }
   at::Tensor kept = x;
   if (setup_.stride != 1) {
@@ -106,24 +102,29 @@ at::Tensor ResNetBlockImpl::shortcut(const at::Tensor& x) const {
   return at::constant_pad_nd(kept, {0, 0, 0, 0, zeros / 2, zeros - zeros / 2});
 }
 
-at::Tensor ResNetBlockImpl::residual(const at::Tensor& x, const nn::DropoutSource& dropout) const {
+at::Tensor ResNetBlockImpl::inner(const at::Tensor& x, const nn::DropoutSource& dropout) const {
   at::Tensor h = x;
-  const size_t last = convs_.size() - 1;
-  for (size_t i = 0; i < last; ++i) {
-    h = nn::convolved(h, convs_[i], norms_[pre_norm_ ? i + 1 : i], /*relu=*/true);
+  for (size_t i = 0; i + 1 < convs_.size(); ++i) {
+    h = nn::convolved(h, convs_[i], norms_[pre_norm_ ? i + 1 : i], kThenRelu);
   }
-  h = dropped(h, dropout);
-  h = pre_norm_ ? convs_[last]->forward(h)
-                : nn::convolved(h, convs_[last], norms_[last], /*relu=*/false);
-  return drop_samples(h, dropout.at(setup_.drop_path, setup_.first_site + kBlockPath));
+  return drop_planes(h, dropout.at(dropout_, setup_.first_site + kBlockDropout));
 }
 
 at::Tensor ResNetBlockImpl::forward(const at::Tensor& x, const nn::DropoutSource& dropout) const {
-  if (!pre_norm_) {
-    return nn::watch(*this, residual(x, dropout).add_(shortcut(x)).relu_());
+  const kernels::Dropout path = dropout.at(setup_.drop_path, setup_.first_site + kBlockPath);
+  const nn::Conv2d& last = convs_.back();
+  if (pre_norm_) {
+    const at::Tensor normed = norms_.front()->forward_to(kThenRelu, x);
+    const at::Tensor added = drop_samples(last->forward(inner(normed, dropout)), path);
+    return nn::watch(*this, added.add_(shortcut(projection_ ? normed : x)));
   }
-  const at::Tensor normed = norms_.front()->forward(x).relu_();
-  return nn::watch(*this, residual(normed, dropout).add_(shortcut(projection_ ? normed : x)));
+  const at::Tensor h = inner(x, dropout), beside = shortcut(x);
+  if (!path.active()) {
+    return nn::watch(*this, nn::convolved(h, last, norms_.back(),
+                                          {.end = kernels::PlaneEnd::kRelu, .residual = beside}));
+  }
+  const at::Tensor added = drop_samples(nn::convolved(h, last, norms_.back()), path);
+  return nn::watch(*this, added.add_(beside).relu_());
 }
 
 double ResNetBlockImpl::operations(nn::Extent& size) const {
@@ -186,11 +187,10 @@ bool ResNet::has_dropout() const {
 at::Tensor ResNet::features(const ImageInput& input, const ForwardContext& context) {
   const nn::DropoutSource dropout = context.dropout(input.row_keys);
   const at::Tensor pixels = checked(input);
-  at::Tensor x =
-      bn1_ ? nn::convolved(pixels, conv1_, bn1_, /*relu=*/true) : conv1_->forward(pixels);
+  at::Tensor x = bn1_ ? nn::convolved(pixels, conv1_, bn1_, kThenRelu) : conv1_->forward(pixels);
   if (shape_.has_large_stem) x = nn::max_pool(x, kStemPool);
   for (const ResNetBlock& block : blocks_) x = block->forward(x, dropout);
-  if (final_norm_) x = final_norm_->forward(x).relu_();
+  if (final_norm_) x = final_norm_->forward_to(kThenRelu, x);
   return nn::mean_of_plane(x);
 }
 

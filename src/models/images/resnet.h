@@ -46,9 +46,9 @@ class ResNetBlockImpl : public torch::nn::Module {
   double operations(nn::Extent& size) const;
 
  private:
-  at::Tensor residual(const at::Tensor& x, const nn::DropoutSource& dropout) const;
+  /// What the last convolution reads.
+  at::Tensor inner(const at::Tensor& x, const nn::DropoutSource& dropout) const;
   at::Tensor shortcut(const at::Tensor& x) const;
-  at::Tensor dropped(const at::Tensor& x, const nn::DropoutSource& dropout) const;
 
   bool pre_norm_;
   ResNetBlockSetup setup_;

@@ -107,7 +107,7 @@ struct ResNetOptions {
               "a published network by its name; with none the keys below give it",
               one_of(std::move(presets)))
             .also_called({"arch", "architecture", "model_type", "variant"})
-            .value_also_called("wrn28_10", {"wide_resnet28_10", "WideResNet-28-10"})
+            .value_also_called("wrn28_10", {"wide_resnet28_10"})
             .value_also_called("wide_resnet50_2", {"wrn50_2", "wide_resnet50"})
             .value_also_called("resnext50_32x4d", {"resnext50"}),
         field(&O::depth, "depth",

@@ -71,12 +71,12 @@ struct VitOptions {
               "12/768/12, large 24/1024/16; with none the keys below give them",
               one_of(std::move(presets)))
             .also_called({"arch", "architecture", "model_type", "variant"})
-            .value_also_called("vit_base_patch16_224", {"vit_b_16", "ViT-B/16", "vit_base"})
-            .value_also_called("vit_base_patch32_224", {"vit_b_32", "ViT-B/32"})
-            .value_also_called("vit_large_patch16_224", {"vit_l_16", "ViT-L/16", "vit_large"})
-            .value_also_called("vit_large_patch32_224", {"vit_l_32", "ViT-L/32"})
-            .value_also_called("vit_small_patch16_224", {"ViT-S/16", "vit_small", "deit_small"})
-            .value_also_called("vit_tiny_patch16_224", {"ViT-Ti/16", "vit_tiny", "deit_tiny"}),
+            .value_also_called("vit_base_patch16_224", {"vit_b_16", "vit_base"})
+            .value_also_called("vit_base_patch32_224", {"vit_b_32"})
+            .value_also_called("vit_large_patch16_224", {"vit_l_16", "vit_large"})
+            .value_also_called("vit_large_patch32_224", {"vit_l_32"})
+            .value_also_called("vit_small_patch16_224", {"vit_s_16", "vit_small", "deit_small"})
+            .value_also_called("vit_tiny_patch16_224", {"vit_ti_16", "vit_tiny", "deit_tiny"}),
         field(&O::num_layers, "num_layers", "layers; 0 = as the preset", between(0, 1000))
             .also_called({"depth", "layers", "num_hidden_layers", "n_layers"}),
         field(&O::d_model, "d_model", "width of the residual stream; 0 = as the preset",

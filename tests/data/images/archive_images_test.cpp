@@ -115,10 +115,12 @@ TEST_F(ArchiveImagesTest, AnotherKindThanItsNameSaysIsNoFault) {
 }
 
 TEST_F(ArchiveImagesTest, AnArchiveThatChangesGivesNoOtherPicture) {
-  const auto source = tar({{"cat/1.png", png(1)}, {"dog/2.png", png(2)}});
+  const std::vector<Member> members{{"cat/1.png", png(1)}, {"dog/2.png", png(2)}};
+  const auto source = tar(members);
+  const size_t place = test::tar_of(members).find(png(1));
   const std::string path = (folder_ / "a.tar").string();
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(512 + 20);
+  file.seekp(static_cast<std::streamoff>(place) + 20);
   file.put('!');
   file.close();
   const auto error = failure(ExitCode::kBadData, [&] { source->read(0); });

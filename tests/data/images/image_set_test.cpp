@@ -102,9 +102,9 @@ TEST_F(ImageSetTest, AnUnknownClassIsNamed) {
   put("valid/emu/a.png", png(5));
   const Labels classes = image_classes(options_, *open("train"));
   const auto error = failure(ExitCode::kBadData, [&] { set_of("valid", classes); });
-  EXPECT_EQ(
-      std::string(error.what()),
-      below("valid/dogs/a.png") + ": is of class `dogs`, which the run does not know; so are emu");
+  EXPECT_EQ(std::string(error.what()),
+            below("valid/dogs/a.png") +
+                ": is of class `dogs`, which the run does not know; nor does it know emu");
   EXPECT_EQ(error.advice(), "did you mean `dog`? known: cat, dog");
 }
 

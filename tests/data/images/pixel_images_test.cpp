@@ -57,9 +57,10 @@ TEST(IdxFiles, HeadersAreChecked) {
   is(test::idx_images(2, 2, 2, "123456789"),
      "has more bytes than the 8 of data that its header says");
   is(test::idx_images(0xFFFFFFFF, 60'000, 60'000, "x"),
-     "its header says 4294967295 x 60000 x 60000, more than the 4.0 GiB that such a file may have");
+     "its header says 4294967295 x 60000 x 60000, and such a file may have sides of 65,500 and 4.0 "
+     "GiB");
   is(test::idx_images(1, 70'000, 1, "x"),
-     "its header says 1 x 70000 x 1, more than the 4.0 GiB that such a file may have");
+     "its header says 1 x 70000 x 1, and such a file may have sides of 65,500 and 4.0 GiB");
 }
 
 TEST(IdxFiles, PicturesAndLabelsHaveToBeEquallyMany) {

@@ -309,8 +309,10 @@ TEST(ResNet, DropsTheSameInAnyCutOfABatch) {
   const ForwardContext context{.training = true, .dropout_key = 77};
   const at::Tensor keys = image_row_keys(ids, 1, at::kCPU);
   const at::Tensor together = model->forward({.pixels = x, .row_keys = keys}, context);
-  const at::Tensor behind = model->forward(
-      {.pixels = x.narrow(0, 2, 2), .row_keys = image_row_keys({{4, 900}}, 1, at::kCPU)}, context);
+  const at::Tensor behind =
+      model->forward({.pixels = x.narrow(0, 2, 2),
+                      .row_keys = image_row_keys(std::vector<int64_t>{4, 900}, 1, at::kCPU)},
+                     context);
   EXPECT_TRUE(at::allclose(together.narrow(0, 2, 2), behind));
   EXPECT_FALSE(at::allclose(together, model->forward({.pixels = x}, {})));
 }

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -157,10 +158,13 @@ TEST(Vit, DropsTheSameInAnyCutOfABatch) {
   const at::Tensor x = pictures(4, 6);
   const ForwardContext context{.training = true, .dropout_key = 77};
   const at::Tensor together = model->forward(
-      {.pixels = x, .row_keys = image_row_keys({{3, 11, 4, 900}}, rows, at::kCPU)}, context);
-  const at::Tensor behind = model->forward(
-      {.pixels = x.narrow(0, 2, 2), .row_keys = image_row_keys({{4, 900}}, rows, at::kCPU)},
+      {.pixels = x,
+       .row_keys = image_row_keys(std::vector<int64_t>{3, 11, 4, 900}, rows, at::kCPU)},
       context);
+  const at::Tensor behind =
+      model->forward({.pixels = x.narrow(0, 2, 2),
+                      .row_keys = image_row_keys(std::vector<int64_t>{4, 900}, rows, at::kCPU)},
+                     context);
   EXPECT_TRUE(at::allclose(together.narrow(0, 2, 2), behind));
   EXPECT_FALSE(at::allclose(together, model->forward({.pixels = x}, {})));
 }

@@ -1,4 +1,4 @@
-"""The rows of image classification: a residual network, and a vision Transformer that mixes pictures."""
+"""The rows of image classification: a residual network that mixes pictures, and a vision Transformer."""
 import dataclasses
 import json
 import struct
@@ -63,8 +63,7 @@ clip_norm = 1.0
 [eval]
 every = 4
 """
-NO_FOLDER = "other packages have no class of its form"
-NO_EMBED = "a classifier of pictures gives no vectors of lines"
+LORA = ("model.lora.rank=4", "model.lora.alpha=8", 'model.lora.maps=["*attention*", "*ffn*"]', "optim.lr=1e-2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,11 +71,10 @@ class Pictures(Row):
     scores: frozenset = frozenset({"accuracy", "top5"})
     lines: tuple = ()
     replayed: tuple = ("pictures", {"picture", "label"})
-    replay_pattern: str = "picture: .*; label: "
     large: ClassVar[tuple] = ("data.max_samples=60",)
 
     lacks: ClassVar[dict] = {
-        "embed": NO_EMBED,
+        "embed": "a classifier of pictures gives no vectors of lines",
         "init_from": "no other family has its layers",
         "freeze": "it has no encoder",
     }
@@ -107,12 +105,14 @@ class Pictures(Row):
 ROWS = (
     Pictures(
         "resnet",
-        BEGIN + """[model]
+        BEGIN + """mixup_alpha = 0.2
+cutmix_alpha = 1.0
+[model]
 name = "resnet"
 preset = "none"
 depth = 14
 """ + END,
-        {"family": "image_classification", "model": "residual network", "labels": "classes of pictures"},
+        {"family": "image_classification", "model": "residual network", "labels": "mixed classes"},
         without={
             "shared_batches": "batch norm ties the pictures of a micro-batch",
             "micro_batches": "batch norm ties the pictures of a micro-batch",
@@ -126,9 +126,7 @@ depth = 14
         overflow=None),
     Pictures(
         "vit",
-        BEGIN + """mixup_alpha = 0.2
-cutmix_alpha = 1.0
-[model]
+        BEGIN + """[model]
 name = "vit"
 preset = "none"
 num_layers = 2
@@ -138,9 +136,12 @@ ffn_dim = 512
 patch_size = 4
 image_size = 16
 """ + END,
-        {"family": "image_classification", "model": "vision Transformer", "labels": "mixed classes"},
-        without={
-            "micro_batches": "mixtures belong to a micro-batch",
-        },
-        overflow=None),
+        {"family": "image_classification", "model": "vision Transformer", "labels": "classes of pictures"},
+        overflow=(("layers.1.ffn.up.bias constant value=1e29", "layers.1.ffn.down.weight constant value=1e29"),
+                  "layers.1.ffn.down", "layers.1.ffn"),
+        lora=(LORA, 16),
+        adapters=4,
+        adapter_train=("head.", "norm"),
+        unfreeze=(('train.unfreeze=["layers.1.* 2", "layers.0.* 5", "patches.* 8"]',),
+                  {"layers.1.ffn.up.weight": True, "layers.0.ffn.up.weight": True, "patches.weight": False})),
 )
