@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -97,6 +98,15 @@ std::string kind_of(const ConfigReader& config) {
   return name;
 }
 
+/// Defaults of most classes differ from version to version.
+void require_stated(const ConfigReader& config, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (config.has(key)) continue;
+    config.refuse(key, "is missing, and its default differs between versions of transformers",
+                  "save the processor again, or add the key");
+  }
+}
+
 void read_convnext(const ConfigReader& config, ImagePreprocessing& pictures) {
   const auto stated = read_size(config, "size", /*number_is_shorter=*/true);
   pictures.size = stated.shorter > 0 ? stated.shorter : square_side(config, "size", stated);
@@ -162,13 +172,17 @@ ImagePreprocessing read_image_processor(const ConfigReader& config) {
                   "ConvNextImageProcessor, ViTImageProcessor and those with do_center_crop are "
                   "read");
   }
+  const bool is_vit = kind == "ViT" || kind.empty();
+  if (!is_vit) require_stated(config, {"resample"});
   pictures.interpolation = read_filter(config);
-  if (kind == "ViT" || kind.empty()) pictures.mean = pictures.std = {0.5, 0.5, 0.5};
-  read_colours(config, "image_mean", "image_std", pictures);
   if (!config.flag("do_normalize", true)) {
     pictures.mean = {0, 0, 0};
     pictures.std = {1, 1, 1};
+    return pictures;
   }
+  if (is_vit) pictures.mean = pictures.std = {0.5, 0.5, 0.5};
+  if (!is_vit) require_stated(config, {"image_mean", "image_std"});
+  read_colours(config, "image_mean", "image_std", pictures);
   return pictures;
 }
 
