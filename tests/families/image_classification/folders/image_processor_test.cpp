@@ -31,7 +31,7 @@ TEST(ImageProcessor, AResNetSeesTheMiddleOfSmallPicturesAndTheWholeOfLargeOnes) 
   EXPECT_FALSE(small.squashes);
   EXPECT_EQ(small.interpolation, "bicubic");
   EXPECT_TRUE(processor(R"({"image_processor_type": "ConvNextImageProcessorFast",
-      "size": {"shortest_edge": 384}})")
+      "size": {"shortest_edge": 384}, "resample": 2, "do_normalize": false})")
                   .squashes);
 }
 
