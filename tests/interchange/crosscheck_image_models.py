@@ -63,19 +63,18 @@ class CifarBlock(torch.nn.Module):
 
 
 class CifarResNet(torch.nn.Module):
-    def __init__(self, blocks, labels=10):
+    def __init__(self, blocks, labels=10, width=16):
         super().__init__()
-        self.conv1 = torch.nn.Conv2d(3, 16, 3, 1, 1, bias=False)
-        self.bn1 = torch.nn.BatchNorm2d(16)
-        channels = 16
+        self.conv1 = torch.nn.Conv2d(3, width, 3, 1, 1, bias=False)
+        self.bn1 = torch.nn.BatchNorm2d(width)
+        channels = width
         for stage in range(3):
             layers = []
             for block in range(blocks):
-                width = 16 << stage
-                layers.append(CifarBlock(channels, width, 2 if stage > 0 and block == 0 else 1))
-                channels = width
+                layers.append(CifarBlock(channels, width << stage, 2 if stage > 0 and block == 0 else 1))
+                channels = width << stage
             setattr(self, f"layer{stage + 1}", torch.nn.Sequential(*layers))
-        self.linear = torch.nn.Linear(64, labels)
+        self.linear = torch.nn.Linear(channels, labels)
 
     def forward(self, x):
         x = torch.relu(self.bn1(self.conv1(x)))

@@ -9,10 +9,8 @@ namespace {
 using models::ResNetShape;
 using models::ResNetShortcut;
 
-// --- ResNets
-
 /// How a package calls the parts of a ResNet. Numbers of stages, blocks and layers replace `S`, `B`
-/// and `L`; `first` is the number of the first one.
+/// and `L`; stages and layers are counted from `first_stage` and `first_layer`.
 struct ResNetSpelling {
   std::string_view stem, stem_norm;
   std::string_view conv, norm;  ///< of a block

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
@@ -38,7 +39,7 @@ std::vector<double> read_channels(const ConfigReader& config, const char* key,
                                   const std::vector<double>& fallback) {
   if (!config.has(key)) return fallback;
   const auto& list = config.json().at(key);
-  const bool is_list = list.is_array() && list.size() == kImageChannels;
+  const bool is_list = list.is_array() && list.size() == size_t{kImageChannels};
   if (!is_list) config.refuse(key, "has no number for each of three channels");
   std::vector<double> values;
   for (const auto& value : list) {
@@ -50,12 +51,12 @@ std::vector<double> read_channels(const ConfigReader& config, const char* key,
   return values;
 }
 
-void read_colours(const ConfigReader& config, const char* mean, const char* std,
+void read_colours(const ConfigReader& config, const char* mean_key, const char* deviation_key,
                   ImagePreprocessing& pictures) {
-  pictures.mean = read_channels(config, mean, pictures.mean);
-  pictures.std = read_channels(config, std, pictures.std);
+  pictures.mean = read_channels(config, mean_key, pictures.mean);
+  pictures.std = read_channels(config, deviation_key, pictures.std);
   for (const double deviation : pictures.std) {
-    if (!(deviation > 0)) config.refuse(std, "is not above 0");
+    if (!(deviation > 0)) config.refuse(deviation_key, "is not above 0");
   }
 }
 
@@ -95,6 +96,15 @@ std::string kind_of(const ConfigReader& config) {
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
   }
   return name;
+}
+
+/// Defaults of most classes differ from version to version.
+void require_stated(const ConfigReader& config, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    if (config.has(key)) continue;
+    config.refuse(key, "is missing, and its default differs between versions of transformers",
+                  "save the processor again, or add the key");
+  }
 }
 
 void read_convnext(const ConfigReader& config, ImagePreprocessing& pictures) {
@@ -162,13 +172,17 @@ ImagePreprocessing read_image_processor(const ConfigReader& config) {
                   "ConvNextImageProcessor, ViTImageProcessor and those with do_center_crop are "
                   "read");
   }
+  const bool is_vit = kind == "ViT" || kind.empty();
+  if (!is_vit) require_stated(config, {"resample"});
   pictures.interpolation = read_filter(config);
-  if (kind == "ViT" || kind.empty()) pictures.mean = pictures.std = {0.5, 0.5, 0.5};
-  read_colours(config, "image_mean", "image_std", pictures);
   if (!config.flag("do_normalize", true)) {
     pictures.mean = {0, 0, 0};
     pictures.std = {1, 1, 1};
+    return pictures;
   }
+  if (is_vit) pictures.mean = pictures.std = {0.5, 0.5, 0.5};
+  if (!is_vit) require_stated(config, {"image_mean", "image_std"});
+  read_colours(config, "image_mean", "image_std", pictures);
   return pictures;
 }
 

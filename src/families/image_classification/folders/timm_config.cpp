@@ -49,7 +49,7 @@ void require_harmless_arguments(const ConfigReader& arguments) {
   }
 }
 
-std::vector<std::string> timm_labels_of(const ConfigReader& config) {
+std::vector<std::string> timm_labels(const ConfigReader& config) {
   if (!config.has("label_names")) return {};
   const auto& listed = config.json().at("label_names");
   std::vector<std::string> names;
@@ -181,7 +181,7 @@ TimmConfig read_timm_config(const ConfigReader& config) {
     found.num_heads = arguments.integer("num_heads", 0, 0, 1024);
     found.pooling = arguments.text("global_pool", found.pooling);
   }
-  found.labels = timm_labels_of(config);
+  found.labels = timm_labels(config);
   return found;
 }
 

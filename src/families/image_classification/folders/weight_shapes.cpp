@@ -50,8 +50,9 @@ std::string present_name(std::string name) {
 TensorsByName without_wrappers(const std::vector<store::TensorView>& tensors) {
   const size_t length = wrapped_by(tensors);
   TensorsByName named;
-  for (const auto& tensor : tensors)
+  for (const auto& tensor : tensors) {
     named.emplace(present_name(tensor.name.substr(length)), &tensor);
+  }
   return named;
 }
 

@@ -23,13 +23,15 @@ std::string refused_processor(const char* json) {
 
 TEST(ImageProcessor, AResNetSeesTheMiddleOfSmallPicturesAndTheWholeOfLargeOnes) {
   const auto small = processor(R"({"image_processor_type": "ConvNextImageProcessor",
-      "size": {"shortest_edge": 224}, "crop_pct": 0.95, "resample": 3})");
+      "size": {"shortest_edge": 224}, "crop_pct": 0.95, "resample": 3,
+      "image_mean": [0.5, 0.4, 0.3], "image_std": [1, 1, 1]})");
+  EXPECT_EQ(small.mean, (std::vector<double>{0.5, 0.4, 0.3}));
   EXPECT_EQ(small.size, 224);
   EXPECT_EQ(small.resize, 235);
   EXPECT_FALSE(small.squashes);
   EXPECT_EQ(small.interpolation, "bicubic");
   EXPECT_TRUE(processor(R"({"image_processor_type": "ConvNextImageProcessorFast",
-      "size": {"shortest_edge": 384}})")
+      "size": {"shortest_edge": 384}, "resample": 2, "do_normalize": false})")
                   .squashes);
 }
 
@@ -48,7 +50,7 @@ TEST(ImageProcessor, AVisionTransformerSeesTheWholePicture) {
 TEST(ImageProcessor, AMiddleMayBeCutOut) {
   const auto pictures = processor(R"({"image_processor_type": "BitImageProcessor",
       "size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224},
-      "do_center_crop": true, "do_normalize": false})");
+      "do_center_crop": true, "do_normalize": false, "resample": 3})");
   EXPECT_EQ(pictures.resize, 256);
   EXPECT_EQ(pictures.size, 224);
   EXPECT_EQ(pictures.std, (std::vector<double>{1, 1, 1}));
@@ -70,6 +72,11 @@ TEST(ImageProcessor, WhatIsDoneOtherwiseHereIsRefused) {
   expect_named(R"({"size": 224, "image_std": [1, 2, 0]})", "image_std");
   expect_named(R"({"size": 224, "image_processor_type": "DonutImageProcessor"})",
                "image_processor_type");
+  // Its default differs between versions.
+  expect_named(R"({"image_processor_type": "ConvNextImageProcessor", "size": 224})", "resample");
+  expect_named(R"({"image_processor_type": "ConvNextImageProcessor", "size": 224, "resample": 3,
+                   "image_mean": [1, 2, 3]})",
+               "image_std");
   // DeiT changes proportions, and then cuts.
   expect_named(R"({"image_processor_type": "DeiTImageProcessor", "crop_size": 224,
                    "size": {"height": 256, "width": 256}})",
