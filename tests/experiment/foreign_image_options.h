@@ -54,7 +54,6 @@ constexpr Option kTorchvision[] = {
 constexpr Option kTimm[] = {
     {"data_dir", "data.train"},
     {"num_classes", "data.classes"},
-    {"model.num_classes", "data.classes"},
     {"pretrained", "train.init_from"},
     {"initial_checkpoint", "train.init_from"},
     {"img_size", "augment.image_size"},
