@@ -96,12 +96,12 @@ std::shared_ptr<const ImageSource> open_input(const ImageInput& input,
 void tell_of_equal_images(const ImageTable& table, const std::string& key) {
   const EqualImages equal = equal_images(table);
   if (equal.copies > 0) {
-    log::info(key + ": " + counted(equal.copies, "picture") + " of " +
-              with_thousands(table.size()) + " have the bytes of another one");
+    log::info(key + ": pictures with the bytes of another one: " + with_thousands(equal.copies) +
+              " of " + with_thousands(table.size()));
   }
   if (equal.contradictions > 0) {
-    log::warn(key + ": " + counted(equal.contradictions, "picture") +
-              " have the bytes of one in another class, such as " + table.place(equal.first) +
+    log::warn(key + ": pictures with the bytes of one in another class: " +
+              with_thousands(equal.contradictions) + ", such as " + table.place(equal.first) +
               " (`" + printable(table.class_name(equal.first)) + "`) and " +
               table.place(equal.second) + " (`" + printable(table.class_name(equal.second)) + "`)");
   }
