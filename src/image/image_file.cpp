@@ -18,7 +18,7 @@ using std::string_view_literals::operator""sv;
 std::optional<ImageFormat> sniffed_format(std::string_view bytes) {
   if (bytes.starts_with("\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
   if (bytes.starts_with("\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
-  if (bytes.starts_with("RIFF"sv) && bytes.substr(4).substr(4).starts_with("WEBP"sv)) {
+  if (bytes.starts_with("RIFF"sv) && bytes.size() >= 12 && bytes.substr(8, 4) == "WEBP"sv) {
     return ImageFormat::kWebp;
   }
   return std::nullopt;

@@ -86,16 +86,28 @@ def files_in(folder, rng):
             yield path
 
 
-def bytes_of(tool, *words):
-    return subprocess.run([tool, *words], check=True, capture_output=True).stdout
+class Tool:
+    """image_tool, which answers a line with a picture."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([path, "--lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def picture(self, *words):
+        """[height, width, 3]"""
+        self.process.stdin.write(("\t".join(map(str, words)) + "\n").encode())
+        self.process.stdin.flush()
+        size = self.process.stdout.readline().split()
+        if len(size) != 2:
+            sys.exit(f"{words}: image_tool has ended")
+        height, width = map(int, size)
+        return numpy.frombuffer(self.process.stdout.read(3 * height * width), "uint8").reshape(height, width, 3)
 
 
 def compare(what, got, wanted, tolerance):
     wanted = numpy.asarray(wanted.convert("RGB"))
-    got = numpy.frombuffer(got, "uint8")
-    if got.size != wanted.size:
-        sys.exit(f"{what}: {got.size} and {wanted.size} bytes")
-    largest = int(numpy.abs(got.reshape(wanted.shape).astype(int) - wanted).max())
+    if got.shape != wanted.shape:
+        sys.exit(f"{what}: {got.shape} instead of {wanted.shape}")
+    largest = int(numpy.abs(got.astype(int) - wanted).max())
     if largest > tolerance:
         sys.exit(f"{what}: differs by {largest}")
     return largest
@@ -109,14 +121,15 @@ def main():
     arguments = parser.parse_args()
     rng = numpy.random.default_rng(arguments.seed)
     largest = 0
+    tool = Tool(arguments.tool)
     with tempfile.TemporaryDirectory() as folder:
         made = [] if arguments.files else list(files_in(folder, rng))
         for path in made + arguments.files:
             image = Image.open(path)
             tolerance = 1 if image.format == "JPEG" or "lossy" in path else 0
-            largest = max(largest, compare(path, bytes_of(arguments.tool, path), image, tolerance))
+            largest = max(largest, compare(path, tool.picture(path), image, tolerance))
             turned = ImageOps.exif_transpose(image)
-            largest = max(largest, compare(f"{path} upright", bytes_of(arguments.tool, path, "upright"), turned, tolerance))
+            largest = max(largest, compare(f"{path} upright", tool.picture(path, "upright"), turned, tolerance))
         path = str(pathlib.Path(folder) / "exact.png")
         for shape in ((61, 83), (200, 150), (7, 5)):
             image = picture(rng, *shape)
@@ -124,15 +137,15 @@ def main():
             for height, width in ((61, 83), (32, 32), (224, 224), (61, 20), (13, 83), (1, 1)):
                 for name, number in FILTERS.items():
                     compare(f"{shape} to {height} x {width}, {name}",
-                            bytes_of(arguments.tool, path, str(height), str(width), name),
+                            tool.picture(path, str(height), str(width), name),
                             image.resize((width, height), number), RESIZED)
             for name, make in CHANGES.items():
                 for factor in (0, 0.3, 1, 1.7):
-                    compare(f"{name} {factor}", bytes_of(arguments.tool, path, name, str(factor)),
+                    compare(f"{name} {factor}", tool.picture(path, name, str(factor)),
                             make(image).enhance(factor), 0)
             for name, (make, amounts) in POLICIES.items():
                 for amount in amounts:
-                    compare(f"{name} {amount}", bytes_of(arguments.tool, path, name, str(amount)), make(image, amount), 0)
+                    compare(f"{name} {amount}", tool.picture(path, name, str(amount)), make(image, amount), 0)
     print(f"the same; decoded pictures differ by {largest} at most")
 
 

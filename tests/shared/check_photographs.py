@@ -11,7 +11,6 @@ import argparse
 import io
 import os
 import pathlib
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -19,27 +18,14 @@ import tempfile
 try:
     import numpy
     from PIL import Image, ImageOps
+
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "image"))
+    from check_with_pillow import Tool
 except ImportError:
     print("Pillow or numpy is not installed: skipped")
     sys.exit(77)
 
 FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
-
-
-class Tool:
-    """image_tool, which answers a line with a picture."""
-
-    def __init__(self, path):
-        self.process = subprocess.Popen([path, "--lines"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def picture(self, *words):
-        self.process.stdin.write(("\t".join(map(str, words)) + "\n").encode())
-        self.process.stdin.flush()
-        size = self.process.stdout.readline().split()
-        if len(size) != 2:
-            sys.exit(f"{words[0]}: the tool has ended")
-        height, width = map(int, size)
-        return numpy.frombuffer(self.process.stdout.read(3 * height * width), "uint8").reshape(height, width, 3)
 
 
 def pictures(archive, most):
