@@ -1,7 +1,6 @@
 #include "image/resize.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
@@ -66,11 +65,6 @@ Weights weights_for(int64_t from, int64_t to, Filter filter) {
   return all;
 }
 
-/// Rows of bytes, kBlock at a time: the last block may have fewer.
-int64_t size_of_block(int64_t begin, int64_t end) {
-  return std::min(kBlock, end - begin);
-}
-
 /// Transposes any number of columns of kBlock rows.
 /// @param to  [columns, kBlock]
 void columns_of(const uint8_t* rows, int64_t stride, int64_t columns, uint8_t* to) {
@@ -131,45 +125,77 @@ class HorizontalPass {
 };
 
 /// One row of the vertical pass.
-/// @param rows  of `width` bytes, with at least kBlock bytes from the last one's beginning on
-void resize_column(const uint8_t* rows, int64_t width, const int32_t* weights, int64_t count,
-                   uint8_t* out) {
+/// @param rows  [count, width], the first of them
+void weigh_rows(const uint8_t* rows, int64_t stride, int64_t width, const int32_t* weights,
+                int64_t count, uint8_t* out) {
   const RowLoops& loops = row_loops();
-  int64_t x = 0;
-  for (; x + kBlock <= width; x += kBlock) {
-    loops.weigh(rows + x, width, weights, count, out + x);
+  if (width < kBlock) {
+    std::vector<uint8_t> padded(static_cast<size_t>(count * kBlock)), sums(kBlock);
+    for (int64_t t = 0; t < count; ++t) {
+      std::copy_n(rows + t * stride, width, padded.data() + t * kBlock);
+    }
+    loops.weigh(padded.data(), kBlock, weights, count, sums.data());
+    std::copy_n(sums.data(), width, out);
+    return;
   }
-  if (x == width) return;
-  std::array<uint8_t, kBlock> block;
-  loops.weigh(rows + x, width, weights, count, block.data());
-  std::copy_n(block.begin(), width - x, out + x);
+  for (int64_t x = 0; x < width; x += kBlock) {
+    const int64_t begin = std::min(x, width - kBlock);  // the last block overlaps the one before
+    loops.weigh(rows + begin, stride, weights, count, out + begin);
+  }
+}
+
+/// All rows of the vertical pass.
+/// @param rows  those that `weights` count from number `first_row` on
+void resize_columns(const uint8_t* rows, int64_t stride, int64_t width, int64_t first_row,
+                    const Weights& weights, uint8_t* out) {
+  for (size_t y = 0; y < weights.first.size(); ++y) {
+    const auto row = static_cast<int64_t>(y);
+    weigh_rows(rows + (weights.first[y] - first_row) * stride, stride, width,
+               weights.weights.data() + row * weights.stride, weights.count[y], out + row * width);
+  }
+}
+
+/// All rows of the horizontal pass.
+/// @param rows  [num_rows, columns]
+void resize_rows(const uint8_t* rows, int64_t stride, int64_t columns, int64_t num_rows,
+                 const Weights& weights, uint8_t* out) {
+  const auto width = static_cast<int64_t>(weights.first.size());
+  if (columns == width) {
+    for (int64_t y = 0; y < num_rows; ++y) std::copy_n(rows + y * stride, width, out + y * width);
+    return;
+  }
+  HorizontalPass pass(weights, columns);
+  for (int64_t y = 0; y < num_rows; y += kBlock) {
+    pass.resize(rows + y * stride, stride, std::min(kBlock, num_rows - y), out + y * width);
+  }
+}
+
+/// As Pillow 13 does: the vertical pass comes first where it makes the picture so much smaller.
+/// Bytes between the passes are rounded and cut, so that the order matters.
+bool is_vertical_first(const Region& region, int64_t height, int64_t width) {
+  const int64_t fewer_rows = region.height - height;
+  return fewer_rows > 0 && fewer_rows > 2 * (region.width - width);
 }
 
 void resize_plane(std::span<const uint8_t> plane, int64_t plane_width, const Region& region,
                   const Weights& across, const Weights& down, std::span<uint8_t> out) {
   const auto width = static_cast<int64_t>(across.first.size());
   const auto height = static_cast<int64_t>(down.first.size());
+  const auto row_of = [&](int64_t y) {
+    return plane.data() + (region.top + y) * plane_width + region.left;
+  };
+  if (is_vertical_first(region, height, width)) {
+    std::vector<uint8_t> rows(static_cast<size_t>(height * region.width));
+    resize_columns(row_of(0), plane_width, region.width, 0, down, rows.data());
+    resize_rows(rows.data(), region.width, region.width, height, across, out.data());
+    return;
+  }
   const int64_t first_row = down.first.front();
   const int64_t end_row = down.first.back() + down.count.back();
-  // The last block of the vertical pass reads on behind its row.
-  std::vector<uint8_t> rows(static_cast<size_t>((end_row - first_row) * width + kBlock));
-  HorizontalPass pass(across, region.width);
-  for (int64_t y = first_row; y < end_row; y += kBlock) {
-    const int64_t num_rows = size_of_block(y, end_row);
-    const uint8_t* from = plane.data() + (region.top + y) * plane_width + region.left;
-    uint8_t* to = rows.data() + (y - first_row) * width;
-    if (region.width != width) {
-      pass.resize(from, plane_width, num_rows, to);
-      continue;
-    }
-    for (int64_t i = 0; i < num_rows; ++i)
-      std::copy_n(from + i * plane_width, width, to + i * width);
-  }
-  for (int64_t y = 0; y < height; ++y) {
-    const auto place = static_cast<size_t>(y);
-    resize_column(rows.data() + (down.first[place] - first_row) * width, width,
-                  down.weights.data() + y * down.stride, down.count[place], out.data() + y * width);
-  }
+  std::vector<uint8_t> rows(static_cast<size_t>((end_row - first_row) * width));
+  resize_rows(row_of(first_row), plane_width, region.width, end_row - first_row, across,
+              rows.data());
+  resize_columns(rows.data(), width, width, first_row, down, out.data());
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Compares decoding, resizing, colours and policies with Pillow on pictures of gradients and noise, and on files that are named.
 
     check_with_pillow.py IMAGE_TOOL [FILE...] [--seed 1]
 
-PNG, WebP, resized and changed pictures must agree to the byte, JPEG to one grey level (the libraries may be of two versions). From
-Pillow 13 on, pictures of some shapes are resized from top to bottom first, so that they may differ by one.
+PNG, WebP, resized and changed pictures must agree to the byte, JPEG to one grey level (the libraries may be of two versions). Before
+Pillow 13, pictures of some shapes were resized in another order of passes.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is not installed.
 """
 import argparse
@@ -22,11 +22,12 @@ except ImportError:
     print("Pillow or numpy is not installed: skipped")
     sys.exit(77)
 
-RESIZED = 0 if int(PIL.__version__.split(".")[0]) < 13 else 1
+# Before version 13, Pillow always began with the horizontal pass: cut bytes between the passes may differ by more.
+RESIZED = 0 if int(PIL.__version__.split(".")[0]) >= 13 else 8
 FILTERS = {"area": Image.Resampling.BOX, "bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 CHANGES = {"brightness": ImageEnhance.Brightness, "contrast": ImageEnhance.Contrast, "saturation": ImageEnhance.Color,
            "sharpness": ImageEnhance.Sharpness}
-#Of RandAugment and TrivialAugment : what torchvision's _apply_op() asks of Pillow, and some amounts.
+# Of RandAugment and TrivialAugment: what torchvision's _apply_op() asks of Pillow, and some amounts.
 POLICIES = {
     "posterize": (lambda image, bits: ImageOps.posterize(image, int(bits)), (1, 2, 4, 7, 8)),
     "solarize": (ImageOps.solarize, (0, 63.75, 178.5, 255)),
