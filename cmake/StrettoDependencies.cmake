@@ -20,6 +20,7 @@ pkg_check_modules(SOXR REQUIRED soxr)
 pkg_check_modules(KISSFFT REQUIRED IMPORTED_TARGET kissfft-float)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

@@ -23,6 +23,8 @@ namespace stretto::streams {
 inline constexpr uint64_t kTrainMasks = uint64_t{1} << 60;    ///< hidden tokens of training
 inline constexpr uint64_t kEvalMasks = kTrainMasks + 1;       ///< of validation
 inline constexpr uint64_t kAugmentation = kTrainMasks + 2;    ///< of sounds and pictures
+inline constexpr uint64_t kBatchMixes = kTrainMasks + 3;      ///< mixtures of samples of a batch
+inline constexpr uint64_t kFirstFlips = kTrainMasks + 4;      ///< who is mirrored in even epochs
 inline constexpr uint64_t kHeads = uint64_t{1} << 61;         ///< + i: the seed of head i, from 1
 inline constexpr uint64_t kSourceDraws = uint64_t{1} << 62;   ///< sampled sub-words of the source
 inline constexpr uint64_t kTargetDraws = kSourceDraws + 1;    ///< of the target
@@ -36,6 +38,17 @@ inline constexpr uint64_t kWeightNoise = 0x776569676874;
 inline RandomStream augmentation(uint64_t seed, int64_t epoch, int64_t sample) {
   return RandomStream(mix64(mix64(seed, kAugmentation), static_cast<uint64_t>(epoch)),
                       static_cast<uint64_t>(sample));
+}
+/// The same for one of several steps of it, numbered from 1: a step that is left out does not
+/// change what the others draw.
+inline RandomStream augmentation_step(uint64_t seed, int64_t epoch, int64_t sample, uint64_t step) {
+  const uint64_t key = mix64(mix64(seed, kAugmentation), static_cast<uint64_t>(epoch));
+  return RandomStream(mix64(key, step), static_cast<uint64_t>(sample));
+}
+/// What the mixture of a batch draws from; `batch` is its number in the epoch.
+inline RandomStream batch_mix(uint64_t seed, int64_t epoch, int64_t batch) {
+  return RandomStream(mix64(mix64(seed, kBatchMixes), static_cast<uint64_t>(epoch)),
+                      static_cast<uint64_t>(batch));
 }
 
 }  // namespace stretto::streams

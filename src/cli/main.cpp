@@ -78,7 +78,8 @@ constexpr std::array kCommands{
             &declare_average},
     Command{"import", "make a run of a model folder of transformers",
             "  stretto import bert-base-uncased/ --run runs/bert\n"
-            "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only",
+            "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only\n"
+            "  stretto import resnet50.pth --run runs/resnet50 --labels imagenet.txt",
             &declare_import},
     Command{"export", "write a run's model as a folder that transformers loads",
             "  stretto export runs/my --format hf my-model/\n"

@@ -73,6 +73,8 @@ struct Meta {
       false;  ///< relative values are relative to the config file; `FILE:MEMBER` for .zip
   /// In a list of paths, a folder or a pattern stands for its files (config/path_list.h).
   bool takes_folders = false;
+  /// The same of a pattern alone: a folder stands for itself.
+  bool takes_patterns = false;
   /// Each process of a run may have another value: it is its own, or rank 0 alone goes by it.
   bool per_process = false;
   /// Models that differ in it may have tensors of the same shapes, and compute other numbers:

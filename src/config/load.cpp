@@ -278,15 +278,17 @@ class Reader {
       **one = absolute_path(**one, base);
     } else if (auto* const* many = std::get_if<std::vector<std::string>*>(&key.value)) {
       for (auto& path : **many) path = absolute_path(path, base);
-      if (key.meta.takes_folders) list_files(**many);
+      if (key.meta.takes_folders || key.meta.takes_patterns) {
+        list_files(**many, key.meta.takes_folders);
+      }
     }
   }
 
   // What stands for no file stays: a later value may replace it, and rules say what is wrong.
-  static void list_files(std::vector<std::string>& paths) {
+  static void list_files(std::vector<std::string>& paths, bool lists_folders) {
     std::vector<std::string> listed;
     for (const auto& path : paths) {
-      PathList found = listed_files(path);
+      PathList found = listed_files(path, lists_folders);
       if (!found.problem.empty()) found.files = {path};
       std::move(found.files.begin(), found.files.end(), std::back_inserter(listed));
     }

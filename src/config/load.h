@@ -22,8 +22,8 @@ struct InheritedValues {
 /// `include = "base.toml"` (or a list) at the top of a file reads those first, relative to that
 /// file; later values win. Relative values of path keys become absolute: relative to the file that
 /// states them, or to the working folder for overrides; `~/` is the home folder. Folders and
-/// patterns become the files that they stand for (Meta::takes_folders). An override is
-/// `section.key=value` with a TOML value, where strings need no quotes and a list of one no
+/// patterns become the files that they stand for (Meta::takes_folders, takes_patterns). An override
+/// is `section.key=value` with a TOML value, where strings need no quotes and a list of one no
 /// brackets.
 ///
 /// A key or a value by a name that it had (`formerly`, `value_formerly` of config/field.h) is read,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/name_pattern.h"
@@ -51,17 +53,69 @@ PathList files_in(const fs::path& folder, const std::string& pattern) {
   return found;
 }
 
+/// A range of numbers in a name: what stands before, from, to, and what stands behind.
+struct NumberRange {
+  std::string before, first, last, behind;
+};
+
+bool is_number(const std::string& text) {
+  constexpr size_t kMostDigits = 12;
+  return !text.empty() && text.size() <= kMostDigits &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::optional<NumberRange> range_in(const std::string& name) {
+  const size_t begin = name.find('{'),
+               dots = name.find("..", begin == std::string::npos ? 0 : begin),
+               end = name.find('}', dots == std::string::npos ? 0 : dots);
+  if (begin == std::string::npos || dots == std::string::npos || end == std::string::npos)
+    return {};
+  NumberRange range{.before = name.substr(0, begin),
+                    .first = name.substr(begin + 1, dots - begin - 1),
+                    .last = name.substr(dots + 2, end - dots - 2),
+                    .behind = name.substr(end + 1)};
+  if (!is_number(range.first) || !is_number(range.last)) return {};
+  return range;
+}
+
+PathList files_of(const fs::path& folder, const NumberRange& range) {
+  const int64_t first = std::stoll(range.first), last = std::stoll(range.last);
+  const std::string name =
+      range.before + "{" + range.first + ".." + range.last + "}" + range.behind;
+  if (last < first) {
+    return {.files = {}, .problem = printable(name) + ": the range ends before it begins"};
+  }
+  PathList found;
+  size_t bytes = 0;
+  for (int64_t number = first; number <= last; ++number) {
+    std::string digits = std::to_string(number);
+    if (digits.size() < range.first.size()) {
+      digits.insert(0, range.first.size() - digits.size(), '0');
+    }
+    found.files.push_back((folder / (range.before + digits + range.behind)).string());
+    bytes += found.files.back().size();
+    if (bytes > kMostBytesOfList) {
+      return {.files = {},
+              .problem = printable(name) + " stands for more files than a configuration lists"};
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
-PathList listed_files(const std::string& path) {
+PathList listed_files(const std::string& path, bool lists_folders) {
   std::error_code ignored;
   const fs::path whole(path);
   const fs::file_status status = fs::status(whole, ignored);
+  if (fs::is_directory(status) && !lists_folders) return {.files = {path}};
   if (fs::is_directory(status)) return files_in(whole, "*");
   const std::string name = whole.filename().string();
   const bool is_pattern = name.find_first_of("*?") != std::string::npos;
   const bool is_member = path.find(".zip:") != std::string::npos;
-  if (fs::exists(status) || !is_pattern || is_member) return {.files = {path}};
+  if (fs::exists(status) || is_member) return {.files = {path}};
+  if (const auto range = range_in(name)) return files_of(whole.parent_path(), *range);
+  if (!is_pattern) return {.files = {path}};
   return files_in(whole.parent_path(), name);
 }
 

@@ -187,6 +187,7 @@ int run_import(const ImportRequest& request) {
   write_run(model.assets, loaded, tensors, target.path());
   target.publish();
   tell_differences(model.missing, model.left_out, model.rows_left_out);
+  for (const auto& note : model.notes) log::info(note);
   tell_not_finite(interchange::not_finite(read));
   tell_result(request, model.model_class, *network, model.num_pieces);
   tell_vectors(model.vectors, request.run_directory);

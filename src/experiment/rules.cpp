@@ -390,12 +390,15 @@ std::vector<config::Problem> missing_files(const config::Schema& schema,
     if (config::is_unreliable(problems, key.path)) continue;
     if (only_overridden && !origins.overridden(key.path)) continue;
     for (const auto& path : paths_of(key)) {
-      if (key.meta.takes_folders) {
-        const std::string problem = config::listed_files(path).problem;
+      if (key.meta.takes_folders || key.meta.takes_patterns) {
+        const std::string problem = config::listed_files(path, key.meta.takes_folders).problem;
         if (!problem.empty()) {
-          missing.push_back({origins.of(key.path), problem,
-                             "name files, a folder of files, or a pattern such as folder/*.txt",
-                             key.path, origins.order_of(key.path)});
+          missing.push_back(
+              {origins.of(key.path), problem,
+               key.meta.takes_folders
+                   ? "name files, a folder of files, or a pattern such as folder/*.txt"
+                   : "name files or folders, or a pattern such as folder/*.tar",
+               key.path, origins.order_of(key.path)});
           continue;
         }
       }

@@ -1,3 +1,4 @@
+#include "families/image_classification/engine/image_classification_family.h"
 #include "families/language_model/engine/language_model_family.h"
 #include "families/masked_lm/engine/masked_lm_family.h"
 #include "families/question_answering/engine/question_answering_family.h"
@@ -15,6 +16,7 @@ std::vector<NamedFamily>& listed() {
       {"question_answering", &question_answering_family},
       {"text_classification", &text_classification_family},
       {"language_model", &language_model_family},
+      {"image_classification", &image_classification_family},
   };
   return families;
 }

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "experiment/family_spec.h"
+#include "families/image_classification/image_classification_spec.h"
 #include "families/language_model/language_model_spec.h"
 #include "families/masked_lm/masked_lm_spec.h"
 #include "families/question_answering/question_answering_spec.h"
@@ -18,6 +19,7 @@ std::vector<FamilySpec>& listed() {
       question_answering_spec(),
       text_classification_spec(),
       language_model_spec(),
+      image_classification_spec(),
       // clang-format on
   };
   return families;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/random_streams.h"
 #include "image/transform.h"
 
 namespace stretto::image {
@@ -72,6 +73,29 @@ Region draw_window(const Image& image, int64_t height, int64_t width, RandomStre
 
 bool draw_flip(double probability, RandomStream& random) {
   return random.uniform() < probability;
+}
+
+bool flips_in_turn(uint64_t seed, int64_t epoch, int64_t sample) {
+  const uint64_t first =
+      mix64(mix64(seed, streams::kFirstFlips), static_cast<uint64_t>(sample)) >> 63;
+  return (first + static_cast<uint64_t>(epoch)) % 2 == 1;
+}
+
+std::optional<Region> draw_erasing(int64_t height, int64_t width, const ErasingOptions& options,
+                                   RandomStream& random) {
+  const double all = static_cast<double>(height) * static_cast<double>(width);
+  for (int i = 0; i < options.tries; ++i) {
+    const double area = all * draw_between(options.least_area, options.most_area, random);
+    const double ratio =
+        std::exp(draw_between(std::log(options.least_ratio), std::log(options.most_ratio), random));
+    const Region size{.height = std::llrint(std::sqrt(area * ratio)),
+                      .width = std::llrint(std::sqrt(area / ratio))};
+    if (size.height < 1 || size.height >= height || size.width < 1 || size.width >= width) continue;
+    const int64_t top = draw_place(height - size.height + 1, random);
+    const int64_t left = draw_place(width - size.width + 1, random);
+    return Region{.top = top, .left = left, .height = size.height, .width = size.width};
+  }
+  return std::nullopt;
 }
 
 void jitter(Image& image, const JitterOptions& options, RandomStream& random) {

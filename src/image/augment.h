@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/random.h"
 #include "image/image.h"
@@ -26,6 +27,20 @@ Region draw_window(const Image& image, int64_t height, int64_t width, RandomStre
 
 /// Whether this picture is mirrored.
 bool draw_flip(double probability, RandomStream& random);
+
+/// Whether a picture is mirrored in this epoch: every second one, half of all pictures in the first
+/// (Jordan 2024, arXiv:2404.00498, "alternating flip"). A function of the numbers alone.
+bool flips_in_turn(uint64_t seed, int64_t epoch, int64_t sample);
+
+/// Random erasing (Zhong et al. 2017, arXiv:1708.04896).
+struct ErasingOptions {
+  double least_area = 0.02, most_area = 1.0 / 3;    ///< as shares of the picture
+  double least_ratio = 0.3, most_ratio = 10.0 / 3;  ///< of height to width, even in logarithms
+  int tries = 10;
+};
+/// The rectangle, by torchvision's rule; nothing where none of the tries fits.
+std::optional<Region> draw_erasing(int64_t height, int64_t width, const ErasingOptions& options,
+                                   RandomStream& random);
 
 /// Ranges of colour jitter, as of torchvision's ColorJitter: factors in [1 - x, 1 + x], not below
 /// 0, and a turn of the hue in [-hue, hue]; the four changes come in a random order.

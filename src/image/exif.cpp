@@ -31,10 +31,10 @@ struct TiffNumbers {
 
 }  // namespace
 
-int exif_orientation(std::string_view app1) {
+int exif_orientation(std::string_view exif) {
   constexpr std::string_view kExif = "Exif\0\0"sv;
-  if (!app1.starts_with(kExif)) return kUpright;
-  TiffNumbers tiff{.bytes = app1.substr(kExif.size())};
+  if (exif.starts_with(kExif)) exif.remove_prefix(kExif.size());
+  TiffNumbers tiff{.bytes = exif};
   tiff.is_big_endian = tiff.bytes.starts_with("MM");
   if (!tiff.is_big_endian && !tiff.bytes.starts_with("II")) return kUpright;
   const uint64_t directory = tiff.at(4, 4);

@@ -11,6 +11,8 @@
 #include <csetjmp>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -19,6 +21,8 @@
 
 namespace stretto::image {
 namespace {
+
+using std::string_view_literals::operator""sv;
 
 constexpr unsigned kExifMarker = JPEG_APP0 + 1, kMostMarkerBytes = 0xFFFF;
 // Each scan of a progressive file costs time for all pixels, whatever it holds.
@@ -77,6 +81,7 @@ struct JpegJob {
   std::array<char, JMSG_LENGTH_MAX> message{};
   bool has_too_many_scans = false;
   uint8_t* row = nullptr;  ///< where the next row of pixels goes
+  unsigned skipped = 0;    ///< rows above the part that is decoded
 };
 
 void read_header(JpegJob& job) {
@@ -148,6 +153,22 @@ void put_grey_row(const std::vector<uint8_t>& row, int64_t number, Image& image)
   }
 }
 
+/// Whether the marker of the end stands at the end of a file, but for zeros behind it.
+bool has_end(std::string_view bytes) {
+  const size_t last = bytes.find_last_not_of('\0');
+  return last != std::string_view::npos && bytes.substr(0, last + 1).ends_with("\xFF\xD9"sv);
+}
+
+/// The part that is asked for, in the picture as it is stored.
+DecodePart part_for(const jpeg_decompress_struct& input, int orientation,
+                    const DecodeOptions& options) {
+  const Region whole{.height = input.image_height, .width = input.image_width};
+  if (!options.part) return {.region = whole, .shrink = options.shrink};
+  const bool is_transposed = orientation >= 5;
+  return is_transposed ? options.part(whole.width, whole.height)
+                       : options.part(whole.height, whole.width);
+}
+
 }  // namespace
 
 ImageInfo jpeg_info(std::string_view bytes, const std::string& name, int64_t max_pixels) {
@@ -163,19 +184,34 @@ ImageInfo jpeg_info(std::string_view bytes, const std::string& name, int64_t max
 Image decode_jpeg(std::string_view bytes, const std::string& name, const DecodeOptions& options) {
   JpegJob job(bytes);
   open_jpeg(job, name, options.max_pixels);
+  const int orientation = options.applies_orientation ? orientation_of(job.input) : 1;
+  const DecodePart part = part_for(job.input, orientation, options);
   auto& input = job.input;
   input.out_color_space = decoded_space(input, name);
   input.dct_method = JDCT_ISLOW;
   input.do_fancy_upsampling = TRUE;
   input.scale_num = 1;
-  input.scale_denom = static_cast<unsigned>(options.shrink);
+  input.scale_denom = static_cast<unsigned>(part.shrink);
   const auto fail = [&] { refuse_image(name, job.failure(), kJpegDamaged); };
   if (!job.run([](JpegJob& j) { ::jpeg_start_decompress(&j.input); })) fail();
   Image image = make_image(input.output_height, input.output_width);
+  int64_t first = 0, end = image.height;
+  // A file without its end is read through, so that it is found to be cut off. One of several scans
+  // has been read by now.
+  if (orientation == 1 && has_end(bytes)) {
+    const Region& wanted = part.region;
+    const int64_t below = wanted.top + wanted.height + part.shrink - 1;
+    if (::jpeg_has_multiple_scans(&input) == 0) {
+      first = std::clamp<int64_t>(wanted.top / part.shrink, 0, image.height);
+    }
+    end = std::clamp<int64_t>(below / part.shrink, first, image.height);
+  }
+  job.skipped = static_cast<unsigned>(first);
+  if (first > 0 && !job.run([](JpegJob& j) { ::jpeg_skip_scanlines(&j.input, j.skipped); })) fail();
   std::vector<uint8_t> row(size_t{input.output_width} *
                            static_cast<size_t>(input.output_components));
   job.row = row.data();
-  for (int64_t y = 0; y < image.height; ++y) {
+  for (int64_t y = first; y < end; ++y) {
     if (!job.run(&read_row)) fail();
     if (input.out_color_space == JCS_GRAYSCALE) {
       put_grey_row(row, y, image);
@@ -184,7 +220,7 @@ Image decode_jpeg(std::string_view bytes, const std::string& name, const DecodeO
     if (input.out_color_space == JCS_CMYK) cmyk_to_rgb(row);
     put_row(row.data(), y, image);
   }
-  return image;
+  return upright(std::move(image), orientation);
 }
 
 }  // namespace stretto::image

@@ -1,5 +1,6 @@
 #include <png.h>
 
+#include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstddef>
@@ -12,6 +13,7 @@
 
 #include "base/text.h"
 #include "image/codecs.h"
+#include "image/exif.h"
 
 namespace stretto::image {
 namespace {
@@ -77,8 +79,35 @@ void open_png(PngJob& job, const std::string& name, int64_t max_pixels) {
                max_pixels, name);
 }
 
-/// Whatever is stored becomes eight bits of red, green and blue.
+bool is_wide_grey(const PngJob& job) {
+  return ::png_get_color_type(job.png, job.info) == PNG_COLOR_TYPE_GRAY &&
+         ::png_get_bit_depth(job.png, job.info) == 16;
+}
+
+/// Grey of 16 bits is cut at 255: that is what Pillow makes of it, which keeps it as numbers. Of
+/// colours, and of grey with alpha, it takes the upper eight bits.
+void put_wide_grey_row(const uint8_t* row, int64_t number, Image& image) {
+  uint8_t* red = image.pixels.data() + number * image.width;
+  for (int64_t x = 0; x < image.width; ++x) red[x] = row[2 * x] != 0 ? 255 : row[2 * x + 1];
+  for (int64_t c = 1; c < kChannels; ++c) {
+    std::copy_n(red, image.width, red + c * image.plane_size());
+  }
+}
+
+int orientation_of(PngJob& job) {
+  png_bytep exif = nullptr;
+  png_uint_32 size = 0;
+  if (::png_get_eXIf_1(job.png, job.info, &size, &exif) == 0) return 1;
+  return exif_orientation({reinterpret_cast<const char*>(exif), size});
+}
+
+/// Whatever is stored becomes eight bits of red, green and blue; grey of 16 bits stays.
 void ask_for_rgb(PngJob& job) {
+  if (is_wide_grey(job)) {
+    ::png_set_interlace_handling(job.png);
+    ::png_read_update_info(job.png, job.info);
+    return;
+  }
   ::png_set_expand(job.png);
   ::png_set_strip_16(job.png);
   ::png_set_strip_alpha(job.png);
@@ -97,7 +126,8 @@ ImageInfo png_info(std::string_view bytes, const std::string& name, int64_t max_
           .width = ::png_get_image_width(job.png, job.info),
           .channels = ::png_get_color_type(job.png, job.info) == PNG_COLOR_TYPE_PALETTE
                           ? kChannels
-                          : ::png_get_channels(job.png, job.info)};
+                          : ::png_get_channels(job.png, job.info),
+          .orientation = orientation_of(job)};
 }
 
 Image decode_png(std::string_view bytes, const std::string& name, const DecodeOptions& options) {
@@ -112,7 +142,8 @@ Image decode_png(std::string_view bytes, const std::string& name, const DecodeOp
   if (!job.run(&ask_for_rgb)) job.fail(name);
   Image image = make_image(::png_get_image_height(job.png, job.info),
                            ::png_get_image_width(job.png, job.info));
-  const auto row_bytes = static_cast<size_t>(kChannels * image.width);
+  const bool is_wide = is_wide_grey(job);
+  const auto row_bytes = static_cast<size_t>((is_wide ? 2 : kChannels) * image.width);
   if (::png_get_rowbytes(job.png, job.info) != row_bytes) refuse_image(name, "has unknown colours");
   // Interlaced rows come in several passes.
   std::vector<uint8_t> pixels(row_bytes * static_cast<size_t>(image.height));
@@ -121,7 +152,8 @@ Image decode_png(std::string_view bytes, const std::string& name, const DecodeOp
   }
   if (!job.run([](PngJob& j) { ::png_read_image(j.png, j.rows.data()); })) job.fail(name);
   for (int64_t y = 0; y < image.height; ++y) {
-    put_row(pixels.data() + static_cast<size_t>(y) * row_bytes, y, image);
+    const uint8_t* row = pixels.data() + static_cast<size_t>(y) * row_bytes;
+    is_wide ? put_wide_grey_row(row, y, image) : put_row(row, y, image);
   }
   return image;
 }

@@ -15,9 +15,9 @@ enum class Filter : uint8_t {
 };
 
 /// The picture in another size, with antialiasing, as Pillow's Image.resize() makes it: the filter
-/// is as wide as the step from pixel to pixel, the horizontal pass comes first, and each pass
-/// rounds to bytes. Equal to the bytes of Pillow 12; Pillow 13 begins with the vertical pass where
-/// a picture has certain shapes, and may differ by one there.
+/// is as wide as the step from pixel to pixel, and each pass rounds to bytes. Equal to the bytes of
+/// Pillow 13. Pillow 12 always begins with the horizontal pass, and may differ where a picture
+/// becomes far lower, but not narrower.
 ///
 /// @param region  of the picture; pixels outside do not count, as if it had been cut out before
 /// Throws std::invalid_argument for a region that is empty or not within the picture, and for a

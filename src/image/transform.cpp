@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "image/row_loops.h"
 
 namespace stretto::image {
 namespace {
@@ -13,10 +16,12 @@ namespace {
 constexpr double kMostByte = 255;
 constexpr double kSectors = 6;  // of the circle of hues
 
-/// Pillow's Image.blend() of two bytes: what is left of a number is cut off.
-uint8_t blended(int without, int with, float factor) {
-  const float value = static_cast<float>(without) + factor * static_cast<float>(with - without);
-  return static_cast<uint8_t>(std::clamp(value, 0.0F, 255.0F));
+/// A place behind an end of 0 … size - 1, mirrored at the end.
+int64_t reflected(int64_t place, int64_t size) {
+  if (size == 1) return 0;
+  const int64_t period = 2 * (size - 1);
+  const int64_t within = (place % period + period) % period;
+  return std::min(within, period - within);
 }
 
 struct Planes {
@@ -28,6 +33,13 @@ struct Planes {
   std::span<uint8_t> red, green, blue;
 };
 
+void require_numbers(const char* caller, size_t numbers, int64_t height, int64_t width) {
+  if (std::cmp_equal(numbers, kChannels * height * width)) return;
+  throw std::invalid_argument(std::string(caller) + ": room for " + std::to_string(numbers) +
+                              " numbers, and " + std::to_string(kChannels * height * width) +
+                              " pixels");
+}
+
 /// Colours in [0, 1] with the hue turned.
 std::array<double, 3> turned(const std::array<double, 3>& rgb, double turn) {
   const auto [least, most] = std::minmax_element(rgb.begin(), rgb.end());
@@ -38,7 +50,8 @@ std::array<double, 3> turned(const std::array<double, 3>& rgb, double turn) {
   double hue = (2 * static_cast<double>(sector) + within) / kSectors + turn;
   hue = (hue - std::floor(hue)) * kSectors;
   const auto channel = [&](double shift) {
-    const double k = std::fmod(shift + hue, kSectors);
+    const double sum = shift + hue;
+    const double k = sum < kSectors ? sum : sum - kSectors;
     return value - chroma * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
   };
   return {channel(5), channel(3), channel(1)};
@@ -83,8 +96,8 @@ Region centre_of(const Image& image, int64_t height, int64_t width) {
 Image flipped(const Image& image) {
   Image result = make_image(image.height, image.width);
   for (int64_t row = 0; row < kChannels * image.height; ++row) {
-    const auto begin = image.pixels.begin() + row * image.width;
-    std::reverse_copy(begin, begin + image.width, result.pixels.begin() + row * image.width);
+    const int64_t begin = row * image.width;
+    row_loops().reverse(image.pixels.data() + begin, image.width, result.pixels.data() + begin);
   }
   return result;
 }
@@ -98,6 +111,23 @@ Image padded(const Image& image, int64_t margin, uint8_t value) {
     for (int64_t y = 0; y < image.height; ++y) {
       std::copy_n(from.begin() + y * image.width, image.width,
                   to.begin() + (y + margin) * result.width + margin);
+    }
+  }
+  return result;
+}
+
+Image padded_by_reflection(const Image& image, int64_t margin) {
+  Image result = make_image(image.height + 2 * margin, image.width + 2 * margin);
+  std::vector<int64_t> columns(static_cast<size_t>(result.width));
+  for (int64_t x = 0; x < result.width; ++x) {
+    columns[static_cast<size_t>(x)] = reflected(x - margin, image.width);
+  }
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const uint8_t* from = image.plane(c).data();
+    uint8_t* to = result.plane(c).data();
+    for (int64_t y = 0; y < result.height; ++y) {
+      const uint8_t* row = from + reflected(y - margin, image.height) * image.width;
+      for (const int64_t x : columns) *to++ = row[x];
     }
   }
   return result;
@@ -144,25 +174,52 @@ void change_hue(Image& image, double turn) {
 }
 
 void normalise(const Image& image, const ChannelStatistics& statistics, std::span<float> out,
-               const std::array<double, 3>& light) {
-  if (out.size() != image.pixels.size()) {
-    throw std::invalid_argument("normalise: room for " + std::to_string(out.size()) +
-                                " numbers, and " + std::to_string(image.pixels.size()) + " pixels");
+               const std::array<double, 3>& light, PixelLayout layout) {
+  require_numbers("normalise", out.size(), image.height, image.width);
+  // A byte has few values.
+  std::array<std::array<float, 256>, kChannels> tables{};
+  for (size_t c = 0; c < tables.size(); ++c) {
+    for (size_t value = 0; value < tables[c].size(); ++value) {
+      tables[c][value] = static_cast<float>(
+          (static_cast<double>(value) / kMostByte + light.at(c) - statistics.mean.at(c)) /
+          statistics.deviation.at(c));
+    }
+  }
+  float* to = out.data();
+  if (layout == PixelLayout::kChannelsLast) {
+    const auto red = image.plane(0), green = image.plane(1), blue = image.plane(2);
+    for (size_t i = 0; i < red.size(); ++i, to += kChannels) {
+      to[0] = tables[0][red[i]];
+      to[1] = tables[1][green[i]];
+      to[2] = tables[2][blue[i]];
+    }
+    return;
   }
   for (int64_t c = 0; c < kChannels; ++c) {
-    const auto channel = static_cast<size_t>(c);
-    const double deviation = statistics.deviation.at(channel);
-    // A byte has few values.
-    std::array<float, 256> table{};
-    for (size_t value = 0; value < table.size(); ++value) {
-      table[value] = static_cast<float>((static_cast<double>(value) / kMostByte +
-                                         light.at(channel) - statistics.mean.at(channel)) /
-                                        deviation);
-    }
-    const auto plane = image.plane(c);
-    float* to = out.data() + static_cast<int64_t>(plane.size()) * c;
-    for (size_t i = 0; i < plane.size(); ++i) to[i] = table[plane[i]];
+    const auto& table = tables.at(static_cast<size_t>(c));
+    for (const uint8_t pixel : image.plane(c)) *to++ = table[pixel];
   }
+}
+
+Image denormalised(std::span<const float> pixels, int64_t height, int64_t width,
+                   const ChannelStatistics& statistics, PixelLayout layout) {
+  require_numbers("denormalised", pixels.size(), height, width);
+  Image image = make_image(height, width);
+  const bool is_planes = layout == PixelLayout::kPlanes;
+  for (int64_t c = 0; c < kChannels; ++c) {
+    const auto channel = static_cast<size_t>(c);
+    const auto plane = image.plane(c);
+    const float* from = pixels.data() + (is_planes ? static_cast<int64_t>(plane.size()) * c : c);
+    const size_t step = is_planes ? 1 : static_cast<size_t>(kChannels);
+    for (size_t i = 0; i < plane.size(); ++i) {
+      const double value =
+          (from[i * step] * statistics.deviation.at(channel) + statistics.mean.at(channel)) *
+          kMostByte;
+      // Not a number becomes black.
+      plane[i] = value > 0 ? static_cast<uint8_t>(std::min(value, kMostByte) + 0.5) : uint8_t{0};
+    }
+  }
+  return image;
 }
 
 }  // namespace stretto::image

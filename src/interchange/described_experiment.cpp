@@ -35,7 +35,8 @@ void complete_described(Experiment& experiment) {
 experiment::LoadedExperiment load_described(const Experiment& described,
                                             const std::filesystem::path& folder) {
   Experiment options = described;
-  const std::string where = (folder / "config.json").string();
+  const bool is_file = std::filesystem::is_regular_file(folder);
+  const std::string where = (is_file ? folder : folder / "config.json").string();
   try {
     return experiment::load_stored_experiment(
         config::to_toml(experiment::experiment_schema(options)), where, {});

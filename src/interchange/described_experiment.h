@@ -24,7 +24,7 @@ experiment::Experiment described_experiment(Sections sections) {
 }
 
 /// Such an experiment as its run keeps it. Throws Error(kBadData) that names the config.json of
-/// `folder` if a range or a rule refuses what it describes.
+/// `folder`, or the file of weights in its place, if a range or a rule refuses what it describes.
 experiment::LoadedExperiment load_described(const experiment::Experiment& described,
                                             const std::filesystem::path& folder);
 

@@ -6,6 +6,7 @@
 namespace stretto::interchange {
 
 ImportedRun import_folder(const std::filesystem::path& folder, const ImportOptions& options) {
+  if (std::filesystem::is_regular_file(folder)) return reader_of_file(folder).read(folder, options);
   return reader_of(read_folder_config(folder), options).read(folder, options);
 }
 

@@ -7,8 +7,8 @@
 
 namespace stretto::interchange {
 
-/// Reads a folder with config.json, weights and a tokenizer, by the family that its `model_type`
-/// and its class are of (interchange/model_folders.h). Writes nothing.
+/// Reads a folder with config.json and weights, by the family that its `model_type` and its class
+/// are of (interchange/model_folders.h), or a file of weights alone. Writes nothing.
 ///
 /// Throws Error(kUsage) for a folder that lacks one of them, Error(kBadData) that names file, key
 /// or tensors: for whatever the readers refuse, for missing and extra tensors (all of them listed)

@@ -26,6 +26,7 @@ struct ImportedRun {
   std::vector<std::string> left_out;
   int64_t rows_left_out = 0;  ///< of each table of tokens, behind the last one of the tokenizer
   EmbedRecipe vectors;        ///< as the folder asks for them
+  std::vector<std::string> notes = {};  ///< for whoever imports it, a line each
 
   std::shared_ptr<const store::WeightFiles> files;  ///< whose bytes the tensors are
   std::shared_ptr<TensorList> own;                  ///< and of others

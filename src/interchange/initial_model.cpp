@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "interchange/config_reader.h"
 #include "interchange/model_folders.h"
+#include "store/weight_files.h"
 
 namespace stretto::interchange {
 namespace {
@@ -20,9 +21,13 @@ struct ReaderForRun {
 
 // A head counts if the run's own task trains it; without one, the encoder stands alone.
 ReaderForRun reader_for(const fs::path& folder, const Experiment& own) {
-  const ConfigReader config = read_folder_config(folder);
   const ModelFolders* own_folders = find_folders(own);
-  const bool is_own_kind = has_type(own_folders, config.text("model_type", ""));
+  if (fs::is_regular_file(folder)) {
+    const ModelFolders& folders = reader_of_file(folder);
+    return {.folders = folders, .is_own_kind = &folders == own_folders};
+  }
+  const ConfigReader config = read_folder_config(folder);
+  const bool is_own_kind = reads_folders_of(own_folders, config);
   if (is_own_kind && own_folders->trains(config)) {
     return {.folders = *own_folders, .is_own_kind = true};
   }
@@ -50,6 +55,7 @@ void require_kind_of_task(const ReaderForRun& reader, const ImportedRun& model,
 }  // namespace
 
 bool is_model_folder(const fs::path& folder) {
+  if (store::is_weight_file(folder)) return true;
   std::error_code ignored;
   const auto has = [&](const char* name) { return fs::exists(folder / name, ignored); };
   return has("config.json") && !has("run.json") && !has("manifest.json") && !has("checkpoints");

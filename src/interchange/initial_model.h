@@ -11,7 +11,8 @@
 /// between.
 namespace stretto::interchange {
 
-/// Whether a folder has a config.json, and nothing of a run or of a checkpoint of Stretto.
+/// Whether a folder has a config.json, and nothing of a run or of a checkpoint of Stretto; or a
+/// file of weights stands in its place.
 bool is_model_folder(const std::filesystem::path& folder);
 
 /// What the folder describes to a run of `own`: for experiment::ReadContext. The head counts if the

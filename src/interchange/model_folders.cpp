@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "experiment/family_spec.h"
 #include "interchange/config_reader.h"
+#include "store/weight_files.h"
 
 namespace stretto::interchange {
 namespace {
@@ -75,6 +76,12 @@ bool has_type(const ModelFolders* folders, std::string_view model_type) {
   return folders != nullptr && std::ranges::count(folders->model_types(), model_type) > 0;
 }
 
+bool reads_folders_of(const ModelFolders* folders, const ConfigReader& config) {
+  if (folders == nullptr) return false;
+  const std::string type = config.text("model_type", "");
+  return type.empty() ? folders->claims_other(config) : has_type(folders, type);
+}
+
 std::vector<std::string> known_model_types() {
   std::vector<std::string> known;
   for (const auto* folders : all_folders()) {
@@ -88,9 +95,24 @@ std::vector<std::string> known_model_types() {
 const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& options) {
   const std::string type = config.text("model_type", "");
   for (const auto* folders : all_folders()) {
-    if (has_type(folders, type) && folders->claims(config, options)) return *folders;
+    if (!reads_folders_of(folders, config)) continue;
+    if (type.empty() || folders->claims(config, options)) return *folders;
   }
   refuse_model_type(config, type, known_model_types());
+}
+
+const ModelFolders& reader_of_file(const std::filesystem::path& file) {
+  const store::WeightFiles weights(file);
+  for (const auto* folders : all_folders()) {
+    if (folders->claims_weights(weights.tensors())) return *folders;
+  }
+  const auto& tensors = weights.tensors();
+  throw Error(ExitCode::kBadData,
+              file.string() + ": a file of weights alone, whose model its names do not tell" +
+                  (tensors.empty() ? ": it has no tensors"
+                                   : "; the first is `" + printable(tensors.front().name) + "`"),
+              "ResNets and vision transformers of torchvision and timm are known by their names; "
+              "give a model of transformers as a folder with its config.json");
 }
 
 void require_kind_of_class(const experiment::Experiment& experiment, const std::string& wanted) {

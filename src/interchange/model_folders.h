@@ -9,9 +9,10 @@
 #include "experiment/other_model.h"
 #include "interchange/import_options.h"
 #include "interchange/imported_run.h"
+#include "store/safetensors.h"
 
 /// The families that read folders of `transformers` (experiment::FamilySpec::folders), and which of
-/// them reads a folder.
+/// them reads a folder, or a file of weights.
 namespace stretto::interchange {
 
 class ConfigReader;
@@ -41,6 +42,14 @@ class ModelFolders {
   /// Whether read() and describe() are for such a folder. One of the families that share its type
   /// says so, also for a folder that is to be refused: its reader says why.
   virtual bool claims(const ConfigReader& config, const ImportOptions& options) const = 0;
+  /// Whether read() and describe() are for a folder whose config.json has no `model_type`, since
+  /// another package wrote it.
+  virtual bool claims_other(const ConfigReader& /*config*/) const { return false; }
+  /// Whether read() and describe() are for a file of weights alone, and take its path: by the names
+  /// of its tensors, which must tell what the model is.
+  virtual bool claims_weights(const std::vector<store::TensorView>& /*tensors*/) const {
+    return false;
+  }
   /// Whether ImportOptions::encoder_only has a meaning; without, a model is read whole.
   virtual bool reads_encoders_alone() const { return false; }
 
@@ -70,6 +79,8 @@ ConfigReader read_folder_config(const std::filesystem::path& folder);
 /// What the family of an experiment knows of folders; null where it reads none.
 const ModelFolders* find_folders(const experiment::Experiment& experiment);
 
+/// Whether such folders are among those of a family; of null, none is.
+bool reads_folders_of(const ModelFolders* folders, const ConfigReader& config);
 /// Whether folders of this `model_type` are among those of a family; of null, none is.
 bool has_type(const ModelFolders* folders, std::string_view model_type);
 
@@ -82,6 +93,10 @@ std::vector<std::string> known_model_types();
 
 /// The family that reads a folder. Throws Error(kBadData) for a `model_type` of none of them.
 const ModelFolders& reader_of(const ConfigReader& config, const ImportOptions& options);
+
+/// The family that reads a file of weights alone. Throws Error(kBadData) where the names of its
+/// tensors are those of no family, and as store::WeightFiles does.
+const ModelFolders& reader_of_file(const std::filesystem::path& file);
 
 /// Throws Error(kUsage) where `wanted` is a class of another kind of models than the task has, such
 /// as one of two stacks for an encoder of text.

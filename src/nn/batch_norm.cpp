@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -117,15 +118,21 @@ BatchNormImpl::BatchNormImpl(const Init& init, int64_t channels, const BatchNorm
     : NormImpl(init, channels, options.zero_gamma), options_(options) {
   running_mean = register_buffer("running_mean", init.buffer(channels, 0.0));
   running_var = register_buffer("running_var", init.buffer(channels, 1.0));
+  if (!options.learns_gamma) weight.set_requires_grad(false);
 }
 
-at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
+at::Tensor BatchNormImpl::forward_to(const NormEnd& end, const at::Tensor& x) const {
   TORCH_CHECK(x.dim() >= 2 && x.size(1) == weight.size(0), "[batch_norm] x must be [N, ",
               weight.size(0), "] or [N, ", weight.size(0), ", T...], got ", x.sizes());
   // A mean over thousands of values does not fit into eight bits of mantissa.
   const bool narrow = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
   const at::Tensor wide = narrow ? x.to(at::kFloat) : x;
-  const bool by_batch = is_training() && !frozen_;
+  const bool by_batch = !goes_by_running();
+  if (by_batch && !sum_over_ranks_ && x.dim() == 4 && x.numel() > 0 &&
+      has_variance(static_cast<double>(values_per_channel(x)))) {
+    const at::Tensor planes = normalise_planes(wide, end);
+    return watch(*this, narrow ? planes.to(x.scalar_type()) : planes);
+  }
   at::Tensor y;
   if (by_batch && sum_over_ranks_) {
     y = normalise_over_ranks(wide);
@@ -134,6 +141,8 @@ at::Tensor BatchNormImpl::forward(const at::Tensor& x) const {
   } else {
     y = normalise_by_running(wide);
   }
+  if (end.residual.defined()) y = y.add_(end.residual);
+  y = kernels::bent_plane(std::move(y), end.end);
   return watch(*this, narrow ? y.to(x.scalar_type()) : y);
 }
 
@@ -151,8 +160,13 @@ bool BatchNormImpl::has_variance(double values) const {
   if (options_.single_by_running) return false;
   throw Error(ExitCode::kBadData,
               "batch norm: a batch with a single value in each channel has no variance",
-              "make micro-batches larger (data.max_tokens), or synchronise the statistics over "
-              "processes");
+              "make micro-batches larger (data.max_tokens or data.max_samples), or synchronise the "
+              "statistics over processes");
+}
+
+BatchNormImpl::Map BatchNormImpl::running_map() const {
+  const at::Tensor scale = (running_var + options_.epsilon).rsqrt() * weight;
+  return {.scale = scale, .shift = bias - running_mean * scale};
 }
 
 at::Tensor BatchNormImpl::normalise_by_batch(const at::Tensor& x) const {
@@ -165,6 +179,15 @@ at::Tensor BatchNormImpl::normalise_by_batch(const at::Tensor& x) const {
                                       moments.var, /*training=*/true, /*momentum=*/1,
                                       options_.epsilon, at::globalContext().userEnabledCuDNN());
   keep(moments);
+  return y;
+}
+
+at::Tensor BatchNormImpl::normalise_planes(const at::Tensor& x, const NormEnd& end) const {
+  kernels::PlaneMoments moments;
+  const at::Tensor y = kernels::plane_norm(
+      x, weight, bias, {.epsilon = options_.epsilon, .end = end.end, .residual = end.residual},
+      moments);
+  keep({.mean = moments.mean, .var = moments.var});
   return y;
 }
 

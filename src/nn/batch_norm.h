@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/norm/plane_norm.h"
 #include "nn/norm.h"
 
 namespace stretto::nn {
@@ -19,10 +20,17 @@ struct BatchNormOptions {
   /// 0.9" in the papers is 0.1 here.
   double momentum = 0.1;
   double epsilon = 1e-5;
-  bool zero_gamma = false;  ///< see NormImpl
+  bool zero_gamma = false;   ///< see NormImpl
+  bool learns_gamma = true;  ///< false: gamma stays 1, a frozen parameter
   /// A batch with a single value in each channel, which has no variance, is normalised by the
   /// running statistics, and moves nothing; false: it is an error.
   bool single_by_running = false;
+};
+
+/// What follows a batch norm as part of the same operator: end(norm(x) + residual).
+struct NormEnd {
+  kernels::PlaneEnd end = kernels::PlaneEnd::kNone;
+  at::Tensor residual = {};  ///< like x; undefined: nothing is added
 };
 
 /// What a batch was normalised by; [C], on the layer's device, without gradient.
@@ -57,7 +65,9 @@ class BatchNormImpl : public NormImpl {
   using TakeMoments = std::function<void(const BatchMoments&)>;
 
   BatchNormImpl(const Init& init, int64_t channels, const BatchNormOptions& options = {});
-  at::Tensor forward(const at::Tensor& x) const override;
+  at::Tensor forward(const at::Tensor& x) const override { return forward_to({}, x); }
+  /// The same with what follows: for planes [N, C, H, W], a pass over them less.
+  at::Tensor forward_to(const NormEnd& end, const at::Tensor& x) const;
 
   /// An empty function ends it.
   void synchronise(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
@@ -71,11 +81,20 @@ class BatchNormImpl : public NormImpl {
 
   double momentum() const { return options_.momentum; }
 
+  /// Whether forward normalises by the running statistics.
+  bool goes_by_running() const { return frozen_ || !is_training(); }
+  /// What forward is then: y = x scale + shift; each [C], in the statistics' dtype.
+  struct Map {
+    at::Tensor scale, shift;
+  };
+  Map running_map() const;
+
   at::Tensor running_mean, running_var;  ///< [C], buffers: no gradient; start at 0 and 1
 
  private:
   at::Tensor normalise_by_running(const at::Tensor& x) const;
   at::Tensor normalise_by_batch(const at::Tensor& x) const;
+  at::Tensor normalise_planes(const at::Tensor& x, const NormEnd& end) const;
   at::Tensor normalise_over_ranks(const at::Tensor& x) const;
   bool has_variance(double values) const;
   void keep(const BatchMoments& moments) const;

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "nn/adapter_options.h"
 #include "runs/other_names.h"
+#include "store/manifest.h"
 
 namespace stretto::runs {
 namespace {
@@ -170,8 +171,12 @@ std::string advice_for_mismatches(const store::SafetensorsFile& file, const std:
   }
   const std::string advice = init_only_advice(file, wanted);
   if (!advice.empty()) return advice;
+  // InitialRun::weights_file(): a folder or a file of others, or the file of a checkpoint.
   std::error_code ignored;
-  const bool is_imported = std::filesystem::is_directory(where, ignored);  // weights_file()
+  const auto manifest = std::filesystem::path(where).parent_path() / store::kManifestName;
+  const bool is_imported = std::filesystem::is_directory(where, ignored) ||
+                           (std::filesystem::is_regular_file(where, ignored) &&
+                            !std::filesystem::exists(manifest, ignored));
   const std::string values =
       is_imported
           ? "leave [model] and [tokenizer] out: their keys then have the values of that folder"

@@ -66,6 +66,8 @@ constexpr std::array<StorageClass, 10> kStorages{{
     {"torch.ByteStorage", DType::kU8},
     {"torch.BoolStorage", DType::kBool},
 }};
+// Where checkpoints of training programs have the weights; the first that is there counts.
+constexpr std::array<std::string_view, 3> kWeightKeys{"state_dict", "model_state_dict", "model"};
 constexpr std::string_view kOrderedDict = "collections.OrderedDict";
 constexpr std::string_view kRebuildTensor = "torch._utils._rebuild_tensor";
 constexpr std::string_view kRebuildTensor2 = "torch._utils._rebuild_tensor_v2";
@@ -133,6 +135,7 @@ class Machine {
   const PickledTensor& tensor(const Value& value) const {
     return tensors_[static_cast<size_t>(value.integer)];
   }
+  std::vector<PickledStorage> take_storages() { return std::move(storages_); }
   size_t position() const { return at_; }
   /// Reserves for a vector that grows by doubling.
   void hold(uint64_t num_bytes) { allowance_.take(2 * num_bytes, "what its pickle asks for"); }
@@ -279,6 +282,8 @@ class Machine {
     if (size < 0) malformed("a storage of negative size");
     const std::string_view key = expect(tuple.items[2], Kind::kString).text;
     if (key.size() > kMaxWord) malformed("the key of a storage is longer than 1,000 bytes");
+    hold(sizeof(PickledStorage));
+    storages_.push_back({.key = key, .dtype = *dtype});
     push({.kind = Kind::kStorage, .integer = size, .text = key, .dtype = *dtype});
   }
   // (storage, offset, sizes, strides, …): what follows concerns gradients.
@@ -490,10 +495,24 @@ class Machine {
   size_t at_ = 0;
   std::vector<Value> values_;
   std::vector<PickledTensor> tensors_;
+  std::vector<PickledStorage> storages_;
   std::vector<uint32_t> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, uint32_t> memo_;
 };
+
+/// The dict of weights: `root`, or the one in it that holds them.
+const Value& dict_of_weights(const Machine& machine, const Value& root) {
+  for (const auto wanted : kWeightKeys) {
+    for (size_t i = 0; i < root.items.size(); i += 2) {
+      const Value& key = machine.value(root.items[i]);
+      const Value& item = machine.value(root.items[i + 1]);
+      const bool is_it = key.kind == Kind::kString && key.text == wanted;
+      if (is_it && item.kind == Kind::kDict && !item.items.empty()) return item;
+    }
+  }
+  return root;
+}
 
 }  // namespace
 
@@ -517,11 +536,12 @@ PickledDict parse_pickled_tensors(std::string_view bytes, std::string_view where
   if (root.kind != Kind::kDict) {
     machine.refuse("holds " + std::string(name_of(root.kind)) + ", not a dict of tensors");
   }
+  const Value& weights = dict_of_weights(machine, root);
   PickledDict dict;
   std::set<std::string_view> names;
-  for (size_t i = 0; i < root.items.size(); i += 2) {
-    const Value& key = machine.value(root.items[i]);
-    const Value& item = machine.value(root.items[i + 1]);
+  for (size_t i = 0; i < weights.items.size(); i += 2) {
+    const Value& key = machine.value(weights.items[i]);
+    const Value& item = machine.value(weights.items[i + 1]);
     if (key.kind != Kind::kString) {
       machine.refuse("has " + std::string(name_of(key.kind)) + " as the name of a tensor");
     }
@@ -534,6 +554,7 @@ PickledDict parse_pickled_tensors(std::string_view bytes, std::string_view where
     dict.tensors.push_back(machine.tensor(item));
     dict.tensors.back().name = key.text;
   }
+  dict.storages = machine.take_storages();
   dict.num_bytes = machine.position();
   return dict;
 }

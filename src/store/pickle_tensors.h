@@ -28,13 +28,24 @@ struct PickledTensor {
   int64_t num_elements() const;  ///< at most storage_size
 };
 
+/// A storage that the pickle refers to, whether or not a tensor of the dict lies in it.
+struct PickledStorage {
+  std::string_view key;
+  DType dtype = DType::kF32;
+};
+
 /// A dict of tensors, in its order, and the end of its pickle.
 struct PickledDict {
   std::vector<PickledTensor> tensors;
-  size_t num_bytes = 0;  ///< of the pickle; more may follow it
+  std::vector<PickledStorage> storages;  ///< one for each reference; a key may stand twice
+  size_t num_bytes = 0;                  ///< of the pickle; more may follow it
 };
 
-/// Reads a dict of tensors. Each lies within its storage and repeats no element. What is held
+/// Reads a dict of tensors: `model.state_dict()`, or the checkpoint of a training program, a dict
+/// with such a dict as its `state_dict`, `model_state_dict` or `model`, beside which anything may
+/// stand that is plain, such as an epoch, a score or the tensors of an optimizer.
+///
+/// Each tensor lies within its storage and repeats no element. What is held
 /// beside `bytes` is within an Allowance: a pickle may ask for one value as often as it likes.
 /// Throws Error(kBadData) that names what else the pickle asks for or holds, or the byte at which
 /// it is malformed.

@@ -207,11 +207,11 @@ void TorchFile::read_old_format(std::string_view where) {
   const PickledPlain keys = parse_pickled_plain(rest, where);
   rest.remove_prefix(keys.num_bytes);
   std::unordered_map<std::string_view, DType> dtypes;
-  for (const auto& tensor : dict.tensors) dtypes.emplace(tensor.storage, tensor.dtype);
+  for (const auto& storage : dict.storages) dtypes.emplace(storage.key, storage.dtype);
   Storages storages;
   for (const auto& key : keys.strings) {
     const auto dtype = dtypes.find(key);
-    if (dtype == dtypes.end()) bad_torch_file(where, "a storage that no tensor has");
+    if (dtype == dtypes.end()) bad_torch_file(where, "a storage that its pickle does not have");
     if (storages.contains(key)) bad_torch_file(where, "a storage that stands twice");
     constexpr size_t kCountBytes = 8;
     const auto width = static_cast<uint64_t>(size_of(dtype->second));

@@ -1,9 +1,11 @@
 #include "store/weight_files.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/allowance.h"
@@ -52,7 +54,19 @@ std::map<std::string, std::string> read_weight_map(const fs::path& path) {
 
 }  // namespace
 
-WeightFiles::WeightFiles(const fs::path& folder) {
+bool is_weight_file(const fs::path& path) {
+  constexpr std::array<std::string_view, 5> kEndings{".safetensors", ".pth", ".pt", ".th", ".bin"};
+  std::error_code error;
+  const std::string ending = path.extension().string();
+  return std::ranges::find(kEndings, ending) != kEndings.end() && fs::is_regular_file(path, error);
+}
+
+WeightFiles::WeightFiles(const fs::path& place) {
+  if (fs::is_regular_file(place)) {
+    read_one(place);
+    return;
+  }
+  const fs::path& folder = place;
   for (const char* stem : kStems) {
     const fs::path whole = folder / stem, index = folder / (std::string(stem) + ".index.json");
     if (fs::exists(whole)) {

@@ -95,9 +95,13 @@ class Family {
                                                           const Assets& assets,
                                                           bool draws_weights) const = 0;
 
-  /// `stretto export`: writes the model as the class of `transformers` that is equal to it, and
-  /// returns the name of the class. Throws Error(kUsage) where there is none: by default always.
+  /// `stretto export`: writes the model as the class of `transformers`, or of the package that the
+  /// format names, that is equal to it, and returns the name of the class. Throws Error(kUsage)
+  /// where there is none: by default always.
   virtual std::string export_model(const ExportedRun& run, const ExportRequest& request) const;
+
+  /// Values of `stretto export --format` that export_model() knows.
+  virtual std::vector<std::string> export_formats() const { return {"hf"}; }
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

@@ -47,6 +47,7 @@ struct ExportRequest {
   experiment::LoadedExperiment experiment;  ///< of the run
   std::string run_directory;
   std::string checkpoint;           ///< runs/choose_checkpoint.h
+  std::string format = "hf";        ///< one of Family::export_formats()
   std::string model_type = "auto";  ///< of transformers
   std::string folder;
 };

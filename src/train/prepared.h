@@ -32,6 +32,7 @@ class Prepared {
   /// What was added, by number. Throws std::out_of_range where there is less.
   const nn::PackedRows& rows(size_t number = 0) const { return rows_.at(number); }
   const at::Tensor& tensor(size_t number = 0) const { return tensors_.at(number); }
+  size_t num_tensors() const { return tensors_.size(); }
 
   /// The values of a column, on the CPU: [rows], or [rows, width] where a row has more than one;
   /// int64, float or uint8. Integers stand on the memory of the batch. Floats are copied to where

@@ -17,13 +17,15 @@ using stretto::testing::TempDir;
 using Files = std::vector<std::string>;
 
 struct ShelfOptions {
-  Files books = {}, tapes = {};
+  Files books = {}, tapes = {}, boxes = {};
 
   static auto fields() {
     using O = ShelfOptions;
     return Fields{
         field(&O::books, "books", "folders too", any(), {.is_path = true, .takes_folders = true}),
-        field(&O::tapes, "tapes", "files alone", any(), {.is_path = true})};
+        field(&O::tapes, "tapes", "files alone", any(), {.is_path = true}),
+        field(&O::boxes, "boxes", "folders as they are, and patterns", any(),
+              {.is_path = true, .takes_patterns = true})};
   }
 };
 
@@ -71,6 +73,23 @@ TEST_F(PathListTest, OtherPathsStandForThemselves) {
   EXPECT_EQ(listed_files(at("odd*.txt")).files, Files{at("odd*.txt")}) << "a file of that name";
 }
 
+TEST_F(PathListTest, ARangeStandsForAllOfItsNumbers) {
+  EXPECT_EQ(names(at("s-{008..010}.tar")), (Files{"s-008.tar", "s-009.tar", "s-010.tar"}));
+  EXPECT_EQ(names(at("s-{9..11}")), (Files{"s-9", "s-10", "s-11"}));
+  EXPECT_EQ(names(at("s-{x..y}.tar")), Files{"s-{x..y}.tar"}) << "no range of numbers";
+  EXPECT_EQ(listed_files(at("s-{2..1}.tar")).problem,
+            "s-{2..1}.tar: the range ends before it begins");
+  EXPECT_EQ(listed_files(at("s-{0..99999999}.tar")).problem,
+            "s-{0..99999999}.tar stands for more files than a configuration lists");
+  folder_.write("t-{1..2}.tar", "x\n");
+  EXPECT_EQ(names(at("t-{1..2}.tar")), Files{"t-{1..2}.tar"}) << "a file of that name";
+}
+
+TEST_F(PathListTest, AFolderMayStandForItself) {
+  EXPECT_EQ(listed_files(at("below"), /*lists_folders=*/false).files, Files{at("below")});
+  EXPECT_EQ(listed_files(at("?.md"), /*lists_folders=*/false).files, Files{at("c.md")});
+}
+
 TEST_F(PathListTest, WhatStandsForNoFileIsAProblem) {
   EXPECT_EQ(listed_files(at("empty")).problem, "no file lies in " + at("empty"));
   EXPECT_EQ(listed_files(at("*.gz")).problem,
@@ -95,7 +114,8 @@ TEST_F(PathListTest, ANameThatNoConfigurationHoldsIsAProblem) {
 TEST_F(PathListTest, AreReadIntoKeysThatTakeThem) {
   const auto path = folder_.write(
       "below/shelf.toml",
-      "[shelf]\nbooks = [\"../*.txt\", \"d.txt\", \"../empty\"]\ntapes = [\"../empty\"]\n");
+      "[shelf]\nbooks = [\"../*.txt\", \"d.txt\", \"../empty\"]\ntapes = [\"../empty\"]\n"
+      "boxes = [\"../?.md\", \"../empty\"]\n");
   RoomOptions options, fallback;
   std::vector<Problem> problems;
   load_file(path, {}, schema_of(options), schema_of(fallback), problems);
@@ -103,6 +123,7 @@ TEST_F(PathListTest, AreReadIntoKeysThatTakeThem) {
   EXPECT_EQ(options.shelf.books,
             (Files{at("B.txt"), at("a.txt"), at("b.txt"), at("below/d.txt"), at("empty")}));
   EXPECT_EQ(options.shelf.tapes, Files{at("empty")});
+  EXPECT_EQ(options.shelf.boxes, (Files{at("c.md"), at("empty")}));
 }
 
 }  // namespace

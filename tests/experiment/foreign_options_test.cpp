@@ -9,6 +9,7 @@
 #include "config/load.h"
 #include "config/suggest.h"
 #include "experiment/experiment_schema.h"
+#include "tests/experiment/foreign_image_options.h"
 #include "tests/experiment/foreign_language_options.h"
 #include "tests/experiment/foreign_options.h"
 
@@ -19,6 +20,7 @@ using foreign::Option;
 
 constexpr const char* kText = "[task]\nname = \"text_classification\"\n";
 constexpr const char* kLanguage = "[task]\nname = \"language_model\"\n";
+constexpr const char* kPictures = "[task]\nname = \"image_classification\"\n";
 constexpr const char* kRecurrent = "[task]\nname = \"language_model\"\n[model]\nname = \"lstm\"\n";
 
 /// What `check` says of a file with this key: one hint, or the first of several problems.
@@ -92,10 +94,12 @@ TEST(ForeignOptions, AHundredOfEachToolkitLeadToTheirKeys) {
   EXPECT_GE(transformers, 100U);
 }
 
-// What somebody has in his hand who trained a language model elsewhere.
-TEST(ForeignOptions, ThoseOfLanguageModelsLeadToTheirKeys) {
+// What somebody has in his hand who trained a language model, or on pictures, elsewhere.
+TEST(ForeignOptions, ThoseOfOtherFamiliesLeadToTheirKeys) {
   for (const Toolkit& toolkit :
-       {Toolkit{"nanoGPT", kLanguage, foreign::kNanoGpt},
+       {Toolkit{"torchvision", kPictures, foreign::kTorchvision},
+        Toolkit{"timm", kPictures, foreign::kTimm},
+        Toolkit{"nanoGPT", kLanguage, foreign::kNanoGpt},
         Toolkit{"awd-lstm-lm", kRecurrent, foreign::kAwdLstm},
         Toolkit{"run_clm.py", kLanguage, foreign::kRunClm},
         Toolkit{"fairseq, language_modeling", kLanguage, foreign::kFairseqOfLanguage}}) {

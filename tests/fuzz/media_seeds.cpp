@@ -77,6 +77,26 @@ void write_pictures(const fs::path& folder) {
                                                          .color_type = PNG_COLOR_TYPE_GRAY_ALPHA,
                                                          .bits = 16,
                                                          .bytes = {1, 2, 3, 4, 5, 6, 7, 8}}));
+  write_file(folder / "turned.png",
+             image::test::png_of({.height = 13,
+                                  .width = 17,
+                                  .bytes = pixels,
+                                  .exif = image::test::exif_of(6, true).substr(6)}));
+  write_file(folder / "wide_grey.png", image::test::png_of({.height = 1,
+                                                            .width = 2,
+                                                            .color_type = PNG_COLOR_TYPE_GRAY,
+                                                            .bits = 16,
+                                                            .bytes = {0, 2, 3, 4}}));
+  const auto small = image::test::gradient(5, 7);
+  write_file(folder / "lossless.webp", image::test::webp_of(small));
+  write_file(folder / "lossy.webp", image::test::webp_of(small, 50));
+  write_file(folder / "animated.webp", image::test::animated_webp(9, 9, 1, {small, small}));
+  constexpr int kExif = 8;
+  write_file(folder / "turned.webp",
+             image::test::extended_webp(
+                 5, 7, kExif,
+                 image::test::chunks_of_webp(image::test::webp_of(small)) +
+                     image::test::riff_chunk("EXIF", image::test::exif_of(6, true))));
 }
 
 }  // namespace

@@ -88,6 +88,43 @@ TEST(ImageAugment, FlipsAsOftenAsAsked) {
   EXPECT_NEAR(flips, 300, 50);
 }
 
+TEST(ImageAugment, FlipsInTurn) {
+  int first = 0;
+  for (int64_t sample = 0; sample < 1000; ++sample) {
+    const bool is_first = flips_in_turn(7, 0, sample);
+    first += is_first ? 1 : 0;
+    for (int64_t epoch = 1; epoch < 5; ++epoch) {
+      EXPECT_EQ(flips_in_turn(7, epoch, sample), is_first == (epoch % 2 == 0));
+    }
+  }
+  EXPECT_NEAR(first, 500, 60);
+  int same = 0;
+  for (int64_t sample = 0; sample < 1000; ++sample) {
+    same += flips_in_turn(7, 0, sample) == flips_in_turn(8, 0, sample) ? 1 : 0;
+  }
+  EXPECT_NEAR(same, 500, 60) << "another seed begins with others";
+}
+
+TEST(ImageAugment, ErasesAnAllowedRectangle) {
+  int found = 0;
+  for (int64_t sample = 0; sample < 500; ++sample) {
+    auto random = streams::augmentation(1, 0, sample);
+    const auto region = draw_erasing(40, 50, {}, random);
+    if (!region) continue;
+    ++found;
+    const double area = static_cast<double>(region->height * region->width) / (40 * 50);
+    EXPECT_GT(area, 0.01);
+    EXPECT_LT(area, 0.37);
+    EXPECT_LT(region->height, 40);
+    EXPECT_LT(region->width, 50);
+    EXPECT_LE(region->top + region->height, 40);
+    EXPECT_LE(region->left + region->width, 50);
+  }
+  EXPECT_GT(found, 480);
+  auto random = streams::augmentation(1, 0, 0);
+  EXPECT_FALSE(draw_erasing(1, 1, {}, random).has_value());
+}
+
 TEST(ImageAugment, LightLiesAlongTheColoursOfImageNet) {
   // The first component, which is mostly brightness, is by far the strongest.
   double squares = 0, difference = 0;

@@ -4,8 +4,10 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "image/transform.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/image/pictures.h"
@@ -77,13 +79,32 @@ TEST(ImageFile, PngsOfOtherFormsBecomeRgb) {
             (Bytes{1, 4, 2, 5, 3, 6}))
       << "alpha is dropped";
   EXPECT_EQ(decode(png_of({.height = 1,
-                           .width = 2,
-                           .color_type = PNG_COLOR_TYPE_GRAY,
+                           .width = 1,
+                           .color_type = PNG_COLOR_TYPE_RGB,
+                           .bits = 16,
+                           .bytes = {0x12, 0xFF, 0x80, 0x00, 0x00, 0x7F}}))
+                .pixels,
+            (Bytes{0x12, 0x80, 0x00}))
+      << "the upper bits stay";
+  const std::vector<bool> both{false, true};
+  for (const bool is_interlaced : both) {
+    EXPECT_EQ(decode(png_of({.height = 1,
+                             .width = 3,
+                             .color_type = PNG_COLOR_TYPE_GRAY,
+                             .bits = 16,
+                             .bytes = {0x00, 0xFE, 0x01, 0x00, 0x00, 0x07},
+                             .is_interlaced = is_interlaced}))
+                  .pixels,
+              (Bytes{0xFE, 255, 7, 0xFE, 255, 7, 0xFE, 255, 7}))
+        << "grey of 16 bits is cut at 255, as Pillow does";
+  }
+  EXPECT_EQ(decode(png_of({.height = 1,
+                           .width = 1,
+                           .color_type = PNG_COLOR_TYPE_GRAY_ALPHA,
                            .bits = 16,
                            .bytes = {0x12, 0xFF, 0x80, 0x00}}))
                 .pixels,
-            (Bytes{0x12, 0x80, 0x12, 0x80, 0x12, 0x80}))
-      << "the upper bits stay";
+            Bytes(3, 0x12));
   EXPECT_EQ(decode(png_of({.height = 1,
                            .width = 4,
                            .color_type = PNG_COLOR_TYPE_GRAY,
@@ -131,6 +152,143 @@ TEST(ImageFile, TurnsAPictureWhenAsked) {
   const Image stored = decode(bytes), seen = decode(bytes, {.applies_orientation = true});
   EXPECT_EQ(seen.plane(0)[0], stored.plane(0).back());
   EXPECT_EQ(decode(png_of(stored), {.applies_orientation = true}).pixels, stored.pixels);
+
+  const std::string exif = test::exif_of(3, false);
+  const auto png = png_of(test::PngPicture{
+      .height = 20, .width = 30, .bytes = test::interleaved(stored), .exif = exif.substr(6)});
+  EXPECT_EQ(image_info(png, "").orientation, 3);
+  EXPECT_EQ(decode(png, {.applies_orientation = true}).pixels, seen.pixels);
+  EXPECT_EQ(decode(png).pixels, stored.pixels);
+
+  constexpr int kExif = 8;
+  for (const std::string& chunk : {exif, exif.substr(6)}) {
+    const auto webp = test::extended_webp(
+        20, 30, kExif,
+        test::chunks_of_webp(test::webp_of(stored)) + test::riff_chunk("EXIF", chunk));
+    EXPECT_EQ(image_info(webp, "").orientation, 3);
+    EXPECT_EQ(decode(webp, {.applies_orientation = true}).pixels, seen.pixels);
+    EXPECT_EQ(decode(webp).pixels, stored.pixels);
+  }
+}
+
+TEST(ImageFile, ReadsAWebp) {
+  const Image image = test::speckled(13, 7);
+  EXPECT_EQ(decode(test::webp_of(image)).pixels, image.pixels);
+  const Image smooth = test::gradient(40, 30);
+  EXPECT_LE(distance(decode(test::webp_of(smooth, 95)), smooth), 12);
+  const auto info = image_info(test::webp_of(image), "a.jpg");
+  EXPECT_EQ(info.format, ImageFormat::kWebp) << "the name says nothing";
+  EXPECT_EQ(info.height, 13);
+  EXPECT_EQ(info.width, 7);
+  EXPECT_EQ(info.channels, 3);
+}
+
+TEST(ImageFile, TheFirstPictureOfAnAnimationIsTaken) {
+  const Image first = test::speckled(5, 4), second = test::gradient(5, 4);
+  EXPECT_EQ(decode(test::animated_webp(5, 4, 0, {first, second})).pixels, first.pixels);
+  const Image canvas = decode(test::animated_webp(9, 8, 1, {first, second}));
+  EXPECT_EQ(canvas.height, 9);
+  EXPECT_EQ(canvas.width, 8);
+  EXPECT_EQ(cropped(canvas, {.top = 2, .left = 2, .height = 5, .width = 4}).pixels, first.pixels);
+  EXPECT_EQ(canvas.plane(1)[2 * 8 + 1], 0) << "what a frame leaves free is black";
+  EXPECT_EQ(canvas.plane(1)[7 * 8 + 3], 0);
+}
+
+TEST(ImageFile, RefusesDamagedWebps) {
+  const auto whole = test::webp_of(test::speckled(64, 64));
+  for (const size_t size : {size_t{13}, size_t{40}, whole.size() / 2, whole.size() - 1}) {
+    const auto said = refusal_of_image(whole.substr(0, size));
+    EXPECT_NE(said.find("a.jpg: is "), std::string::npos) << said;
+  }
+  EXPECT_NE(refusal_of_image(whole.substr(0, whole.size() / 2)).find("is cut off"),
+            std::string::npos);
+  const auto large = test::animated_webp(16383, 16383, 0, {test::speckled(4, 4)});
+  EXPECT_NE(refusal_of_image(large).find("has 16,383 x 16,383 pixels by its header"),
+            std::string::npos)
+      << refusal_of_image(large);
+  EXPECT_NE(refusal_of_image(test::extended_webp(64, 64, 2, "")).find("a.jpg: is "),
+            std::string::npos)
+      << "an animation without pictures";
+}
+
+/// The rows that a part asks for, and what is left black.
+TEST(ImageFile, APartOfAJpegHasThePixelsOfTheWhole) {
+  const Image image = test::gradient(75, 61);
+  for (const bool is_progressive : {false, true}) {
+    for (const int space : {0, 1}) {
+      auto picture = test::jpeg_picture(image);
+      picture.is_progressive = is_progressive;
+      if (space == 1) {
+        picture.components = 1;
+        picture.space = JCS_GRAYSCALE;
+        picture.bytes.assign(image.plane(0).begin(), image.plane(0).end());
+      }
+      const auto bytes = jpeg_of(picture);
+      const Image whole = decode(bytes);
+      for (const auto& [top, height] :
+           std::vector<std::pair<int64_t, int64_t>>{{0, 75}, {0, 9}, {17, 20}, {33, 42}, {74, 1}}) {
+        const Region region{.top = top, .left = 3, .height = height, .width = 40};
+        DecodeOptions options;
+        int64_t seen_height = 0, seen_width = 0;
+        options.part = [&](int64_t h, int64_t w) {
+          seen_height = h, seen_width = w;
+          return DecodePart{.region = region};
+        };
+        const Image part = decode(bytes, options);
+        EXPECT_EQ(seen_height, 75);
+        EXPECT_EQ(seen_width, 61);
+        ASSERT_EQ(part.height, 75);
+        for (int64_t c = 0; c < kChannels; ++c) {
+          for (int64_t y = 0; y < 75; ++y) {
+            // All scans of a progressive file are read from the first row on.
+            const bool is_wanted = (is_progressive || y >= top) && y < top + height;
+            for (int64_t x = 0; x < 61; ++x) {
+              const auto at = static_cast<size_t>(y * 61 + x);
+              ASSERT_EQ(part.plane(c)[at], is_wanted ? whole.plane(c)[at] : 0)
+                  << top << ", " << height << ": " << y << ", " << x;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ImageFile, APartMayBeDecodedSmaller) {
+  const auto bytes = jpeg_of(test::jpeg_picture(test::gradient(64, 80)));
+  DecodeOptions options;
+  options.part = [](int64_t, int64_t) {
+    return DecodePart{.region = {.top = 16, .left = 0, .height = 32, .width = 80}, .shrink = 4};
+  };
+  const Image part = decode(bytes, options), small = decode(bytes, {.shrink = 4});
+  ASSERT_EQ(part.height, 16);
+  ASSERT_EQ(part.width, 20);
+  for (int64_t y = 0; y < 16; ++y) {
+    const auto at = static_cast<size_t>(y * 20 + 7);
+    EXPECT_EQ(part.plane(1)[at], y >= 4 && y < 12 ? small.plane(1)[at] : 0) << y;
+  }
+}
+
+TEST(ImageFile, APictureThatIsTurnedIsAskedForUpright) {
+  auto picture = test::jpeg_picture(test::gradient(20, 30));
+  picture.app1 = test::exif_of(6, true);
+  int64_t height = 0;
+  const DecodeOptions options{.applies_orientation = true, .part = [&](int64_t h, int64_t) {
+                                height = h;
+                                return DecodePart{.region = {.height = 1, .width = 1}};
+                              }};
+  const auto bytes = jpeg_of(picture);
+  EXPECT_EQ(decode(bytes, options).pixels, decode(bytes, {.applies_orientation = true}).pixels);
+  EXPECT_EQ(height, 30);
+}
+
+TEST(ImageFile, ACutOffJpegIsFoundInAnyPart) {
+  const auto whole = jpeg_of(test::jpeg_picture(test::speckled(64, 64)));
+  DecodeOptions options;
+  options.part = [](int64_t, int64_t) { return DecodePart{.region = {.height = 4, .width = 64}}; };
+  EXPECT_EQ(decode(whole + std::string(3, '\0'), options).plane(0)[5], decode(whole).plane(0)[5]);
+  EXPECT_NE(refusal_of_image(whole.substr(0, whole.size() * 9 / 10), options).find("is cut off"),
+            std::string::npos);
 }
 
 TEST(ImageFile, DecodesAJpegSmaller) {
@@ -167,7 +325,11 @@ TEST(ImageFile, RefusesPixelsThatLibjpegWouldMakeUp) {
 
 TEST(ImageFile, RefusesWhatIsNoPicture) {
   EXPECT_NE(refusal_of_image("").find("a.jpg: is empty"), std::string::npos);
-  EXPECT_NE(refusal_of_image("GIF89a").find("a.jpg: is no picture that can be read"),
+  EXPECT_NE(refusal_of_image("GIF89a").find("a.jpg: is no picture that can be read: it is a GIF"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_image("RIFF\x10").find("its first bytes are those of no JPEG, PNG or WebP"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_image("II*").find("a.jpg: is no picture that can be read"),
             std::string::npos);
   EXPECT_NE(refusal_of_image("\xFF\xD8\xFF").find("a.jpg: is "), std::string::npos);
 }

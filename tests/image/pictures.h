@@ -8,6 +8,7 @@
 // clang-format on
 
 #include <png.h>
+#include <webp/encode.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -61,6 +62,7 @@ struct PngPicture {
   std::vector<uint8_t> bytes;  ///< rows as PNG has them
   std::vector<png_color> palette = {};
   bool is_interlaced = false;
+  std::string exif = {};  ///< without "Exif" in front
 };
 
 inline std::string png_of(const PngPicture& picture) {
@@ -79,6 +81,11 @@ inline std::string png_of(const PngPicture& picture) {
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   if (!picture.palette.empty()) {
     ::png_set_PLTE(png, info, picture.palette.data(), static_cast<int>(picture.palette.size()));
+  }
+  std::string exif = picture.exif;
+  if (!exif.empty()) {
+    ::png_set_eXIf_1(png, info, static_cast<png_uint_32>(exif.size()),
+                     reinterpret_cast<png_bytep>(exif.data()));
   }
   ::png_write_info(png, info);
   std::vector<uint8_t> bytes = picture.bytes;
@@ -143,6 +150,60 @@ inline std::string jpeg_of(const JpegPicture& picture) {
 
 inline JpegPicture jpeg_picture(const Image& image) {
   return {.height = image.height, .width = image.width, .bytes = interleaved(image)};
+}
+
+/// A WebP file that keeps the pixels, or of a quality below 100 that does not.
+inline std::string webp_of(const Image& image, float quality = 100) {
+  const auto pixels = interleaved(image);
+  const auto width = static_cast<int>(image.width), height = static_cast<int>(image.height);
+  uint8_t* data = nullptr;
+  const size_t size =
+      quality == 100 ? ::WebPEncodeLosslessRGB(pixels.data(), width, height, 3 * width, &data)
+                     : ::WebPEncodeRGB(pixels.data(), width, height, 3 * width, quality, &data);
+  std::string out(reinterpret_cast<char*>(data), size);
+  ::WebPFree(data);
+  return out;
+}
+
+inline std::string little_endian(size_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xFFU);
+  return text;
+}
+
+/// A chunk of a RIFF file.
+inline std::string riff_chunk(const std::string& name, const std::string& body) {
+  return name + little_endian(body.size(), 4) + body + std::string(body.size() % 2, '\0');
+}
+
+/// A WebP file in the extended form: a canvas, and chunks.
+inline std::string extended_webp(int64_t height, int64_t width, int flags,
+                                 const std::string& chunks) {
+  const std::string head =
+      riff_chunk("VP8X", little_endian(static_cast<size_t>(flags), 4) +
+                             little_endian(static_cast<size_t>(width - 1), 3) +
+                             little_endian(static_cast<size_t>(height - 1), 3));
+  return "RIFF" + little_endian(4 + head.size() + chunks.size(), 4) + "WEBP" + head + chunks;
+}
+
+/// What a WebP file holds behind "RIFF", its length and "WEBP".
+inline std::string chunks_of_webp(const std::string& webp) {
+  return webp.substr(12);
+}
+
+/// An animation: pictures at row and column 2 * `offset` of a canvas.
+inline std::string animated_webp(int64_t height, int64_t width, size_t offset,
+                                 const std::vector<Image>& frames) {
+  constexpr int kAnimation = 2;
+  std::string chunks = riff_chunk("ANIM", std::string(6, '\0'));
+  for (const Image& frame : frames) {
+    chunks += riff_chunk("ANMF", little_endian(offset, 3) + little_endian(offset, 3) +
+                                     little_endian(static_cast<size_t>(frame.width - 1), 3) +
+                                     little_endian(static_cast<size_t>(frame.height - 1), 3) +
+                                     little_endian(100, 3) + std::string(1, '\0') +
+                                     chunks_of_webp(webp_of(frame)));
+  }
+  return extended_webp(height, width, kAnimation, chunks);
 }
 
 /// An EXIF segment with an orientation.

@@ -41,6 +41,36 @@ TEST(Transform, CropsFlipsAndPads) {
                std::invalid_argument);
 }
 
+TEST(Transform, AMarginMirrorsThePicture) {
+  const Image image{.height = 1, .width = 3, .pixels = {1, 2, 3, 4, 5, 6, 7, 8, 9}};
+  const Image wide = padded_by_reflection(image, 4);
+  ASSERT_EQ(wide.height, 9);
+  ASSERT_EQ(wide.width, 11);
+  const Bytes row(wide.plane(0).begin(), wide.plane(0).begin() + 11);
+  EXPECT_EQ(row, (Bytes{1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3}));
+  EXPECT_EQ(Bytes(wide.plane(0).end() - 11, wide.plane(0).end()), row);
+  EXPECT_EQ(padded_by_reflection(image, 0).pixels, image.pixels);
+}
+
+TEST(Transform, NumbersBecomeThePictureAgain) {
+  const Image image = test::speckled(7, 5);
+  const ChannelStatistics statistics = kImageNetStatistics;
+  for (const auto layout : {PixelLayout::kPlanes, PixelLayout::kChannelsLast}) {
+    std::vector<float> pixels(image.pixels.size());
+    normalise(image, statistics, pixels, {0, 0, 0}, layout);
+    EXPECT_EQ(denormalised(pixels, 7, 5, statistics, layout).pixels, image.pixels);
+    EXPECT_THROW(denormalised(pixels, 7, 6, statistics, layout), std::invalid_argument);
+  }
+  std::vector<float> planes(image.pixels.size()), last(planes);
+  normalise(image, statistics, planes);
+  normalise(image, statistics, last, {0, 0, 0}, PixelLayout::kChannelsLast);
+  for (size_t i = 0; i < 35; ++i) {
+    for (size_t c = 0; c < 3; ++c) EXPECT_EQ(last[i * 3 + c], planes[c * 35 + i]);
+  }
+  const std::vector<float> outside{9, -9, std::nanf("")};
+  EXPECT_EQ(denormalised(outside, 1, 1, {}).pixels, (Bytes{255, 0, 0}));
+}
+
 TEST(Transform, TheMiddleIsRoundedAsPythonDoes) {
   const Image image = make_image(10, 7);
   EXPECT_EQ(centre_of(image, 4, 4), (Region{.top = 3, .left = 2, .height = 4, .width = 4}));

@@ -6,7 +6,8 @@
 //                                  src_offsets, tgt and tgt_offsets to logits [N, V] (log of
 //                                  probabilities) of each target token, from a decoder that takes
 //                                  one token at a time, and nll [N], of whole sentences as in
-//                                  training
+//                                  training. Pictures: pixels [B, 3, H, W], F32 and normalised,
+//                                  to logits [B, L]
 //   logits_tool RUN < LINES        of a translation: for each line a line of JSON with the ids of
 //                                  either side, and the text that the target's ids decode to
 #include <torch/nn/module.h>
@@ -20,6 +21,7 @@
 #include "data/pairs/pair_columns.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
+#include "families/image_classification/engine/image_run.h"
 #include "families/text/encoder_sections.h"
 #include "families/text/engine/run_model.h"
 #include "families/translation/engine/load_run.h"
@@ -169,9 +171,27 @@ void run_text(const fs::path& run_directory, const store::SafetensorsFile& file,
   store::write_safetensors(output, {view_of("rows", rows), view_of("logits", scores)}, {});
 }
 
+void run_images(const fs::path& run_directory, const store::SafetensorsFile& file,
+                const fs::path& output) {
+  const auto folder = runs::RunFolder::open(run_directory);
+  const auto loaded = experiment::load_stored_experiment(
+      experiment::read_run_config(run_directory), (run_directory / "config.toml").string(), {});
+  const auto run = tasks::load_image_run(loaded.options, folder, "", at::kCPU);
+  const auto& given = *file.find("pixels");
+  at::Tensor pixels = at::empty(given.shape, at::kFloat);
+  std::memcpy(pixels.mutable_data_ptr(), given.bytes.data(), given.bytes.size());
+  auto& model = *run.models.front();
+  model.eval();
+  const at::NoGradGuard no_grad;
+  const auto logits = model.forward({.pixels = pixels}, {}).to(at::kFloat).contiguous();
+  store::write_safetensors(output, {view_of("logits", logits)}, {});
+}
+
 void run(const fs::path& run_directory, const fs::path& input, const fs::path& output) {
   const store::SafetensorsFile file(input);
-  if (file.find("src") != nullptr) {
+  if (file.find("pixels") != nullptr) {
+    run_images(run_directory, file, output);
+  } else if (file.find("src") != nullptr) {
     run_translation(run_directory, file, output);
   } else {
     run_text(run_directory, file, output);

@@ -97,8 +97,9 @@ TEST(ModelFolders, AFolderOfAnOldClassIsRead) {
 TEST(ModelFolders, EveryTypeIsKnownOnce) {
   auto types = known_model_types();
   std::ranges::sort(types);
-  EXPECT_EQ(types, (std::vector<std::string>{"bert", "distilbert", "gpt2", "llama", "marian",
-                                             "mistral", "pegasus", "qwen2", "qwen3", "roberta"}));
+  EXPECT_EQ(types,
+            (std::vector<std::string>{"bert", "distilbert", "gpt2", "llama", "marian", "mistral",
+                                      "pegasus", "qwen2", "qwen3", "resnet", "roberta", "vit"}));
 }
 
 TEST(ModelFolders, AClassOfAnotherKindOfModelIsRefusedWithTheTask) {

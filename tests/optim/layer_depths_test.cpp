@@ -44,6 +44,13 @@ TEST(LayerDepths, OfEachStackAreItsOwn) {
       << "a model that is one stack";
 }
 
+TEST(LayerDepths, OfAVisionTransformerPutPatchesBelowLayers) {
+  EXPECT_EQ(layer_depths(std::vector<std::string>{
+                "patches.weight", "class_token", "positions", "layers.0.ffn.up.weight",
+                "layers.1.ffn.up.weight", "final_norm.weight", "head.weight"}),
+            (std::vector<int64_t>{3, 3, 3, 2, 1, 0, 0}));
+}
+
 TEST(LayerDepths, NeedANumberBehindLayers) {
   for (const char* name :
        {"encoder.layers.x.weight", "encoder.layers.weight", "encoder.layers.3",

@@ -8,6 +8,7 @@ import functools
 import json
 
 from harness import CONFIG, Lab, check, main
+from matrix.image_rows import BEGIN as IMAGE_BEGIN, picture, write_pictures
 from opens import Opens
 
 KEYS = ("train.max_steps=4", "train.save_every=2", "eval.every=2", "train.update_freq=1")
@@ -324,10 +325,30 @@ def end_a_search_and_several_seeds(stretto, family):
             expect(lab.run([*search, "--accept-data"]), 0, *said)
 
 
+PICTURES = COMMON + IMAGE_BEGIN + """[model]
+name = "resnet"
+preset = "none"
+depth = 8
+base_width = 8
+"""
+
+
+def of_pictures_are_refused_and_named(stretto):
+    """A folder of pictures is compared picture by picture."""
+    with Lab(stretto) as lab:
+        write_pictures(lab.root)
+        lab.config.write_text(PICTURES)
+        expect(lab.train("run", *KEYS), 0)
+        changed = lab.root / "pictures/train/grey/3.png"
+        changed.write_bytes(picture("rows", 3))
+        expect(lab.train("run", *LONGER), 65, f"data.train: {lab.root}/pictures/train: ", "grey/3.png")
+        expect(lab.train("run", *LONGER, "--accept-data"), 0, "warning: step 4: from here on with", "grey/3.png")
+
+
 FAMILY_TESTS = {f"{family}_data_{test.__name__}": functools.partial(test, family=family)
                 for test in (are_refused_and_accepted, of_validation_are_refused_and_those_put_back_go_on, end_a_search_and_several_seeds)
                 for family in EDITS}
-TESTS = (are_noted_wherever_the_process_is_killed, of_a_damaged_record_are_not_known, are_noticed_by_replay)
+TESTS = (of_pictures_are_refused_and_named, are_noted_wherever_the_process_is_killed, of_a_damaged_record_are_not_known, are_noticed_by_replay)
 
 if __name__ == "__main__":
     main(FAMILY_TESTS | {test.__name__: test for test in TESTS})

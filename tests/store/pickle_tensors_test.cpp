@@ -94,6 +94,36 @@ TEST(PickleTensors, WhatIsNoTensorIsNamed) {
   expect_pickle_refused(PickleWriter().raw("].").bytes, "holds a list");
 }
 
+// {epoch, score, optimizer, KEY: {w}}, as training programs save.
+PickleWriter checkpoint_with(const std::string& key) {
+  PickleWriter writer;
+  writer.raw("}(").text("epoch").integer(3).text("best_prec1").raw("G").raw(std::string(8, '\0'));
+  writer.text("optimizer").raw("}(").integer(0).tensor("7", 5, 0, {5}, {1}, "HalfStorage");
+  return writer.raw("u").text(key).raw("}").text("w").tensor("0", 4, 0, {2, 2}, {2, 1}).raw("su.");
+}
+
+TEST(PickleTensors, TheWeightsOfACheckpointAreRead) {
+  for (const char* key : {"state_dict", "model_state_dict", "model"}) {
+    const auto writer = checkpoint_with(key);
+    const auto dict = parse_pickled_tensors(writer.bytes, "f.bin");
+    ASSERT_EQ(dict.tensors.size(), 1U) << key;
+    EXPECT_EQ(dict.tensors[0].name, "w");
+    EXPECT_EQ(dict.tensors[0].storage, "0");
+    ASSERT_EQ(dict.storages.size(), 2U);
+    EXPECT_EQ(dict.storages[0].key, "7");
+    EXPECT_EQ(dict.storages[0].dtype, DType::kF16);
+    EXPECT_EQ(dict.num_bytes, writer.bytes.size());
+  }
+  expect_pickle_refused(checkpoint_with("weights").bytes, "`epoch` is a number, not a tensor");
+}
+
+TEST(PickleTensors, ADictBesideTensorsThatHasTheirKeyIsTheOne) {
+  PickleWriter writer;
+  writer.raw("}(").text("other").tensor("1", 1, 0, {1}, {1}).text("state_dict").raw("}(");
+  writer.text("w").integer(3).raw("uu.");
+  expect_pickle_refused(writer.bytes, "`w` is a number");
+}
+
 TEST(PickleTensors, ATensorLiesWithinItsStorage) {
   EXPECT_EQ(only_tensor(dict_of(6, 0, {2, 3}, {3, 1})).num_elements(), 6);
   expect_pickle_refused(dict_of(6, 1, {2, 3}, {3, 1}).bytes, "beyond its storage");

@@ -95,13 +95,14 @@ TEST(TorchFile, ReadsWhatPyTorchWrites) {
 }
 
 // As torch.save wrote before 1.6.
-std::string old_file(const std::string& storages, const std::vector<std::string>& keys_of = {"0"}) {
+std::string old_file(const std::string& storages, const std::vector<std::string>& keys_of = {"0"},
+                     const std::string& dict = matrix_and_transpose()) {
   const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", 21);
   const std::string sizes = PickleWriter().raw("}").text("little_endian").raw("\x88s.").bytes;
   PickleWriter keys;
   keys.raw("](");
   for (const auto& key : keys_of) keys.text(key);
-  return magic + sizes + matrix_and_transpose() + keys.raw("e.").bytes + storages;
+  return magic + sizes + dict + keys.raw("e.").bytes + storages;
 }
 
 TEST(TorchFile, ReadsTheFormatBeforeZip) {
@@ -110,6 +111,21 @@ TEST(TorchFile, ReadsTheFormatBeforeZip) {
   expect_file_refused(old_file(count + kSix.substr(1)), "ends too early");
   expect_file_refused(old_file(std::string(8, '\xff') + kSix), "ends too early");
   expect_file_refused(old_file("abc"), "ends too early");
+}
+
+// The checkpoint of a training program: tensors of its optimizer have storages too.
+TEST(TorchFile, ReadsTheWeightsOfACheckpointInTheFormatBeforeZip) {
+  PickleWriter dict;
+  dict.raw("}(").text("best_prec1").raw("G").raw(std::string(8, '\0'));
+  dict.text("optimizer").raw("}").integer(0).tensor("5", 3, 0, {3}, {1}, "HalfStorage").raw("s");
+  dict.text("state_dict").raw("}").text("module.w").tensor("8", 6, 0, {2, 3}, {3, 1}).raw("su.");
+  const std::string storages =
+      std::string("\x03\0\0\0\0\0\0\0abcdef", 14) + std::string("\x06\0\0\0\0\0\0\0", 8) + kSix;
+  const TorchFile file(old_file(storages, {"5", "8"}, dict.bytes), "f.th");
+  ASSERT_EQ(file.tensors().size(), 1U);
+  EXPECT_EQ(file.tensors()[0].name, "module.w");
+  EXPECT_EQ(file.tensors()[0].bytes, kSix);
+  expect_file_refused(old_file(storages, {"5", "9"}, dict.bytes), "its pickle does not have");
 }
 
 TEST(TorchFile, APlainPickleNamesWhatItAsksFor) {

@@ -20,6 +20,7 @@ int run_export(const ExportArguments& arguments) {
   const engine::ExportRequest request{.experiment = load_run_config(arguments.run, {}),
                                       .run_directory = arguments.run,
                                       .checkpoint = arguments.checkpoint,
+                                      .format = arguments.format,
                                       .model_type = arguments.model_type,
                                       .folder = arguments.folder};
   tell_notes(request.experiment.origins);
@@ -34,9 +35,11 @@ std::function<int()> declare_export(CLI::App& app) {
   app.add_option("DIR", arguments->folder, "folder to write; new or empty")
       ->required()
       ->type_name("");
-  app.add_option("--format", arguments->format, "hf: config.json, model.safetensors and tokenizer")
+  app.add_option("--format", arguments->format,
+                 "hf: config.json, model.safetensors and tokenizer, for transformers; models of "
+                 "pictures also timm, torchvision")
       ->required()
-      ->check(one_of({"hf"}))
+      ->check(one_of({"hf", "timm", "torchvision"}))
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");

@@ -23,7 +23,8 @@ int import_folder(const engine::ImportRequest& request) {
 std::function<int()> declare_import(CLI::App& app) {
   auto request = std::make_shared<engine::ImportRequest>();
   app.add_option("DIR", request->folder,
-                 "folder with config.json, weights and tokenizer, as transformers writes it")
+                 "folder with config.json and weights, as transformers writes it, or a file of "
+                 "weights of torchvision or timm")
       ->required()
       ->type_name("");
   app.add_option("--run", request->run_directory, "run folder to make; new or empty")
@@ -35,6 +36,9 @@ std::function<int()> declare_import(CLI::App& app) {
                "give tensors that the folder lacks their first weights");
   app.add_flag("--ignore-extra", request->options.ignore_extra,
                "leave out tensors that the model does not have");
+  app.add_option("--labels", request->options.labels,
+                 "names of the classes, a line each, where the model's files do not name them")
+      ->type_name("FILE");
   return [request] { return import_folder(*request); };
 }
 

@@ -26,6 +26,7 @@ constexpr int64_t kTileRows = 6;  // rows of a product kept in registers
 #include "kernels/gemm/few_rows.inc"
 #include "kernels/gemm/mixed.inc"
 #include "kernels/convolution/loops.inc"
+#include "kernels/norm/planes.inc"
 #include "kernels/cpu/entries.inc"
 // clang-format on
 

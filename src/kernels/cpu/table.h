@@ -6,6 +6,7 @@
 #include "kernels/compute.h"
 #include "kernels/convolution/table.h"
 #include "kernels/gemm/combination.h"
+#include "kernels/norm/plane_table.h"
 #include "kernels/optimizer/table.h"
 #include "kernels/recurrent/cells.h"
 
@@ -257,6 +258,7 @@ struct Table {
                             const Drop& drop);
   void (*relu_squared_backward)(const float* dy, const float* x, const float* bias, float* dx,
                                 const Rows& rows, const Drop& drop);
+  PlaneLoops planes;  ///< of kernels/norm/plane_norm
 };
 
 /// Every level this processor runs, best first; the portable one is always there.

@@ -1,0 +1,165 @@
+#include "families/image_classification/image_classification_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "experiment/preflight.h"
+#include "experiment/rules.h"
+#include "experiment/taken_values.h"
+#include "families/image_classification/image_classification_options.h"
+#include "families/image_classification/image_classification_taken.h"
+#include "tests/families/image_classification/striped_pictures.h"
+
+namespace stretto::experiment {
+namespace {
+
+class ImageClassificationRulesTest : public ::testing::Test {
+ protected:
+  ImageClassificationRulesTest() {
+    testing::put_pictures(folder_, "train", 4);
+    testing::put_pictures(folder_, "valid", 2, 10);
+    e_.task.select("image_classification");
+    e_.eval.best_metric = "accuracy";
+    e_.train.max_steps = 100;
+    e_.schedule.warmup_steps = 10;
+    own().data.train = {(folder_ / "train").string()};
+    own().data.valid = {(folder_ / "valid").string()};
+    own().data.cache_dir = (folder_ / "cache").string();
+    own().model.select("resnet");
+    own().augment.image_size = 32;
+  }
+
+  ImageClassificationOptions& own() { return e_.task.as<ImageClassificationOptions>(); }
+
+  /// What is wrong, as "key: what".
+  std::vector<std::string> problems() const {
+    std::vector<config::Problem> found;
+    check_rules(e_, {}, found);
+    std::vector<std::string> texts;
+    for (const auto& problem : found) texts.push_back(problem.key + ": " + problem.what);
+    return texts;
+  }
+  /// The keys alone.
+  std::vector<std::string> blamed() const {
+    std::vector<config::Problem> found;
+    check_rules(e_, {}, found);
+    std::vector<std::string> keys;
+    for (const auto& problem : found) keys.push_back(problem.key);
+    return keys;
+  }
+  /// What training would stop at, as "key: what".
+  std::vector<std::string> stops() const {
+    std::vector<std::string> found;
+    for (const auto& stop : preflight(e_, {}, {}).stops) {
+      found.push_back(stop.key + ": " + stop.what);
+    }
+    return found;
+  }
+
+  testing::TempDir folder_;
+  Experiment e_;
+};
+
+using Texts = std::vector<std::string>;
+
+TEST_F(ImageClassificationRulesTest, ASoundExperimentHasNoProblem) {
+  EXPECT_EQ(problems(), Texts{});
+  EXPECT_EQ(stops(), Texts{});
+}
+
+TEST_F(ImageClassificationRulesTest, OnePictureIsNoMicroBatchForBatchNorm) {
+  own().data.max_samples = 1;
+  EXPECT_EQ(blamed(), Texts{"data.max_samples"});
+  e_.dist.batch_norm = "all";
+  EXPECT_EQ(blamed(), Texts{});
+  e_.dist.batch_norm = "worker";
+  e_.train.freeze = {"*norm*"};
+  EXPECT_EQ(blamed(), Texts{}) << "frozen norms take no mean";
+  e_.train.freeze = {};
+  own().model.select("vit");
+  own().augment.image_size = 0;
+  EXPECT_EQ(blamed(), Texts{});
+}
+
+TEST_F(ImageClassificationRulesTest, AModelHasToTakeEachSize) {
+  own().model.select("vit");  // patches of 16
+  own().augment.image_size = 40;
+  own().augment.test_size = 50;
+  own().augment.train_sizes = {"0 32", "1 70"};
+  EXPECT_EQ(blamed(), (Texts{"augment.image_size", "augment.test_size", "augment.train_sizes"}));
+  own().augment.image_size = own().augment.test_size = 32;
+  own().augment.train_sizes = {"1"};
+  EXPECT_EQ(problems(), Texts{"augment.train_sizes: \"1\" is no epoch and size"});
+}
+
+TEST_F(ImageClassificationRulesTest, CopiesFitIntoAMicroBatch) {
+  own().data.max_samples = 4;
+  own().data.repeats = 5;
+  EXPECT_EQ(blamed(), Texts{"data.repeats"});
+}
+
+TEST_F(ImageClassificationRulesTest, ClassesAreNamesOfOneLineEachOnce) {
+  own().data.classes = {"columns", "grey", "columns"};
+  EXPECT_EQ(problems(), Texts{"data.classes: class `columns` occurs twice"});
+  own().data.classes = {"a\tb", "c"};
+  EXPECT_EQ(blamed(), Texts{"data.classes"});
+}
+
+TEST_F(ImageClassificationRulesTest, AClassOfValidationAloneIsFoundBeforeTraining) {
+  testing::put_picture(folder_, "valid", "spots", 1);
+  const auto found = stops();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].substr(0, 12), "data.valid: ");
+  EXPECT_NE(found[0].find("spots"), std::string::npos) << found[0];
+}
+
+TEST_F(ImageClassificationRulesTest, FilesTellHowLargeAnEpochIs) {
+  const auto sizes = image_classification_rules().file_sizes(e_);
+  EXPECT_EQ(sizes.epoch, 12);
+  EXPECT_EQ(sizes.classes, 3);
+  EXPECT_EQ(sizes.validation, 6);
+}
+
+TEST_F(ImageClassificationRulesTest, BatchNormAndZeroGammaAreThoseOfTheModel) {
+  const auto& rules = image_classification_rules();
+  EXPECT_TRUE(rules.has_batch_norm(e_));
+  EXPECT_EQ(rules.zero_gain_key(e_), "model.zero_gamma");
+  own().model.as<models::ResNetOptions>().version = "v2";
+  EXPECT_EQ(rules.zero_gain_key(e_), "");
+  own().model.select("vit");
+  EXPECT_FALSE(rules.has_batch_norm(e_));
+  EXPECT_EQ(rules.model_width(e_).key, "model.d_model");
+}
+
+// Values that `train.init_from` gives.
+
+TEST_F(ImageClassificationRulesTest, AModelIsTakenUnlessAnotherOneIsStated) {
+  OtherModel other{.options = e_, .tensors = {}, .name = "other"};
+  auto& theirs = other.options.task.as<ImageClassificationOptions>();
+  theirs.model.as<models::ResNetOptions>().preset = "resnet20";
+  theirs.augment.mean = {0.5, 0.5, 0.5};
+  const auto value_of = [](const std::vector<TakenValue>& values, const std::string& key) {
+    for (const auto& value : values) {
+      if (value.key == key) return value.value;
+    }
+    return std::string("none");
+  };
+  const auto taken = image_values_of(other, e_, {});
+  EXPECT_EQ(value_of(taken, "model.preset"), "\"resnet20\"");
+  EXPECT_EQ(value_of(taken, "augment.mean"), "[0.5, 0.5, 0.5]");
+  EXPECT_EQ(value_of(taken, "augment.crop"), "none");
+}
+
+TEST_F(ImageClassificationRulesTest, WhatShapesHideIsCompared) {
+  Experiment theirs = e_;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  theirs.task.as<ImageClassificationOptions>().augment.std = {1, 1, 1};
+  const auto found = image_differences(theirs, e_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().key, "augment.std");
+}
+
+}  // namespace
+}  // namespace stretto::experiment
