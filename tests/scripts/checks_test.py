@@ -104,6 +104,15 @@ class Layers(InTemporaryFolder):
             (self.folder / path).unlink()
         self.assertEqual(self.offences("src/families/registry.cpp", '#include "families/a/a.h"\n'), [])
 
+    def test_no_room_above_the_families_includes_one(self):
+        for path in ("src/tasks/a.h", "src/plan/a.h", "src/engine/a.cpp", "src/cli/commands/a.cpp"):
+            found = self.offences(path, '#include "families/translation/translation_options.h"\n')
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("includes translation, which is a family", found[0])
+            self.assertEqual(self.offences(path, '#include "families/registry.h"\n'), [])
+            (self.folder / path).unlink()
+        self.assertEqual(self.offences("src/tasks/a.h", '#include "families/text/encoder_sections.h"\n'), [])
+
     def test_tensors_of_a_family_stand_in_its_folder_engine_alone(self):
         torch = "#include <torch/torch.h>\n"
         self.assertEqual(self.offences("src/families/a/engine/a.h", torch), [])
