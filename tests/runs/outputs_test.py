@@ -25,11 +25,24 @@ SHORT = ("train.max_steps=2", "train.save_every=2", "eval.every=2", "schedule.wa
 # One update of this length leaves weights whose products fp32 does not hold.
 HUGE = ("train.max_steps=1", "optim.lr=1e30", "schedule.warmup_steps=0", "optim.clip_norm=0")
 ESCAPE = "\x1b[31mred"
-LABELS = """
+# What the runs of all families have, but for those of translation.
+SMALL_RUN = """
 [run]
 seed = 3
 threads = 1
 device = "cpu"
+[optim]
+lr = 1e-3
+[schedule]
+warmup_steps = 1
+[report]
+html = false
+tensorboard = false
+[train]
+max_steps = 2
+"""
+SMALL = "num_layers = 1\nd_model = 16\nnum_heads = 2\nffn_dim = 32\nmax_positions = 40\n"
+LABELS = SMALL_RUN + """
 [task]
 name = "text_classification"
 [data]
@@ -41,24 +54,9 @@ max_text_tokens = 24
 [tokenizer]
 vocab_size = 60
 [model]
-num_layers = 1
-d_model = 16
-num_heads = 2
-ffn_dim = 32
-max_positions = 40
-[optim]
-lr = 1e-3
-[schedule]
-warmup_steps = 1
-[train]
-max_steps = 2
-[report]
-html = false
-tensorboard = false
-"""
+""" + SMALL
 
 # What each other family reads, and what its model is.
-SMALL = "num_layers = 1\nd_model = 16\nnum_heads = 2\nffn_dim = 32\nmax_positions = 40\n"
 OTHERS = {
     "language_model": ("language_model", "txt", 'format = "lines"\nmax_text_tokens = 24', 'preset = "none"\n' + SMALL),
     "recurrent": ("language_model", "txt", 'format = "lines"\nlanes = 2\nbptt = 8', 'name = "lstm"\nnum_layers = 1\nd_model = 16\n'),
@@ -66,11 +64,7 @@ OTHERS = {
     "questions": ("question_answering", "json", "max_text_tokens = 30\nmax_question_tokens = 12\nstride = 8", SMALL),
 }
 # Every path leads out of the run folder.
-ELSEWHERE = """
-[run]
-seed = 3
-threads = 1
-device = "cpu"
+ELSEWHERE = SMALL_RUN + """{begin}
 [task]
 name = "{task}"
 [data]
@@ -83,18 +77,7 @@ max_unknown = 1
 [tokenizer]
 {tokenizer}
 [model]
-{model}
-[optim]
-lr = 1e-3
-[schedule]
-warmup_steps = 1
-[train]
-max_steps = 2
-{begin}
-[report]
-html = false
-tensorboard = false
-"""
+{model}"""
 
 
 def succeed(result):
