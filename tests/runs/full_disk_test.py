@@ -256,6 +256,25 @@ def a_cache_without_room_stops_runs_that_map_it_and_no_others(stretto):
             check(result.returncode == 0, f"{family}: with another cache: {result.stderr}")
 
 
+def a_disk_without_room_for_the_tokenizer_is_told_before_text_is_tokenised(stretto):
+    """What the run reads is in the cache, on another disk, once it is tokenised."""
+    with lab_with(stretto, "recurrent") as lab, Disk(lab, "size=16m") as disk:
+        known = sorted(set((lab.root / "train.txt").read_text().split()))
+        words = lab.root / "words.txt"
+        words.write_text("".join(f"{word} 1\n" for word in (*known, *(f"w{number:07}" for number in range(20000)))))
+        keys = (*KEYS, f"tokenizer.model={words}", f"data.cache_dir={lab.root}/cache")
+
+        def stores():
+            return list((lab.root / "cache").glob("*/head.bin"))
+        disk.fill(64_000)  # for the configuration and the log
+        result = lab.train("disk/run", *keys)
+        check(result.returncode == 74, f"exit code {result.returncode}: {result.stderr}")
+        check("No space left on device" in result.stderr and "tokenizer/" in result.stderr, result.stderr)
+        check(not stores(), f"text was tokenised: {stores()}")
+        result = lab.train("run", *keys)
+        check(result.returncode == 0 and stores(), f"the test is stale: {result.stderr}")
+
+
 def in_a_namespace_of_its_own():
     """Starts this program again where its mounts are its own; ends with 77 where that cannot be had."""
     ways = [["unshare", "--mount"], ["unshare", "--mount", "--user", "--map-root-user"]]
@@ -283,4 +302,5 @@ if __name__ == "__main__":
                                   a_disk_full_to_the_last_byte_stops_the_run_and_nothing_is_lost,
                                   a_disk_that_is_read_only_refuses_to_train_and_is_still_read,
                                   checkpoints_that_become_read_only_cost_a_checkpoint_and_not_the_run,
-                                  a_cache_without_room_stops_runs_that_map_it_and_no_others)})
+                                  a_cache_without_room_stops_runs_that_map_it_and_no_others,
+                                  a_disk_without_room_for_the_tokenizer_is_told_before_text_is_tokenised)})

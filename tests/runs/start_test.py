@@ -3,6 +3,7 @@
 
     tests/runs/start_test.py build/release/stretto [TEST...]
 """
+from changed_data_test import KEYS, LONGER, lab_with
 from harness import Lab, check, main
 
 SLOW = "rounds to it and multiplies in fp32: not faster than fp32"
@@ -46,7 +47,24 @@ def what_was_asked_for_in_so_many_words_is_not_explained(stretto):
             says(lab, "fp32", sentence, times=0)
 
 
+def json_lines_are_refused_where_a_run_of_masked_tokens_begins_and_not_where_it_goes_on(stretto):
+    """Earlier versions began such runs, and read what stands in the file."""
+    with lab_with(stretto, "masked_lm") as lab:
+        (lab.root / "train.txt").rename(lab.root / "train.jsonl")
+        lab.config.write_text(lab.config.read_text().replace("train.txt", "train.jsonl"))
+        result = lab.train("run", *KEYS)
+        check(result.returncode == 2 and "train.jsonl is called like JSON lines" in result.stderr, f"{result.returncode}: {result.stderr}")
+        # A folder with an update in it has been begun already.
+        (lab.root / "run").mkdir(exist_ok=True)
+        (lab.root / "run/metrics.jsonl").write_text('{"event": "train", "step": 1}\n')
+        for keys in (KEYS, LONGER):
+            result = lab.train("run", *keys)
+            check(result.returncode == 0 and "called like JSON lines" not in result.stderr, f"{result.returncode}: {result.stderr}")
+        check("resuming from the checkpoint of step 4" in result.stderr, result.stderr)
+
+
 if __name__ == "__main__":
     main({test.__name__: test for test in (half_precision_that_saves_no_time_is_remarked_on,
                                            what_auto_chose_and_what_tf32_is_are_said,
-                                           what_was_asked_for_in_so_many_words_is_not_explained)})
+                                           what_was_asked_for_in_so_many_words_is_not_explained,
+                                           json_lines_are_refused_where_a_run_of_masked_tokens_begins_and_not_where_it_goes_on)})
