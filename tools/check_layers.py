@@ -2,9 +2,9 @@
 """Checks who includes whom in src/: a file may include its own room or rooms of a lower level.
 
 Rooms on one level are strangers. In families, every folder is a family: it may include itself, folders
-of what several families share, and lower rooms, but no other family. No file outside src/families
-includes one of a family. What it has in engine/ is a room of its own, families/engine. Rooms in TORCH_FREE, and every *_options.h, include no
-libtorch header, so that the command line starts fast and sanitizers and fuzzers build without it.
+of what several families share, and lower rooms, but no other family. What it has in engine/ is a room
+of its own, families/engine. No file outside src/families includes one of a family. Rooms in TORCH_FREE,
+and every *_options.h, include no libtorch header, so that the command line starts fast and sanitizers and fuzzers build without it.
 Rooms in ANY_FAMILY do not speak of translation, nor, but for data, of other families of tasks: the
 names of these are those of their folders. They neither name nor include what is of one kind of models.
 Of all sources outside src/families, those in NAMING alone have the name of such a family, in any spelling.
@@ -245,12 +245,11 @@ def offences(root: pathlib.Path) -> list[str]:
             elif other != room and LEVELS[other] >= LEVELS[room]:
                 found.append(f"{place}: {room} (level {LEVELS[room]}) includes {other} "
                              f"(level {LEVELS[other]}); only lower levels are allowed")
-            elif family_of(match[1]) in {"", family_of(own)} | SHARED_FOLDERS:
-                pass
-            elif family_of(own):
-                found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
-            elif parts[0] != "families":
-                found.append(f"{place}: includes {family_of(match[1])}, which is a family: its changes rebuild its folder alone")
+            elif family_of(match[1]) not in {"", family_of(own)} | SHARED_FOLDERS:
+                if family_of(own):
+                    found.append(f"{place}: {family_of(own)} includes {family_of(match[1])}, which is another family")
+                elif parts[0] != "families":
+                    found.append(f"{place}: includes {family_of(match[1])}, which is a family: its changes rebuild its folder alone")
     if round_trip := circle(includes):
         found.append(f"src/{round_trip[0]}:1: includes itself by way of {', '.join(round_trip[1:-1]) or 'no other'}")
     for one, other in mutual_sources(includes):
