@@ -119,6 +119,7 @@ class ImagePreflight {
     });
     if (in_doubt) return {};
     look("data.train", Stage::kTraining, data_.train, [&](const auto& table) {
+      training_ = table;
       classes_ = data::image_classes(data_, *table);
       found_.most_batches = most_batches(table->size());
       for (const auto& alike : data::labels_alike(classes_->names())) {
@@ -128,6 +129,11 @@ class ImagePreflight {
     });
     look("data.valid", Stage::kValidation, data_.valid, [&](const auto& table) {
       if (classes_) data::ImageSet(table, *classes_, data::bad_sample_rule(data_));
+      if (!training_) return;
+      const std::string shared = data::shared_images_text(*training_, *table);
+      if (!shared.empty()) {
+        found_.doubts.push_back({"data.valid", shared, data::kSharedImagesAdvice});
+      }
     });
     return std::move(found_);
   }
@@ -146,13 +152,15 @@ class ImagePreflight {
         found_.unread.push_back({key, "the pictures and their classes"});
         return;
       }
-      take(data::open_images(data_, key, paths));
+      take(data::open_images(data_, key, paths,
+                             how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone));
     });
   }
 
   const data::ImageDataOptions& data_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
+  std::shared_ptr<const data::ImageTable> training_;
   std::optional<data::Labels> classes_;
   Preflight found_;
 };

@@ -199,6 +199,39 @@ TEST_F(ImageSetTest, PicturesThatVanishOrBreakAreSkippedAndCountedOnce) {
   failure(ExitCode::kBadData, [&] { few.load(2); });
 }
 
+TEST_F(ImageSetTest, PicturesOfBothSetsAreFound) {
+  put("train/cat/1.png", png(1));
+  put("train/cat/2.png", png(2));
+  put("train/dog/3.png", png(3));
+  put("valid/cat/1.png", png(4));
+  put("valid/cat/2.png", png(2));
+  put("valid/dog/1.png", png(1));
+  const auto train = open("train"), valid = open("valid", "data.valid");
+  const SharedImages shared = shared_images(*train, *valid);
+  EXPECT_EQ(shared.count, 2);
+  EXPECT_EQ(shared.first, 1);
+  EXPECT_EQ(shared.first_in_training, 1);
+  EXPECT_EQ(shared_images_text(*train, *valid),
+            "pictures with the bytes of one for training: 2 of 3, such as " +
+                below("valid/cat/2.png") + ", as " + below("train/cat/2.png"));
+  put("test/cat/1.png", png(5));
+  EXPECT_EQ(shared_images_text(*train, *open("test", "data.test")), "");
+}
+
+TEST_F(ImageSetTest, WithoutTheCacheNothingIsWritten) {
+  const std::vector<test::Member> members{{"cat/1.png", png(1)}, {"dog/2.png", png(2)}};
+  for (const auto& member : members) put("tree/" + member.name, member.bytes);
+  put("a.tar", test::tar_of(members));
+  put("b.tgz", test::tar_of(members, test::TarForm::kGnu, /*is_packed=*/true));
+  put("list.tsv", "label\tpath\ncat\ttree/cat/1.png\ndog\ttree/dog/2.png\n");
+  for (const char* name : {"tree", "a.tar", "b.tgz", "list.tsv"}) {
+    const auto table = open_images(options_, "data.train", {below(name)}, CacheUse::kNone);
+    EXPECT_FALSE(fs::exists(below("cache"))) << name;
+    EXPECT_EQ(classes_of(*table), (Names{"cat", "dog"})) << name;
+    EXPECT_EQ(table->facts(1).width, 6) << name;
+  }
+}
+
 TEST_F(ImageSetTest, EqualPicturesAreFound) {
   put("train/cat/1.png", png(1));
   put("train/cat/2.png", png(1));

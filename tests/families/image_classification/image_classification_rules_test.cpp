@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,24 @@ TEST_F(ImageClassificationRulesTest, AClassOfValidationAloneIsFoundBeforeTrainin
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].substr(0, 12), "data.valid: ");
   EXPECT_NE(found[0].find("spots"), std::string::npos) << found[0];
+}
+
+TEST_F(ImageClassificationRulesTest, ALookWritesNothingUnlessTrainingFollows) {
+  const auto& cache = own().data.cache_dir;
+  EXPECT_TRUE(preflight(e_, {}, {}).stops.empty());
+  EXPECT_TRUE(preflight(e_, {}, {.full = true}).stops.empty());
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  image_classification_rules().look_at_files(e_, {}, {.keeps = true});
+  EXPECT_TRUE(std::filesystem::exists(cache));
+}
+
+TEST_F(ImageClassificationRulesTest, PicturesOfTrainingAndValidationAreDoubted) {
+  EXPECT_TRUE(preflight(e_, {}, {}).doubts.empty());
+  testing::put_pictures(folder_, "valid", 1);  // the first of training
+  const auto doubts = preflight(e_, {}, {}).doubts;
+  ASSERT_EQ(doubts.size(), 1U);
+  EXPECT_EQ(doubts[0].key, "data.valid");
+  EXPECT_NE(doubts[0].what.find("3 of 9"), std::string::npos) << doubts[0].what;
 }
 
 TEST_F(ImageClassificationRulesTest, FilesTellHowLargeAnEpochIs) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/log_silence.h"
 #include "base/text.h"
 #include "data/images/image_batches.h"
@@ -91,6 +92,13 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
   if (data.valid.empty()) return;
   valid_ = image_batches(
       open_image_set(data, "data.valid", data.valid, classes_, context.group.is_root()), options_);
+  warn_of_shared_pictures();
+}
+
+void ImageClassificationTask::warn_of_shared_pictures() const {
+  if (!context_.group.is_root()) return;
+  const std::string shared = data::shared_images_text(train_->table(), valid_.set->table());
+  if (!shared.empty()) log::warn("data.valid: " + shared + "; " + data::kSharedImagesAdvice);
 }
 
 // Frozen norms, which patterns may name, take no mean of a batch.
