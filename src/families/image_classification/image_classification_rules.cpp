@@ -152,8 +152,13 @@ class ImagePreflight {
         found_.unread.push_back({key, "the pictures and their classes"});
         return;
       }
-      take(data::open_images(data_, key, paths,
-                             how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone));
+      const auto table = data::open_images(
+          data_, key, paths, how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone);
+      if (table->left_out().count > 0) {
+        found_.doubts.push_back(
+            {key, "left out: " + table->left_out().text(), "mend them, or see data.bad_samples"});
+      }
+      take(table);
     });
   }
 
