@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/images/image_files.h"
+#include "data/images/image_inputs.h"
 #include "data/images/image_set.h"
 #include "data/images/image_table.h"
 #include "data/labelled/labels.h"
@@ -88,17 +90,21 @@ void check_classes(RuleCheck& c) {
   }
 }
 
-// Whether some paths are read within a moment. A folder is counted, a file weighed.
-bool is_quick(const data::ImageDataOptions& options, const std::vector<std::string>& paths) {
+// Whether the paths of a key are read within a moment: pictures that lie in files of their own are
+// counted, other files weighed. Throws as data::image_inputs().
+bool is_quick(const data::ImageDataOptions& options, const std::string& key,
+              const std::vector<std::string>& paths) {
   uintmax_t bytes = 0;
   int64_t pictures = 0;
-  for (const auto& path : paths) {
-    std::error_code failed;
-    if (std::filesystem::is_directory(path, failed)) {
-      const auto count = data::count_images(options, {path});
+  for (const auto& input : data::image_inputs(options, key, paths)) {
+    const bool has_files =
+        input.format == data::ImageFormat::kFolder || input.format == data::ImageFormat::kManifest;
+    if (has_files) {
+      const auto count = data::count_images(options, {input.path}, key);
       pictures += count ? count->pictures : kFewPictures + 1;
     } else {
-      const auto size = std::filesystem::file_size(path, failed);
+      std::error_code failed;
+      const auto size = std::filesystem::file_size(input.path, failed);
       bytes += failed ? kFewBytes + 1 : size;
     }
     if (bytes > kFewBytes || pictures > kFewPictures) return false;
@@ -148,7 +154,7 @@ class ImagePreflight {
             const Take& take) {
     if (paths.empty() || config::is_unreliable(known_, key)) return;
     note_stop(found_, stage, key, [&] {
-      if (!how_.full && !is_quick(data_, paths)) {
+      if (!how_.full && !is_quick(data_, key, paths)) {
         found_.unread.push_back({key, "the pictures and their classes"});
         return;
       }
@@ -170,8 +176,8 @@ class ImagePreflight {
   Preflight found_;
 };
 
-int64_t pictures_of(const data::ImageDataOptions& data, const std::vector<std::string>& paths) {
-  const auto count = data::count_images(data, paths);
+int64_t num_valid(const data::ImageDataOptions& data) {
+  const auto count = data::count_images(data, data.valid, "data.valid");
   return count ? count->pictures : 0;
 }
 
@@ -209,7 +215,7 @@ class ImageClassificationRules final : public TaskRules {
     const auto& data = images_of(experiment).data;
     for (const auto* paths : {&data.train, &data.valid}) {
       const std::string key = paths == &data.train ? "data.train" : "data.valid";
-      if (!paths->empty() && is_quick(data, *paths)) data::open_images(data, key, *paths);
+      if (!paths->empty() && is_quick(data, key, *paths)) data::open_images(data, key, *paths);
     }
   }
 
@@ -278,7 +284,7 @@ class ImageClassificationRules final : public TaskRules {
     const auto train = data::count_images(data, data.train);
     return {.epoch = train ? train->pictures : 0,
             .classes = train ? train->classes : std::ssize(data.classes),
-            .validation = std::min(pictures_of(data, data.valid), kCountedSamples)};
+            .validation = std::min(num_valid(data), kCountedSamples)};
   }
   ScoredSamples scored_samples(const Experiment& /*experiment*/,
                                const FileSizes& files) const override {

@@ -154,6 +154,27 @@ TEST_F(ImageClassificationRulesTest, FilesTellHowLargeAnEpochIs) {
   EXPECT_EQ(sizes.validation, 6);
 }
 
+TEST_F(ImageClassificationRulesTest, ValidationOfACifarFolderIsItsTestFile) {
+  const std::string record(3073, '\1');
+  folder_.write("cifar/data_batch_1.bin", record + record + record);
+  folder_.write("cifar/test_batch.bin", record);
+  own().data.train = own().data.valid = {(folder_ / "cifar").string()};
+  const auto sizes = image_classification_rules().file_sizes(e_);
+  EXPECT_EQ(sizes.epoch, 3);
+  EXPECT_EQ(sizes.validation, 1);
+}
+
+TEST_F(ImageClassificationRulesTest, ALongManifestIsLeftToTraining) {
+  std::string rows = "path\tlabel\n";
+  for (int i = 0; i < 5001; ++i) rows += "train/grey/0.png\tgrey\n";
+  own().data.train = {folder_.write("list.tsv", rows)};
+  const auto found = preflight(e_, {}, {});
+  EXPECT_TRUE(found.stops.empty()) << "the one class of it is not looked at";
+  ASSERT_FALSE(found.unread.empty());
+  EXPECT_EQ(found.unread[0].key, "data.train");
+  EXPECT_FALSE(preflight(e_, {}, {.full = true}).stops.empty());
+}
+
 TEST_F(ImageClassificationRulesTest, BatchNormAndZeroGammaAreThoseOfTheModel) {
   const auto& rules = image_classification_rules();
   EXPECT_TRUE(rules.has_batch_norm(e_));
