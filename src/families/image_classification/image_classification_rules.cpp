@@ -10,16 +10,19 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/images/image_batches.h"
 #include "data/images/image_files.h"
 #include "data/images/image_inputs.h"
 #include "data/images/image_set.h"
 #include "data/images/image_table.h"
 #include "data/labelled/labels.h"
 #include "experiment/preflight.h"
+#include "experiment/rules.h"
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_classification_options.h"
 #include "families/image_classification/image_classification_taken.h"
 #include "families/image_classification/image_sizes.h"
+#include "families/image_classification/lone_picture.h"
 #include "models/images/image_conflicts.h"
 
 namespace stretto::experiment {
@@ -53,12 +56,8 @@ void check_augmentation(RuleCheck& c) {
   }
 }
 
-// With frozen norms, which patterns may name, one picture is as good as many.
 void check_lone_pictures(RuleCheck& c) {
-  const auto& own = images_of(c.e);
-  const bool may_freeze = !c.e.train.freeze.empty() || !c.e.train.unfreeze.empty();
-  if (!models::has_batch_norm(own.model) || own.data.max_samples > 1 || may_freeze) return;
-  if (c.e.dist.batch_norm == "all") return;
+  if (images_of(c.e).data.max_samples > 1 || !normalises_micro_batches(c.e)) return;
   c.wrong({"data.max_samples", "model.name", "dist.batch_norm", "train.freeze"},
           "batch norm takes its mean and variance from a micro-batch, and one picture has none",
           "raise it, to 16 at least");
@@ -116,7 +115,7 @@ class ImagePreflight {
  public:
   ImagePreflight(const Experiment& experiment, const std::vector<config::Problem>& known,
                  const PreflightOptions& how)
-      : data_(images_of(experiment).data), known_(known), how_(how) {}
+      : experiment_(experiment), data_(images_of(experiment).data), known_(known), how_(how) {}
 
   Preflight run() {
     const bool in_doubt = std::any_of(known_.begin(), known_.end(), [](const auto& problem) {
@@ -133,6 +132,7 @@ class ImagePreflight {
                                  "classes " + alike, data::kLabelsAlikeAdvice});
       }
     });
+    look_at_last_batch();
     look("data.valid", Stage::kValidation, data_.valid, [&](const auto& table) {
       if (classes_) data::ImageSet(table, *classes_, data::bad_sample_rule(data_));
       if (!training_) return;
@@ -145,6 +145,17 @@ class ImagePreflight {
   }
 
  private:
+  void look_at_last_batch() {
+    if (!training_ || !describes_a_model(known_)) return;
+    note_stop(found_, Stage::kTraining, "data.max_samples", [&] {
+      const auto batches = data::make_image_batches(std::vector<int32_t>(training_->classes()),
+                                                    {.max_samples = data_.max_samples,
+                                                     .drop_last = data_.drop_last,
+                                                     .repeats = data_.repeats});
+      require_no_lone_picture(experiment_, *batches, training_->size());
+    });
+  }
+
   int64_t most_batches(int64_t pictures) const {
     return (pictures + data_.max_samples - 1) / data_.max_samples;
   }
@@ -168,6 +179,7 @@ class ImagePreflight {
     });
   }
 
+  const Experiment& experiment_;
   const data::ImageDataOptions& data_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;

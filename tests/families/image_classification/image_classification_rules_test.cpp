@@ -84,6 +84,18 @@ TEST_F(ImageClassificationRulesTest, OnePictureIsNoMicroBatchForBatchNorm) {
   EXPECT_EQ(blamed(), Texts{});
 }
 
+TEST_F(ImageClassificationRulesTest, ALoneLastPictureIsFoundBeforeTraining) {
+  own().data.max_samples = 11;  // of 12
+  EXPECT_EQ(stops(),
+            Texts{"data.max_samples: data.max_samples: the last micro-batch of an epoch of "
+                  "12 pictures has one picture, of which batch norm has no variance"});
+  own().data.drop_last = true;
+  EXPECT_EQ(stops(), Texts{});
+  own().data.drop_last = false;
+  own().data.max_samples = 10;
+  EXPECT_EQ(stops(), Texts{});
+}
+
 TEST_F(ImageClassificationRulesTest, AModelHasToTakeEachSize) {
   own().model.select("vit");  // patches of 16
   own().augment.image_size = 40;

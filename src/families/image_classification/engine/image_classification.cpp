@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/log_silence.h"
@@ -19,6 +18,7 @@
 #include "families/image_classification/engine/image_samples.h"
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_sizes.h"
+#include "families/image_classification/lone_picture.h"
 #include "image/views.h"
 #include "models/heads/label.h"
 #include "models/registry.h"
@@ -87,7 +87,7 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
                                                                .shuffle = data::Shuffle::kEachEpoch,
                                                                .seed = seed_}),
                    options_, seed_);
-  require_no_lone_picture();
+  experiment::require_no_lone_picture(experiment, *train_batches_, train_->size());
   start_from_pictures();
   if (data.valid.empty()) return;
   valid_ = image_batches(
@@ -99,21 +99,6 @@ void ImageClassificationTask::warn_of_shared_pictures() const {
   if (!context_.group.is_root()) return;
   const std::string shared = data::shared_images_text(train_->table(), valid_.set->table());
   if (!shared.empty()) log::warn("data.valid: " + shared + "; " + data::kSharedImagesAdvice);
-}
-
-// Frozen norms, which patterns may name, take no mean of a batch.
-void ImageClassificationTask::require_no_lone_picture() const {
-  const auto& train = experiment_.train;
-  const bool may_freeze = !train.freeze.empty() || !train.unfreeze.empty();
-  if (!models::has_batch_norm(options_.model) || may_freeze) return;
-  if (experiment_.dist.batch_norm == "all") return;
-  const int64_t last = train_batches_->num_batches() - 1;
-  if (train_batches_->sample_ids(/*epoch=*/0, last).size() > 1) return;
-  throw Error(ExitCode::kUsage,
-              "data.max_samples: the last micro-batch of an epoch of " +
-                  counted(train_->size(), "picture") +
-                  " has one picture, of which batch norm has no variance",
-              "set data.drop_last = true, or another data.max_samples");
 }
 
 // The same pictures on every rank. A checkpoint's weights come later, and are kept.
