@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,12 @@ ComparedRun run_of(double batch, const std::string& warmup, int seed,
                   .folder = "runs/x",
                   .task = "labels",
                   .status = "finished"};
-  run.display.numbers = {{.name = "accuracy",
-                          .label = "Accuracy",
-                          .chart = "Accuracy",
-                          .column = "Accuracy",
-                          .higher_is_better = true,
-                          .error = "Top-1 error"}};
+  run.display.numbers = {NumberStyle{.name = "accuracy",
+                                     .label = "Accuracy",
+                                     .chart = "Accuracy",
+                                     .column = "Accuracy",
+                                     .higher_is_better = true,
+                                     .error = "Top-1 error"}};
   run.display.best_by = "accuracy";
   run.keys = {{"run.seed", std::to_string(seed)},
               {"train.update_freq", std::to_string(static_cast<int>(batch))},
@@ -35,7 +36,8 @@ ComparedRun run_of(double batch, const std::string& warmup, int seed,
   run.batch = {.size = batch, .unit = "samples", .warmup = warmup, .keys = {"train.update_freq"}};
   int64_t step = 0;
   for (const double share : shares) {
-    MetricsEvent event{.step = step += 10, .epoch = 1, .event = "valid"};
+    step += 10;
+    MetricsEvent event{.step = step, .epoch = 1, .event = "valid"};
     event.loss = 1;
     event.scores = {{"accuracy", share}};
     run.events.push_back(event);
