@@ -131,6 +131,11 @@ TEST(Vit, StartsAsThePapersCode) {
   EXPECT_NEAR(tensors.at("patches.weight").std().item<double>(), std::sqrt(1.0 / 48), 4e-3);
   EXPECT_NEAR(tensors.at("layers.5.ffn.up.weight").abs().max().item<double>(),
               std::sqrt(6.0 / (192 + 768)), 1e-4);
+  EXPECT_NEAR(tensors.at("layers.5.self_attention.out.weight").abs().max().item<double>(),
+              std::sqrt(6.0 / (2 * 192)), 1e-4);
+  // As one matrix of torch.nn.MultiheadAttention, [3 D, D].
+  EXPECT_NEAR(tensors.at("layers.5.self_attention.qkv.weight").abs().max().item<double>(),
+              std::sqrt(6.0 / (4 * 192)), 1e-4);
 }
 
 TEST(Vit, EvaluatesAPictureAloneAsInABatch) {
