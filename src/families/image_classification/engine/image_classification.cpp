@@ -95,12 +95,20 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
       open_image_set(data, "data.valid", data.valid, classes_, context.group.is_root()), options_);
 }
 
+// Whether the last micro-batch of an epoch is normalised together with those of the other
+// processes: what is left over at the end of an update is not (parallel/running_statistics.h).
+bool ImageClassificationTask::joins_last_batch() const {
+  const int64_t size = context_.group.size(), of_update = experiment_.train.update_freq;
+  if (experiment_.dist.batch_norm != "all" || size == 1) return false;
+  const int64_t rest = train_batches_->num_batches() % of_update;
+  return (rest == 0 ? of_update : rest) % size == 0;
+}
+
 // Frozen norms, which patterns may name, take no mean of a batch.
 void ImageClassificationTask::require_no_lone_picture() const {
   const auto& train = experiment_.train;
   const bool may_freeze = !train.freeze.empty() || !train.unfreeze.empty();
-  if (!models::has_batch_norm(options_.model) || may_freeze) return;
-  if (experiment_.dist.batch_norm == "all") return;
+  if (!models::has_batch_norm(options_.model) || may_freeze || joins_last_batch()) return;
   const int64_t last = train_batches_->num_batches() - 1;
   if (train_batches_->sample_ids(/*epoch=*/0, last).size() > 1) return;
   throw Error(ExitCode::kUsage,

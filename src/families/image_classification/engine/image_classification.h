@@ -53,6 +53,7 @@ class ImageClassificationTask final : public FamilyTask {
   }
 
  private:
+  bool joins_last_batch() const;
   void require_no_lone_picture() const;
   void start_from_pictures();
   std::vector<report::Sample> samples(const train::ScoreTable& table) const;

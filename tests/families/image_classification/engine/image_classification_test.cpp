@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
+#include "tests/distributed/thread_group.h"
 #include "tests/families/image_classification/striped_pictures.h"
 #include "tests/tasks/listed_scores.h"
 
@@ -50,10 +52,11 @@ class ImageClassificationTest : public ::testing::Test {
     return engine::run_train(
         {.experiment = load(overrides), .run_directory = run(name), .until = until});
   }
-  std::unique_ptr<FamilyTask> task(const Words& overrides = {}) const {
+  std::unique_ptr<FamilyTask> task(const Words& overrides = {},
+                                   const distributed::ProcessGroup& group = {}) const {
     const auto loaded = load(overrides);
     const auto& family = image_classification_family();
-    return family.make_task(loaded.options, family.first_assets(loaded), {});
+    return family.make_task(loaded.options, family.first_assets(loaded), {.group = group});
   }
   /// Every tensor of the last checkpoint.
   std::map<std::string, std::string> saved(const std::string& name) const {
@@ -207,7 +210,43 @@ TEST_F(ImageClassificationTest, ALoneLastPictureIsRefusedUnderBatchNorm) {
             std::string::npos)
       << error.message();
   EXPECT_NO_THROW(task({"data.max_samples=7", "data.drop_last=true"}));
-  EXPECT_NO_THROW(task({"data.max_samples=7", "dist.batch_norm=\"all\""}));
+  failure(ExitCode::kUsage, [&] { task({"data.max_samples=7", "dist.batch_norm=\"all\""}); });
+}
+
+TEST_F(ImageClassificationTest, ALoneLastPictureIsNormalisedBesideThoseOfOtherProcesses) {
+  std::mutex lock;
+  stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+    const std::scoped_lock guard(lock);
+    const auto make = [&](const std::string& update_freq) {
+      return task(
+          {"data.max_samples=7", "dist.batch_norm=\"all\"", "train.update_freq=" + update_freq},
+          group);
+    };
+    EXPECT_NO_THROW(make("2"));  // of six micro-batches of an epoch
+    failure(ExitCode::kUsage, [&] { make("5"); });
+  });
+}
+
+TEST_F(ImageClassificationTest, ProcessesShareAValidationAndGetTheSameScores) {
+  const Words words{"eval.max_samples=4", "augment.test_flip=true"};
+  const auto alone = task(words);
+  alone->model().eval();
+  const auto want = alone->validate().scores;
+  std::mutex lock;
+  stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+    std::unique_ptr<FamilyTask> made;
+    {
+      const std::scoped_lock guard(lock);
+      made = task(words, group);
+    }
+    made->model().eval();
+    const auto scores = made->validate().scores;
+    const std::scoped_lock guard(lock);
+    ASSERT_EQ(scores.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_NEAR(scores[i].value, want[i].value, 1e-6) << want[i].name;
+    }
+  });
 }
 
 TEST_F(ImageClassificationTest, ScoresDoNotDependOnWhatIsInABatch) {
