@@ -190,5 +190,15 @@ TEST_F(ImageClassificationRulesTest, WhatPresetsSayIsComparedAsItCounts) {
   EXPECT_EQ(heads[0].key + ": " + heads[0].theirs + ", " + heads[0].own, "model.num_heads: 3, 6");
 }
 
+TEST_F(ImageClassificationRulesTest, WhatAirbenchsLogitsAreMultipliedByIsCompared) {
+  own().model.select("airbench");
+  Experiment theirs = e_;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  theirs.task.as<ImageClassificationOptions>().model.as<models::AirbenchOptions>().head_scale = 0.5;
+  const auto found = image_differences(theirs, e_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().key, "model.head_scale");
+}
+
 }  // namespace
 }  // namespace stretto::experiment
