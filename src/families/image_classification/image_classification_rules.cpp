@@ -57,7 +57,8 @@ void check_augmentation(RuleCheck& c) {
 }
 
 void check_lone_pictures(RuleCheck& c) {
-  if (images_of(c.e).data.max_samples > 1 || !normalises_micro_batches(c.e)) return;
+  if (images_of(c.e).data.max_samples > 1 || !has_learning_batch_norm(c.e)) return;
+  if (c.e.dist.batch_norm == "all") return;
   c.wrong({"data.max_samples", "model.name", "dist.batch_norm", "train.freeze"},
           "batch norm takes its mean and variance from a micro-batch, and one picture has none",
           "raise it, to 16 at least");
@@ -152,7 +153,7 @@ class ImagePreflight {
                                                     {.max_samples = data_.max_samples,
                                                      .drop_last = data_.drop_last,
                                                      .repeats = data_.repeats});
-      require_no_lone_picture(experiment_, *batches, training_->size());
+      require_no_lone_picture(experiment_, *batches, training_->size(), /*processes=*/0);
     });
   }
 

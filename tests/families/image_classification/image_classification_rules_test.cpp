@@ -226,5 +226,44 @@ TEST_F(ImageClassificationRulesTest, WhatShapesHideIsCompared) {
   EXPECT_EQ(found.front().key, "augment.std");
 }
 
+TEST_F(ImageClassificationRulesTest, WhatPresetsSayIsComparedAsItCounts) {
+  Experiment theirs = e_;
+  auto& other = theirs.task.as<ImageClassificationOptions>().model;
+  // As folders of `transformers` are read: every key is stated.
+  other.as<models::ResNetOptions>() = {.preset = "none", .depth = 50, .version = "v1.5"};
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  other.as<models::ResNetOptions>().version = "v1";
+  const auto versions = image_differences(theirs, e_);
+  ASSERT_EQ(versions.size(), 1U);
+  EXPECT_EQ(versions[0].key + ": " + versions[0].theirs + ", " + versions[0].own,
+            "model.version: \"v1\", \"v1.5\"");
+  own().model.as<models::ResNetOptions>().preset = "resnet18";
+  other.as<models::ResNetOptions>().depth = 18;
+  EXPECT_TRUE(image_differences(theirs, e_).empty()) << "v1 and v1.5 of such blocks are the same";
+
+  own().model.select("vit");
+  own().model.as<models::VitOptions>().preset = "vit_small_patch16_224";
+  other.select("vit");
+  auto& vit = other.as<models::VitOptions>();
+  vit.preset = "none";
+  vit.num_heads = 6;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  vit.preset = "vit_tiny_patch16_224";  // of 3 heads
+  vit.num_heads = 0;
+  const auto heads = image_differences(theirs, e_);
+  ASSERT_EQ(heads.size(), 1U);
+  EXPECT_EQ(heads[0].key + ": " + heads[0].theirs + ", " + heads[0].own, "model.num_heads: 3, 6");
+}
+
+TEST_F(ImageClassificationRulesTest, WhatAirbenchsLogitsAreMultipliedByIsCompared) {
+  own().model.select("airbench");
+  Experiment theirs = e_;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  theirs.task.as<ImageClassificationOptions>().model.as<models::AirbenchOptions>().head_scale = 0.5;
+  const auto found = image_differences(theirs, e_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().key, "model.head_scale");
+}
+
 }  // namespace
 }  // namespace stretto::experiment
