@@ -42,13 +42,13 @@ inline std::optional<StackPlace> place_in_stack(std::string_view name) {
 }
 
 /// Whether a tensor outside of layers stands below them: a part of its name is `positions`,
-/// `segments`, `patches` or `class_token`, or has `embedding` in it.
+/// `segments`, `patches`, `whiten` or `class_token`, or has `embedding` in it.
 inline bool is_below_layers(std::string_view name) {
   for (size_t begin = 0; begin <= name.size();) {
     const size_t end = std::min(name.find('.', begin), name.size());
     const std::string_view part = name.substr(begin, end - begin);
-    if (part == "positions" || part == "segments" || part == "patches" || part == "class_token" ||
-        part.find("embedding") != std::string_view::npos) {
+    if (part == "positions" || part == "segments" || part == "patches" || part == "whiten" ||
+        part == "class_token" || part.find("embedding") != std::string_view::npos) {
       return true;
     }
     begin = end + 1;

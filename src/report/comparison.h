@@ -14,8 +14,18 @@
 /// families of tasks; a number of theirs is known by its name in metrics.jsonl.
 namespace stretto::report {
 
-/// The most runs of one page: as many as can be told apart by colour and dashes.
+/// The most runs whose curves are drawn: as many as can be told apart by colour and dashes.
 inline constexpr size_t kMostComparedRuns = 24;
+/// The most runs of one page. Beyond kMostComparedRuns, it has no curves.
+inline constexpr size_t kMostRuns = 240;
+
+/// The batch of a run's updates, and how its learning rate begins.
+struct BatchSetting {
+  double size = 0;                     ///< the bound of an update; 0 = it is not known
+  std::string unit = {};               ///< "pictures"
+  std::string warmup = {};             ///< "gradual warm-up", "no warm-up"
+  std::vector<std::string> keys = {};  ///< that set the size
+};
 
 struct ComparedRun {
   std::string name;                                          ///< its own on this page
@@ -27,6 +37,7 @@ struct ComparedRun {
   Display display = {};
   /// Every key of the configuration with its value as TOML, in the order of declaration.
   std::vector<std::pair<std::string, std::string>> keys = {};
+  BatchSetting batch = {};
 };
 
 /// A run that could not be read.
@@ -35,9 +46,14 @@ struct LeftOutRun {
 };
 
 struct Comparison {
-  std::vector<ComparedRun> runs;  ///< at most kMostComparedRuns
+  std::vector<ComparedRun> runs;  ///< at most kMostRuns
   std::vector<LeftOutRun> left_out = {};
 };
+
+/// Whether the curves of these runs can be told apart.
+inline bool has_curves(const Comparison& comparison) {
+  return comparison.runs.size() <= kMostComparedRuns;
+}
 
 /// Names for runs of these titles: a title that several runs have is replaced by their folders.
 std::vector<std::string> distinct_names(const std::vector<std::string>& titles,

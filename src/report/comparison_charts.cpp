@@ -279,6 +279,7 @@ ComparedCharts charts_over(const Measure& measure, const std::vector<Drawn>& all
 
 std::vector<ComparedCharts> compared_charts(const Comparison& comparison,
                                             const std::vector<Curves>& curves) {
+  if (!has_curves(comparison)) return {};
   const std::vector<Drawn> all = shared_charts(comparison.runs, curves);
   std::vector<ComparedCharts> charts;
   for (const Measure& measure : measures_of(comparison.runs)) {

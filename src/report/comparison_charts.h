@@ -22,7 +22,8 @@ struct ComparedCharts {
 /// unit, as far as events tell the size of updates: between two events the mean of their sizes.
 /// Then over the time of training.
 ///
-/// A run without a measure has no line in its chart. For a single run everything is drawn.
+/// A run without a measure has no line in its chart. For a single run everything is drawn, and
+/// nothing without has_curves().
 std::vector<ComparedCharts> compared_charts(const Comparison& comparison,
                                             const std::vector<Curves>& curves);
 

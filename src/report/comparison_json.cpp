@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "report/batch_figure.h"
 #include "report/comparison_charts.h"
 #include "report/comparison_page.h"
 
@@ -70,6 +71,25 @@ ComparisonJson json_of_compared(const Chart& chart, const std::string& over,
           {"curves", std::move(curves)}};
 }
 
+ComparisonJson json_of_compared(const BatchFigure& figure) {
+  auto lines = ComparisonJson::array();
+  for (const auto& line : figure.lines) {
+    auto points = ComparisonJson::array();
+    for (const auto& point : line.points) {
+      points.push_back({{"batch", static_cast<int64_t>(point.batch)},
+                        {"mean", point.mean},
+                        {"deviation", point.deviation},
+                        {"runs", point.runs}});
+    }
+    lines.push_back({{"name", line.name}, {"points", std::move(points)}});
+  }
+  return {{"title", figure.title},
+          {"number", figure.number},
+          {"unit", figure.unit},
+          {"lines", std::move(lines)},
+          {"others", figure.others}};
+}
+
 }  // namespace
 
 std::string comparison_json(const Comparison& comparison) {
@@ -91,11 +111,13 @@ std::string comparison_json(const Comparison& comparison) {
       charts.push_back(json_of_compared(view.charts[i], view.over, view.runs[i]));
     }
   }
+  const auto figure = batch_figure(comparison, curves);
   return ComparisonJson{{"format", kComparisonFormat},
                         {"runs", std::move(runs)},
                         {"left_out", std::move(left_out)},
                         {"differences", std::move(differences)},
-                        {"charts", std::move(charts)}}
+                        {"charts", std::move(charts)},
+                        {"batches", figure ? json_of_compared(*figure) : ComparisonJson(nullptr)}}
              .dump(-1, ' ', false, ComparisonJson::error_handler_t::replace) +
          "\n";
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "report/batch_figure.h"
 #include "report/comparison_charts.h"
 #include "report/html_text.h"
 #include "report/page.h"
@@ -49,8 +50,10 @@ std::string shown_or_dash(const std::string& words, size_t most = kMostShown) {
 
 std::string key_of_run(const Comparison& comparison, size_t run) {
   const ComparedRun& of = comparison.runs[run];
-  return "<span class=\"key\" title=\"" + shown(of.folder) + "\"><i class=\"" + class_of_run(run) +
-         "\"></i>" + shown(of.name) + "</span>";
+  const std::string colour =
+      has_curves(comparison) ? "<i class=\"" + class_of_run(run) + "\"></i>" : "";
+  return "<span class=\"key\" title=\"" + shown(of.folder) + "\">" + colour + shown(of.name) +
+         "</span>";
 }
 
 // The rate, and below it what slows it down where that is no small part.
@@ -174,6 +177,7 @@ std::string render_differences(const Comparison& comparison) {
 }
 
 std::string names_of_runs(const Comparison& comparison) {
+  if (!has_curves(comparison)) return counted(std::ssize(comparison.runs), "run");
   std::vector<std::string> names;
   for (const ComparedRun& run : comparison.runs) names.push_back(run.name);
   return join(names, ", ");
@@ -184,6 +188,7 @@ std::string names_of_runs(const Comparison& comparison) {
 std::string render_comparison(const Comparison& comparison) {
   const std::vector<Curves> curves = curves_of(comparison.runs);
   const auto views = compared_charts(comparison, curves);
+  const auto figure = batch_figure(comparison, curves);
   const Page page{.title = names_of_runs(comparison),
                   .kind = "Stretto comparison",
                   .over = "Stretto comparison of runs",
@@ -193,8 +198,9 @@ std::string render_comparison(const Comparison& comparison) {
                   .style = view_rules(views)};
   return render_page(page, "",
                      render_left_out(comparison) + render_runs(comparison, curves) +
-                         render_views(views) + render_best_numbers(comparison, curves) +
-                         render_differences(comparison));
+                         (figure ? render_batch_figure(*figure) : "") +
+                         (views.empty() ? "" : render_views(views)) +
+                         render_best_numbers(comparison, curves) + render_differences(comparison));
 }
 
 }  // namespace stretto::report

@@ -25,6 +25,7 @@ struct NumberStyle {
   bool higher_is_better = false;  ///< which of two is called the best
   bool of_validation = false;     ///< training has none of it
   std::string exponential_of = {};  ///< an event without it has exp of this number
+  std::string error = {};  ///< name of 1 - the number, of a share of right answers; empty = none
 };
 
 /// What throughput counts, and the size of a batch with it.

@@ -176,6 +176,32 @@ TEST(BatchNorm, ASingleValueIsNormalisedByTheRunningStatisticsWhereThatIsAsked) 
   }
 }
 
+TEST(BatchNorm, SynchronisedPlanesGetTheirResidualAndReluToo) {
+  struct Result {
+    at::Tensor y, mean, var;
+    std::vector<at::Tensor> gradients;
+  };
+  const auto run = [](bool synchronised) {
+    BatchNorm norm = double_norm(3);
+    if (synchronised) norm->synchronise([](std::span<double>) {});  // of one worker
+    const auto planes = [](uint64_t seed) {
+      return noise({2, 3, 4, 5}, seed).to(at::kDouble).requires_grad_(true);
+    };
+    const at::Tensor x = planes(4), residual = planes(5);
+    const at::Tensor y =
+        norm->forward_to({.end = kernels::PlaneEnd::kRelu, .residual = residual}, x);
+    const auto gradients = torch::autograd::grad({y}, {x, residual, norm->weight, norm->bias},
+                                                 {noise(y.sizes(), 6).to(at::kDouble)});
+    return Result{y.detach(), norm->running_mean, norm->running_var, gradients};
+  };
+  const Result alone = run(false), together = run(true);
+  EXPECT_EQ(alone.y.min().item<double>(), 0);
+  expect_close(together.y, alone.y);
+  expect_close(together.mean, alone.mean);
+  expect_close(together.var, alone.var);
+  for (size_t i = 0; i < 4; ++i) expect_close(together.gradients[i], alone.gradients[i]);
+}
+
 /// Forward and backward of two workers with 5 and 3 rows (or 8 and none).
 struct Joined {
   TwoWorkers workers;

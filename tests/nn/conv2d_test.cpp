@@ -134,6 +134,16 @@ TEST(Convolved, MakesItsFiltersOnceForManyBatches) {
     EXPECT_TRUE(
         at::allclose(convolved(x, conv, norm), norm->forward(conv->forward(x)), 1e-4, 1e-5));
   }
+  if (kernels::PackedWeightsScope::current() == nullptr) {
+    GTEST_SKIP() << "libtorch's products are taken here, and nothing is kept";
+  }
+  bool is_made_again = false;
+  const at::Tensor kept = weights.made_of(conv->weight, [&] {
+    is_made_again = true;
+    return conv->weight;
+  });
+  EXPECT_FALSE(is_made_again);
+  EXPECT_TRUE(at::allclose(kept, conv->weight * norm->running_map().scale.view({-1, 1, 1, 1})));
 }
 
 TEST(Convolved, TakesTheStatisticsOfABatchInTrainingWithoutGradientsToo) {

@@ -51,6 +51,12 @@ TEST(LayerDepths, OfAVisionTransformerPutPatchesBelowLayers) {
             (std::vector<int64_t>{3, 3, 3, 2, 1, 0, 0}));
 }
 
+TEST(LayerDepths, OfAirbenchPutItsFirstLayerBelowTheOthers) {
+  EXPECT_EQ(layer_depths(std::vector<std::string>{"whiten.bias", "layers.0.conv1.weight",
+                                                  "layers.2.conv2.weight", "head.weight"}),
+            (std::vector<int64_t>{4, 3, 1, 0}));
+}
+
 TEST(LayerDepths, NeedANumberBehindLayers) {
   for (const char* name :
        {"encoder.layers.x.weight", "encoder.layers.weight", "encoder.layers.3",

@@ -12,6 +12,9 @@
 #include "experiment/experiment_schema.h"
 #include "experiment/family_spec.h"
 #include "experiment/run_config.h"
+#include "experiment/scaled_rate.h"
+#include "experiment/task_rules.h"
+#include "report/batch_figure.h"
 #include "report/comparison_page.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
@@ -100,6 +103,21 @@ std::vector<std::pair<std::string, std::string>> keys_of(experiment::Experiment 
   return keys;
 }
 
+std::string warmup_of(const optim::ScheduleOptions& schedule) {
+  const bool has_none = schedule.warmup_steps == 0 && schedule.warmup_ratio == 0;
+  return has_none ? "no warm-up" : schedule.warmup + " warm-up";
+}
+
+report::BatchSetting batch_of(const experiment::Experiment& options) {
+  const auto* rules = experiment::find_task_rules(options);
+  if (rules == nullptr) return {};
+  const auto micro_batch = rules->micro_batch(options);
+  return {.size = experiment::ScaledRate(options, rules).batch,
+          .unit = micro_batch.unit,
+          .warmup = warmup_of(options.schedule),
+          .keys = {micro_batch.key, "train.update_freq"}};
+}
+
 report::ComparedRun compared(const fs::path& directory, ReadRun run) {
   return {.name = run.content.title,
           .folder = directory.string(),
@@ -108,7 +126,8 @@ report::ComparedRun compared(const fs::path& directory, ReadRun run) {
           .machine = std::move(run.content.machine),
           .events = std::move(run.content.events),
           .display = run.content.display,
-          .keys = keys_of(run.options)};
+          .keys = keys_of(run.options),
+          .batch = batch_of(run.options)};
 }
 
 void tell_page(const fs::path& page) {
@@ -117,12 +136,23 @@ void tell_page(const fs::path& page) {
 
 // ---- several runs -------------------------------------------------------------------------------
 
+[[noreturn]] void throw_too_many(size_t runs, size_t most, const std::string& except) {
+  throw Error(ExitCode::kUsage,
+              counted(static_cast<int64_t>(runs), "run") + " cannot be told apart on one page",
+              "give at most " + std::to_string(most) + except);
+}
+
+// Of more runs than have curves, a page has what they reach with batches of several sizes.
+void require_figure(const report::Comparison& comparison) {
+  if (report::has_curves(comparison)) return;
+  if (report::batch_figure(comparison, report::curves_of(comparison.runs))) return;
+  throw_too_many(comparison.runs.size(), report::kMostComparedRuns,
+                 ", or runs that have validations and differ in their batch");
+}
+
 void require_comparable(const Request& request) {
-  if (request.runs.size() > report::kMostComparedRuns) {
-    throw Error(ExitCode::kUsage,
-                counted(static_cast<int64_t>(request.runs.size()), "run") +
-                    " cannot be told apart on one page",
-                "give at most " + std::to_string(report::kMostComparedRuns));
+  if (request.runs.size() > report::kMostRuns) {
+    throw_too_many(request.runs.size(), report::kMostRuns, "");
   }
   std::vector<fs::path> seen;
   for (const std::string& run : request.runs) {
@@ -200,6 +230,7 @@ int compare(const Request& request) {
   if (is_file_output(page)) require_place_of_data(page);
   const ReadRuns read = read_runs(request);
   if (read.comparison.runs.empty()) throw *read.first_error;
+  require_figure(read.comparison);
   const std::string data = report::comparison_json(read.comparison);
   write_page(page, report::render_comparison(read.comparison), data);
   if (request.json) {
@@ -238,7 +269,9 @@ int report_one(const Request& request) {
 
 std::function<int()> declare_report(CLI::App& app) {
   auto request = std::make_shared<Request>();
-  app.add_option("RUN", request->runs, "run folder; of several, the curves are drawn in one page")
+  app.add_option(
+         "RUN", request->runs,
+         "run folder; of several, the curves are drawn in one page, and scores against the batch")
       ->required()
       ->type_name("");
   app.add_option("--output", request->output,

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -92,7 +93,11 @@ class ArchiveImages final : public ImageSource {
   std::string read(int64_t sample) const override {
     const ArchiveRecord& stored = record(sample);
     const uint64_t size = stored.facts.bytes;
-    if (!file_) return std::string(store_.part(kArchiveBytes).substr(stored.offset, size));
+    if (!file_) {
+      const std::string_view bytes = store_.part(kArchiveBytes);
+      if (bytes.empty()) throw std::logic_error(path_ + " was opened without the cache");
+      return std::string(bytes.substr(stored.offset, size));
+    }
     std::string bytes(size, '\0');
     for (size_t done = 0; done < size;) {
       const auto got = retried([&] {
@@ -145,7 +150,8 @@ class ArchiveBuild {
 
   std::shared_ptr<const ImageSource> open() {
     std::shared_ptr<ArchiveImages> made;
-    const std::string refusal = refusal_of([&] { made = in_cache(); });
+    std::string refusal;
+    if (input_.uses_cache) refusal = refusal_of([&] { made = in_cache(); });
     if (!made) {
       made = made_of(samples_in_memory(kNumArchiveParts,
                                        [&](SampleStoreWriter& writer) { return build(writer); }));
@@ -197,7 +203,7 @@ class ArchiveBuild {
     uint64_t kept = 0;
     if (is_packed_) {
       rules.keep = [&](std::string_view bytes) {
-        writer.append(kArchiveBytes, bytes);
+        if (input_.uses_cache) writer.append(kArchiveBytes, bytes);
         return std::exchange(kept, kept + bytes.size());
       };
     }
@@ -219,7 +225,7 @@ class ArchiveBuild {
     const auto bytes = std::filesystem::file_size(input_.path, failed);
     if (failed || bytes < kLongToRead) return;
     log::info("reads " + input_.path + ", " + human_bytes(bytes) + ", to find its pictures" +
-              (is_packed_ ? ", which are kept in the cache" : ""));
+              (is_packed_ && input_.uses_cache ? ", which are kept in the cache" : ""));
   }
 
   static void write(const ArchiveIndex& index, SampleStoreWriter& writer) {

@@ -33,6 +33,9 @@ struct ArchiveInput {
   BadSampleRule bad_samples = {};
   std::string cache_dir = {};  ///< data.cache_dir
   int64_t threads = 1;
+  /// Whether the cache is used. Without it, pictures of a compressed archive cannot be loaded:
+  /// their names, classes, sizes and hashes alone are known.
+  bool uses_cache = true;
 };
 
 /// Opens the pictures of an archive.

@@ -17,7 +17,7 @@ struct ImageDataOptions {
   std::string path = "path";
   std::string label = "label";
   std::vector<std::string> classes;
-  std::string bad_samples = "stop";
+  std::string bad_samples = "skip";  ///< a damaged picture is no reason to end an epoch
   int64_t max_bad_samples = 1000;
   int64_t max_samples = 64;
   bool drop_last = false;

@@ -55,14 +55,16 @@ std::set<std::string> classes_of(const RootFolders& root) {
 
 std::shared_ptr<const ImageSource> open_input(const ImageInput& input,
                                               const ImageDataOptions& options,
-                                              const std::string& key, int64_t threads) {
+                                              const std::string& key, int64_t threads,
+                                              bool uses_cache) {
   const BadSampleRule rule = bad_sample_rule(options);
   const auto media = [&](DataFile source, const MediaColumns& columns) {
     return open_media_images({.source = std::move(source),
                               .columns = columns,
                               .bad_samples = rule,
                               .cache_dir = options.cache_dir,
-                              .threads = threads});
+                              .threads = threads,
+                              .uses_cache = uses_cache});
   };
   const auto archive = [&](ArchiveKind kind) {
     return open_archive({.path = input.path,
@@ -70,7 +72,8 @@ std::shared_ptr<const ImageSource> open_input(const ImageInput& input,
                          .label = options.label,
                          .bad_samples = rule,
                          .cache_dir = options.cache_dir,
-                         .threads = threads});
+                         .threads = threads,
+                         .uses_cache = uses_cache});
   };
   switch (input.format) {
     case ImageFormat::kFolder:
@@ -223,13 +226,38 @@ EqualImages equal_images(const ImageTable& table) {
   return equal;
 }
 
+SharedImages shared_images(const ImageTable& training, const ImageTable& other) {
+  std::vector<std::pair<uint64_t, int64_t>> hashes;
+  hashes.reserve(static_cast<size_t>(training.size()));
+  for (int64_t i = 0; i < training.size(); ++i) hashes.emplace_back(training.facts(i).hash, i);
+  std::sort(hashes.begin(), hashes.end());
+  SharedImages shared;
+  for (int64_t i = 0; i < other.size(); ++i) {
+    const uint64_t hash = other.facts(i).hash;
+    const auto found = std::lower_bound(hashes.begin(), hashes.end(), std::pair{hash, int64_t{0}});
+    if (found == hashes.end() || found->first != hash) continue;
+    if (shared.count++ > 0) continue;
+    shared.first = i;
+    shared.first_in_training = found->second;
+  }
+  return shared;
+}
+
+std::string shared_images_text(const ImageTable& training, const ImageTable& other) {
+  const SharedImages shared = shared_images(training, other);
+  if (shared.count == 0) return "";
+  return "pictures with the bytes of one for training: " + with_thousands(shared.count) + " of " +
+         with_thousands(other.size()) + ", such as " + other.place(shared.first) + ", as " +
+         training.place(shared.first_in_training);
+}
+
 std::shared_ptr<const ImageTable> open_images(const ImageDataOptions& options,
                                               const std::string& key,
-                                              const std::vector<std::string>& paths) {
+                                              const std::vector<std::string>& paths, CacheUse use) {
   const int64_t threads = options.threads > 0 ? options.threads : usable_cores();
   std::vector<std::shared_ptr<const ImageSource>> sources;
   for (const auto& input : image_inputs(options, key, paths)) {
-    sources.push_back(open_input(input, options, key, threads));
+    sources.push_back(open_input(input, options, key, threads, use == CacheUse::kKeeps));
   }
   auto table =
       std::make_shared<const ImageTable>(std::move(sources), key, bad_sample_rule(options));

@@ -72,6 +72,23 @@ struct EqualImages {
 };
 EqualImages equal_images(const ImageTable& table);
 
+/// Pictures of another set whose bytes are those of one for training.
+struct SharedImages {
+  int64_t count = 0;
+  int64_t first = 0, first_in_training = 0;  ///< where there are any
+};
+SharedImages shared_images(const ImageTable& training, const ImageTable& other);
+/// The same in words for a key of the other set; empty where there are none.
+std::string shared_images_text(const ImageTable& training, const ImageTable& other);
+inline constexpr const char* kSharedImagesAdvice =
+    "scores on them say nothing of other pictures: take them out of one of the sets";
+
+/// What becomes of what open_images() finds.
+enum class CacheUse : uint8_t {
+  kKeeps,  ///< it is taken from the cache, or kept there
+  kNone,   ///< nothing is written. ArchiveInput::uses_cache says what cannot be loaded then
+};
+
 /// Opens the pictures of a key. Headers and hashes of files are looked at once and kept in the
 /// cache (data/media/media_table.h, data/images/archive_images.h); nothing is decoded. Pictures
 /// whose bytes are equal are told of in the log: with two classes in a warning. `data.threads` look
@@ -83,6 +100,7 @@ EqualImages equal_images(const ImageTable& table);
 /// read, as `data.bad_samples` says, and where there is no picture at all.
 std::shared_ptr<const ImageTable> open_images(const ImageDataOptions& options,
                                               const std::string& key,
-                                              const std::vector<std::string>& paths);
+                                              const std::vector<std::string>& paths,
+                                              CacheUse use = CacheUse::kKeeps);
 
 }  // namespace stretto::data

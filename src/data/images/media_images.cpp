@@ -94,7 +94,8 @@ std::shared_ptr<const ImageSource> open_media_images(const MediaImagesInput& inp
                    .sources = {input.source},
                    .columns = input.columns,
                    .bad_samples = input.bad_samples};
-  auto table = open_media(media, {.dir = input.cache_dir, .threads = input.threads});
+  auto table = open_media(
+      media, {.dir = input.cache_dir, .threads = input.threads, .is_used = input.uses_cache});
   return std::make_shared<MediaImages>(input, std::move(table));
 }
 

@@ -17,6 +17,7 @@ struct MediaImagesInput {
   BadSampleRule bad_samples = {};
   std::string cache_dir = {};
   int64_t threads = 1;
+  bool uses_cache = true;
 };
 
 /// Pictures that are files of a folder of classes, or that a manifest names

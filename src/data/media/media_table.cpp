@@ -151,7 +151,8 @@ class MediaTableBuild {
 
   std::shared_ptr<const MediaTable> open() {
     std::shared_ptr<MediaTable> table;
-    const std::string refusal = refusal_of([&] { table = in_cache(); });
+    std::string refusal;
+    if (cache_.is_used) refusal = refusal_of([&] { table = in_cache(); });
     if (!table) {
       look({});
       table = made_of(samples_in_memory(kNumMediaParts,

@@ -31,6 +31,7 @@ struct MediaInput {
 struct MediaCache {
   std::string dir = {};  ///< data.cache_dir; empty = the user's cache folder
   int64_t threads = 1;   ///< that look at files
+  bool is_used = true;   ///< false: nothing is taken from it, and nothing is written
 };
 
 /// What is known of a sample without decoding it. Sizes are those of the header.

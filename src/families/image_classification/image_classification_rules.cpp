@@ -10,14 +10,19 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/images/image_batches.h"
+#include "data/images/image_files.h"
+#include "data/images/image_inputs.h"
 #include "data/images/image_set.h"
 #include "data/images/image_table.h"
 #include "data/labelled/labels.h"
 #include "experiment/preflight.h"
+#include "experiment/rules.h"
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_classification_options.h"
 #include "families/image_classification/image_classification_taken.h"
 #include "families/image_classification/image_sizes.h"
+#include "families/image_classification/lone_picture.h"
 #include "models/images/image_conflicts.h"
 
 namespace stretto::experiment {
@@ -51,11 +56,8 @@ void check_augmentation(RuleCheck& c) {
   }
 }
 
-// With frozen norms, which patterns may name, one picture is as good as many.
 void check_lone_pictures(RuleCheck& c) {
-  const auto& own = images_of(c.e);
-  const bool may_freeze = !c.e.train.freeze.empty() || !c.e.train.unfreeze.empty();
-  if (!models::has_batch_norm(own.model) || own.data.max_samples > 1 || may_freeze) return;
+  if (images_of(c.e).data.max_samples > 1 || !has_learning_batch_norm(c.e)) return;
   if (c.e.dist.batch_norm == "all") return;
   c.wrong({"data.max_samples", "model.name", "dist.batch_norm", "train.freeze"},
           "batch norm takes its mean and variance from a micro-batch, and one picture has none",
@@ -88,17 +90,21 @@ void check_classes(RuleCheck& c) {
   }
 }
 
-// Whether some paths are read within a moment. A folder is counted, a file weighed.
-bool is_quick(const data::ImageDataOptions& options, const std::vector<std::string>& paths) {
+// Whether the paths of a key are read within a moment: pictures that lie in files of their own are
+// counted, other files weighed. Throws as data::image_inputs().
+bool is_quick(const data::ImageDataOptions& options, const std::string& key,
+              const std::vector<std::string>& paths) {
   uintmax_t bytes = 0;
   int64_t pictures = 0;
-  for (const auto& path : paths) {
-    std::error_code failed;
-    if (std::filesystem::is_directory(path, failed)) {
-      const auto count = data::count_images(options, {path});
+  for (const auto& input : data::image_inputs(options, key, paths)) {
+    const bool has_files =
+        input.format == data::ImageFormat::kFolder || input.format == data::ImageFormat::kManifest;
+    if (has_files) {
+      const auto count = data::count_images(options, {input.path}, key);
       pictures += count ? count->pictures : kFewPictures + 1;
     } else {
-      const auto size = std::filesystem::file_size(path, failed);
+      std::error_code failed;
+      const auto size = std::filesystem::file_size(input.path, failed);
       bytes += failed ? kFewBytes + 1 : size;
     }
     if (bytes > kFewBytes || pictures > kFewPictures) return false;
@@ -110,7 +116,7 @@ class ImagePreflight {
  public:
   ImagePreflight(const Experiment& experiment, const std::vector<config::Problem>& known,
                  const PreflightOptions& how)
-      : data_(images_of(experiment).data), known_(known), how_(how) {}
+      : experiment_(experiment), data_(images_of(experiment).data), known_(known), how_(how) {}
 
   Preflight run() {
     const bool in_doubt = std::any_of(known_.begin(), known_.end(), [](const auto& problem) {
@@ -119,6 +125,7 @@ class ImagePreflight {
     });
     if (in_doubt) return {};
     look("data.train", Stage::kTraining, data_.train, [&](const auto& table) {
+      training_ = table;
       classes_ = data::image_classes(data_, *table);
       found_.most_batches = most_batches(table->size());
       for (const auto& alike : data::labels_alike(classes_->names())) {
@@ -126,13 +133,30 @@ class ImagePreflight {
                                  "classes " + alike, data::kLabelsAlikeAdvice});
       }
     });
+    look_at_last_batch();
     look("data.valid", Stage::kValidation, data_.valid, [&](const auto& table) {
       if (classes_) data::ImageSet(table, *classes_, data::bad_sample_rule(data_));
+      if (!training_) return;
+      const std::string shared = data::shared_images_text(*training_, *table);
+      if (!shared.empty()) {
+        found_.doubts.push_back({"data.valid", shared, data::kSharedImagesAdvice});
+      }
     });
     return std::move(found_);
   }
 
  private:
+  void look_at_last_batch() {
+    if (!training_ || !describes_a_model(known_)) return;
+    note_stop(found_, Stage::kTraining, "data.max_samples", [&] {
+      const auto batches = data::make_image_batches(std::vector<int32_t>(training_->classes()),
+                                                    {.max_samples = data_.max_samples,
+                                                     .drop_last = data_.drop_last,
+                                                     .repeats = data_.repeats});
+      require_no_lone_picture(experiment_, *batches, training_->size(), /*processes=*/0);
+    });
+  }
+
   int64_t most_batches(int64_t pictures) const {
     return (pictures + data_.max_samples - 1) / data_.max_samples;
   }
@@ -142,23 +166,31 @@ class ImagePreflight {
             const Take& take) {
     if (paths.empty() || config::is_unreliable(known_, key)) return;
     note_stop(found_, stage, key, [&] {
-      if (!how_.full && !is_quick(data_, paths)) {
+      if (!how_.full && !is_quick(data_, key, paths)) {
         found_.unread.push_back({key, "the pictures and their classes"});
         return;
       }
-      take(data::open_images(data_, key, paths));
+      const auto table = data::open_images(
+          data_, key, paths, how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone);
+      if (table->left_out().count > 0) {
+        found_.doubts.push_back(
+            {key, "left out: " + table->left_out().text(), "mend them, or see data.bad_samples"});
+      }
+      take(table);
     });
   }
 
+  const Experiment& experiment_;
   const data::ImageDataOptions& data_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
+  std::shared_ptr<const data::ImageTable> training_;
   std::optional<data::Labels> classes_;
   Preflight found_;
 };
 
-int64_t pictures_of(const data::ImageDataOptions& data, const std::vector<std::string>& paths) {
-  const auto count = data::count_images(data, paths);
+int64_t num_valid(const data::ImageDataOptions& data) {
+  const auto count = data::count_images(data, data.valid, "data.valid");
   return count ? count->pictures : 0;
 }
 
@@ -196,7 +228,7 @@ class ImageClassificationRules final : public TaskRules {
     const auto& data = images_of(experiment).data;
     for (const auto* paths : {&data.train, &data.valid}) {
       const std::string key = paths == &data.train ? "data.train" : "data.valid";
-      if (!paths->empty() && is_quick(data, *paths)) data::open_images(data, key, *paths);
+      if (!paths->empty() && is_quick(data, key, *paths)) data::open_images(data, key, *paths);
     }
   }
 
@@ -265,7 +297,7 @@ class ImageClassificationRules final : public TaskRules {
     const auto train = data::count_images(data, data.train);
     return {.epoch = train ? train->pictures : 0,
             .classes = train ? train->classes : std::ssize(data.classes),
-            .validation = std::min(pictures_of(data, data.valid), kCountedSamples)};
+            .validation = std::min(num_valid(data), kCountedSamples)};
   }
   ScoredSamples scored_samples(const Experiment& /*experiment*/,
                                const FileSizes& files) const override {

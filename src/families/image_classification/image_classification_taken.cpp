@@ -22,6 +22,26 @@ bool is_of_pixels(const std::string& key) {
   return key == "augment.mean" || key == "augment.std";
 }
 
+std::string version_text(const models::ResNetShape& shape) {
+  if (shape.version == models::ResNetVersion::kV2) return "\"v2\"";
+  // A block of two convolutions is the same in v1 and v1.5.
+  const bool strides_first = shape.bottleneck && shape.version == models::ResNetVersion::kV1;
+  return strides_first ? "\"v1\"" : "\"v1.5\"";
+}
+
+// What a key comes to whose value a preset may give, as TOML writes it; empty for other keys and
+// kinds of models.
+std::string value_that_counts(const Experiment& experiment, const std::string& key) {
+  const auto& model = images_of(experiment).model;
+  if (key == "model.version" && model.is<models::ResNetOptions>()) {
+    return version_text(models::shape_of(model.as<models::ResNetOptions>()));
+  }
+  if (key == "model.num_heads" && model.is<models::VitOptions>()) {
+    return std::to_string(models::sizes_of(model.as<models::VitOptions>()).num_heads);
+  }
+  return "";
+}
+
 std::string value_of_key(const config::Schema& schema, const std::string& key) {
   const auto* found = schema.find(key);
   return found == nullptr ? "" : config::value_text(found->value);
@@ -53,7 +73,13 @@ std::vector<ModelDifference> image_differences(const Experiment& theirs, const E
   pair.compare("model.name");
   for (const auto& key : pair.hidden_keys()) {
     const bool is_shape_of_adapters = key.starts_with("model.adapter.");
-    if (!is_shape_of_adapters) pair.compare(key);
+    if (is_shape_of_adapters) continue;
+    const std::string there = value_that_counts(theirs, key), here = value_that_counts(own, key);
+    if (there.empty() || here.empty()) {
+      pair.compare(key);
+    } else {
+      pair.compare_values({.key = key, .theirs = there, .own = here, .key_there = key});
+    }
   }
   return pair.found();
 }

@@ -81,7 +81,7 @@ struct AirbenchOptions {
                   "logits are multiplied by it; 0 = 1 / width3 with Muon's recipe "
                   "(airbench94_muon.py), whose head starts with rows of deviation 1. Otherwise the "
                   "head starts as PyTorch's linear layers do (1/9 in the other recipes)",
-                  between(0, 100))
+                  between(0, 100), {.hidden_in_shapes = true})
                 .also_called({"scaling_factor"}),
             field(&O::whiten_images, "whiten_images",
                   "the first layer's filters are those that whiten the patches of so many training "

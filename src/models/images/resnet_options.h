@@ -118,7 +118,7 @@ struct ResNetOptions {
         field(&O::version, "version",
               "where a bottleneck strides and norms stand. v1: in its first 1 x 1 convolution (He "
               "et al. 2015); v1.5: in its 3 x 3 (Goyal et al., torchvision); v2: norms and relu in "
-              "front of convolutions. auto: v1.5, or v2 of the wide networks for CIFAR",
+              "front of convolutions. auto: v2 of the presets wrn…, else v1.5",
               one_of({"auto", "v1", "v1.5", "v2"}), hidden)
             .also_called({"resnet_version"})
             .value_also_called("v1", {"1", "post_activation"})

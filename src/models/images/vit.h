@@ -59,7 +59,8 @@ TORCH_MODULE(VitLayer);
 /// (bicubic, with antialias), but for that of the class token, which is the first.
 ///
 /// First weights are those of the paper's code: Xavier-uniform matrices, positions normal with
-/// deviation 0.02, patches normal with variance 1 / fan_in, class token, biases and head zero.
+/// deviation 0.02, patches normal with variance 1 / fan_in, class token, biases and head zero. Only
+/// queries, keys and values have the gain 1 / sqrt(2), as torchvision's (nn/attention.h).
 class Vit : public ImageModel {
  public:
   Vit(const VitOptions& options, const ImagePart& part);

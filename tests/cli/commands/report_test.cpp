@@ -203,6 +203,35 @@ TEST_F(ComparedRuns, ThatTrainOrHaveJustBegunAreReadAsTheyStand) {
   EXPECT_TRUE(has(page, "no event yet"));
 }
 
+TEST_F(ComparedRuns, OfSeveralBatchesHaveTheirScoresDrawnAgainstIt) {
+  make("small", {}, 2.5);
+  make("large", {"train.update_freq=4"}, 1.5);
+  std::vector<std::string> words{"report", "small"};
+  for (int copy = 1; copy < 25; ++copy) {
+    words.push_back("small" + std::to_string(copy));
+    fs::copy(at("small"), at(words.back()), fs::copy_options::recursive);
+  }
+  const auto refused = run(words);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_TRUE(has(refused.err, "25 runs cannot be told apart")) << refused.err;
+  EXPECT_FALSE(fs::exists(at("comparison.html")));
+  words.push_back("large");
+  const auto outcome = run(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string page = text_of(at("comparison.html"));
+  EXPECT_TRUE(has(page, "Against the batch") && has(page, "gradual warm-up"));
+  EXPECT_FALSE(has(page, "over updates</label>")) << "26 curves cannot be told apart";
+  const auto points = nlohmann::json::parse(text_of(at("comparison.json")))
+                          .at("batches")
+                          .at("lines")
+                          .at(0)
+                          .at("points");
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].at("runs").size(), 25U);
+  EXPECT_EQ(points[1].at("batch"), 4 * points[0].at("batch").get<int>());
+  EXPECT_EQ(points[1].at("mean"), 1.5);
+}
+
 TEST_F(ComparedRuns, WrongWordsAreRefusedBeforeAnythingIsWritten) {
   make("one", {}, 2.5);
   make("two", {}, 1.5);
@@ -214,7 +243,7 @@ TEST_F(ComparedRuns, WrongWordsAreRefusedBeforeAnythingIsWritten) {
        {Case{{"one", "tow"}, "no run folder at tow"},
         Case{{"one", "./one"}, "./one is given twice"},
         Case{{"one", "x.src"}, "no run folder at x.src"},
-        Case{std::vector<std::string>(25, "one"), "25 runs cannot be"}}) {
+        Case{std::vector<std::string>(241, "one"), "241 runs cannot be"}}) {
     std::vector<std::string> all{"report"};
     all.insert(all.end(), runs.begin(), runs.end());
     const auto outcome = run(all);

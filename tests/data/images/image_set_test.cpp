@@ -137,7 +137,6 @@ TEST_F(ImageSetTest, WithoutAnyPictureThereIsNothingToOpen) {
   fs::create_directories(below("train/cat"));
   failure(ExitCode::kBadData, [&] { open("train"); });
   put("train/cat/1.png", "");
-  options_.bad_samples = "skip";
   const auto error = failure(ExitCode::kBadData, [&] { open("train"); });
   EXPECT_NE(std::string(error.what()).find("1 bad sample"), std::string::npos) << error.what();
 }
@@ -164,6 +163,7 @@ TEST_F(ImageSetTest, BadSamplesOfAllPathsTogetherHaveABound) {
 TEST_F(ImageSetTest, ARowWithoutAClassIsABadSample) {
   put("1.png", png(1));
   put("list.csv", "path,label\n1.png,cat\n1.png,\n");
+  options_.bad_samples = "stop";
   const auto error = failure(ExitCode::kBadData, [&] { open("list.csv"); });
   EXPECT_EQ(std::string(error.what()), below("list.csv") + ":3: names no class");
   options_.bad_samples = "skip";
@@ -197,6 +197,39 @@ TEST_F(ImageSetTest, PicturesThatVanishOrBreakAreSkippedAndCountedOnce) {
   const ImageSet few(table, classes, {.skips = true, .most = 1});
   few.load(1);
   failure(ExitCode::kBadData, [&] { few.load(2); });
+}
+
+TEST_F(ImageSetTest, PicturesOfBothSetsAreFound) {
+  put("train/cat/1.png", png(1));
+  put("train/cat/2.png", png(2));
+  put("train/dog/3.png", png(3));
+  put("valid/cat/1.png", png(4));
+  put("valid/cat/2.png", png(2));
+  put("valid/dog/1.png", png(1));
+  const auto train = open("train"), valid = open("valid", "data.valid");
+  const SharedImages shared = shared_images(*train, *valid);
+  EXPECT_EQ(shared.count, 2);
+  EXPECT_EQ(shared.first, 1);
+  EXPECT_EQ(shared.first_in_training, 1);
+  EXPECT_EQ(shared_images_text(*train, *valid),
+            "pictures with the bytes of one for training: 2 of 3, such as " +
+                below("valid/cat/2.png") + ", as " + below("train/cat/2.png"));
+  put("test/cat/1.png", png(5));
+  EXPECT_EQ(shared_images_text(*train, *open("test", "data.test")), "");
+}
+
+TEST_F(ImageSetTest, WithoutTheCacheNothingIsWritten) {
+  const std::vector<test::Member> members{{"cat/1.png", png(1)}, {"dog/2.png", png(2)}};
+  for (const auto& member : members) put("tree/" + member.name, member.bytes);
+  put("a.tar", test::tar_of(members));
+  put("b.tgz", test::tar_of(members, test::TarForm::kGnu, /*is_packed=*/true));
+  put("list.tsv", "label\tpath\ncat\ttree/cat/1.png\ndog\ttree/dog/2.png\n");
+  for (const char* name : {"tree", "a.tar", "b.tgz", "list.tsv"}) {
+    const auto table = open_images(options_, "data.train", {below(name)}, CacheUse::kNone);
+    EXPECT_FALSE(fs::exists(below("cache"))) << name;
+    EXPECT_EQ(classes_of(*table), (Names{"cat", "dog"})) << name;
+    EXPECT_EQ(table->facts(1).width, 6) << name;
+  }
 }
 
 TEST_F(ImageSetTest, EqualPicturesAreFound) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,18 @@ TEST_F(ImageClassificationRulesTest, OnePictureIsNoMicroBatchForBatchNorm) {
   EXPECT_EQ(blamed(), Texts{});
 }
 
+TEST_F(ImageClassificationRulesTest, ALoneLastPictureIsFoundBeforeTraining) {
+  own().data.max_samples = 11;  // of 12
+  EXPECT_EQ(stops(),
+            Texts{"data.max_samples: data.max_samples: the last micro-batch of an epoch of "
+                  "12 pictures has one picture, of which batch norm has no variance"});
+  own().data.drop_last = true;
+  EXPECT_EQ(stops(), Texts{});
+  own().data.drop_last = false;
+  own().data.max_samples = 10;
+  EXPECT_EQ(stops(), Texts{});
+}
+
 TEST_F(ImageClassificationRulesTest, AModelHasToTakeEachSize) {
   own().model.select("vit");  // patches of 16
   own().augment.image_size = 40;
@@ -115,11 +128,63 @@ TEST_F(ImageClassificationRulesTest, AClassOfValidationAloneIsFoundBeforeTrainin
   EXPECT_NE(found[0].find("spots"), std::string::npos) << found[0];
 }
 
+TEST_F(ImageClassificationRulesTest, ALookWritesNothingUnlessTrainingFollows) {
+  const auto& cache = own().data.cache_dir;
+  EXPECT_TRUE(preflight(e_, {}, {}).stops.empty());
+  EXPECT_TRUE(preflight(e_, {}, {.full = true}).stops.empty());
+  EXPECT_FALSE(std::filesystem::exists(cache));
+  image_classification_rules().look_at_files(e_, {}, {.keeps = true});
+  EXPECT_TRUE(std::filesystem::exists(cache));
+}
+
+TEST_F(ImageClassificationRulesTest, ABadPictureStopsNothingUnlessAsked) {
+  folder_.write("train/grey/bad.png", "no picture");
+  EXPECT_EQ(stops(), Texts{});
+  const auto doubts = preflight(e_, {}, {}).doubts;
+  ASSERT_EQ(doubts.size(), 1U);
+  EXPECT_EQ(doubts[0].key, "data.train");
+  EXPECT_NE(doubts[0].what.find("left out: 1 bad sample"), std::string::npos) << doubts[0].what;
+  EXPECT_NE(doubts[0].what.find("grey/bad.png"), std::string::npos) << doubts[0].what;
+  own().data.bad_samples = "stop";
+  ASSERT_EQ(stops().size(), 1U);
+  EXPECT_NE(stops()[0].find("grey/bad.png"), std::string::npos);
+}
+
+TEST_F(ImageClassificationRulesTest, PicturesOfTrainingAndValidationAreDoubted) {
+  EXPECT_TRUE(preflight(e_, {}, {}).doubts.empty());
+  testing::put_pictures(folder_, "valid", 1);  // the first of training
+  const auto doubts = preflight(e_, {}, {}).doubts;
+  ASSERT_EQ(doubts.size(), 1U);
+  EXPECT_EQ(doubts[0].key, "data.valid");
+  EXPECT_NE(doubts[0].what.find("3 of 9"), std::string::npos) << doubts[0].what;
+}
+
 TEST_F(ImageClassificationRulesTest, FilesTellHowLargeAnEpochIs) {
   const auto sizes = image_classification_rules().file_sizes(e_);
   EXPECT_EQ(sizes.epoch, 12);
   EXPECT_EQ(sizes.classes, 3);
   EXPECT_EQ(sizes.validation, 6);
+}
+
+TEST_F(ImageClassificationRulesTest, ValidationOfACifarFolderIsItsTestFile) {
+  const std::string record(3073, '\1');
+  folder_.write("cifar/data_batch_1.bin", record + record + record);
+  folder_.write("cifar/test_batch.bin", record);
+  own().data.train = own().data.valid = {(folder_ / "cifar").string()};
+  const auto sizes = image_classification_rules().file_sizes(e_);
+  EXPECT_EQ(sizes.epoch, 3);
+  EXPECT_EQ(sizes.validation, 1);
+}
+
+TEST_F(ImageClassificationRulesTest, ALongManifestIsLeftToTraining) {
+  std::string rows = "path\tlabel\n";
+  for (int i = 0; i < 5001; ++i) rows += "train/grey/0.png\tgrey\n";
+  own().data.train = {folder_.write("list.tsv", rows)};
+  const auto found = preflight(e_, {}, {});
+  EXPECT_TRUE(found.stops.empty()) << "the one class of it is not looked at";
+  ASSERT_FALSE(found.unread.empty());
+  EXPECT_EQ(found.unread[0].key, "data.train");
+  EXPECT_FALSE(preflight(e_, {}, {.full = true}).stops.empty());
 }
 
 TEST_F(ImageClassificationRulesTest, BatchNormAndZeroGammaAreThoseOfTheModel) {
@@ -159,6 +224,45 @@ TEST_F(ImageClassificationRulesTest, WhatShapesHideIsCompared) {
   const auto found = image_differences(theirs, e_);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found.front().key, "augment.std");
+}
+
+TEST_F(ImageClassificationRulesTest, WhatPresetsSayIsComparedAsItCounts) {
+  Experiment theirs = e_;
+  auto& other = theirs.task.as<ImageClassificationOptions>().model;
+  // As folders of `transformers` are read: every key is stated.
+  other.as<models::ResNetOptions>() = {.preset = "none", .depth = 50, .version = "v1.5"};
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  other.as<models::ResNetOptions>().version = "v1";
+  const auto versions = image_differences(theirs, e_);
+  ASSERT_EQ(versions.size(), 1U);
+  EXPECT_EQ(versions[0].key + ": " + versions[0].theirs + ", " + versions[0].own,
+            "model.version: \"v1\", \"v1.5\"");
+  own().model.as<models::ResNetOptions>().preset = "resnet18";
+  other.as<models::ResNetOptions>().depth = 18;
+  EXPECT_TRUE(image_differences(theirs, e_).empty()) << "v1 and v1.5 of such blocks are the same";
+
+  own().model.select("vit");
+  own().model.as<models::VitOptions>().preset = "vit_small_patch16_224";
+  other.select("vit");
+  auto& vit = other.as<models::VitOptions>();
+  vit.preset = "none";
+  vit.num_heads = 6;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  vit.preset = "vit_tiny_patch16_224";  // of 3 heads
+  vit.num_heads = 0;
+  const auto heads = image_differences(theirs, e_);
+  ASSERT_EQ(heads.size(), 1U);
+  EXPECT_EQ(heads[0].key + ": " + heads[0].theirs + ", " + heads[0].own, "model.num_heads: 3, 6");
+}
+
+TEST_F(ImageClassificationRulesTest, WhatAirbenchsLogitsAreMultipliedByIsCompared) {
+  own().model.select("airbench");
+  Experiment theirs = e_;
+  EXPECT_TRUE(image_differences(theirs, e_).empty());
+  theirs.task.as<ImageClassificationOptions>().model.as<models::AirbenchOptions>().head_scale = 0.5;
+  const auto found = image_differences(theirs, e_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.front().key, "model.head_scale");
 }
 
 }  // namespace

@@ -17,9 +17,8 @@
 namespace stretto::models {
 namespace {
 
-using testing::images::expect_same, testing::images::image_model, testing::images::kLabels,
-    testing::images::meta_model, testing::images::pictures, testing::images::shake,
-    testing::images::tensors_of;
+using testing::images::expect_same, testing::images::image_model, testing::images::meta_model,
+    testing::images::pictures, testing::images::shake, testing::images::tensors_of;
 
 static_assert(config::lists_every_member<VitOptions>);
 
@@ -132,6 +131,11 @@ TEST(Vit, StartsAsThePapersCode) {
   EXPECT_NEAR(tensors.at("patches.weight").std().item<double>(), std::sqrt(1.0 / 48), 4e-3);
   EXPECT_NEAR(tensors.at("layers.5.ffn.up.weight").abs().max().item<double>(),
               std::sqrt(6.0 / (192 + 768)), 1e-4);
+  EXPECT_NEAR(tensors.at("layers.5.self_attention.out.weight").abs().max().item<double>(),
+              std::sqrt(6.0 / (2 * 192)), 1e-4);
+  // As one matrix of torch.nn.MultiheadAttention, [3 D, D].
+  EXPECT_NEAR(tensors.at("layers.5.self_attention.qkv.weight").abs().max().item<double>(),
+              std::sqrt(6.0 / (4 * 192)), 1e-4);
 }
 
 TEST(Vit, EvaluatesAPictureAloneAsInABatch) {
@@ -189,12 +193,23 @@ TEST(Vit, ReadsOtherSizesWithInterpolatedPositions) {
 }
 
 TEST(Vit, KeepsThePositionOfTheClassTokenInOtherSizes) {
-  const auto model = image_model(small_vit());
+  const VitOptions options = small_vit();
+  const auto model = image_model(options);
   shake(*model);
+  auto tensors = tensors_of(*model);
+  const at::NoGradGuard no_grad;
+  // Patches of a row have one position; columns are then all alike in any size.
+  at::Tensor positions = tensors.at("positions");  // [1 + 9, D]
+  const at::Tensor of_rows = positions.slice(0, 1, 4).clone();
+  positions.slice(0, 1).copy_(of_rows.repeat_interleave(3, 0));
+  const at::Tensor four =
+      at::_upsample_bicubic2d_aa(of_rows.t().reshape({1, 8, 3, 1}), {4, 1}, false);
+  tensors["positions"] =
+      at::cat({positions.slice(0, 0, 1), four.reshape({8, 4}).t().repeat_interleave(2, 0)});
+  const at::Tensor x = testing::images::noise({2, 3, 8, 4}, 3).to(at::kDouble);
   EXPECT_EQ(model->rows_per_sample(8, 4), 9);
-  EXPECT_EQ(model->forward({.pixels = testing::images::noise({2, 3, 8, 4}, 3).to(at::kDouble)}, {})
-                .sizes(),
-            (std::vector<int64_t>{2, kLabels}));
+  EXPECT_TRUE(
+      at::allclose(model->forward({.pixels = x}, {}), plain_vit(tensors, options, x), 1e-9, 1e-9));
 }
 
 TEST(Vit, NeedsSizesThatFit) {

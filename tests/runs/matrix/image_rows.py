@@ -34,7 +34,7 @@ def write_pictures(folder):
     """pictures/train, pictures/valid and pictures/test, with a folder for each class."""
     if (folder / "pictures").exists():
         return
-    for part, count, first in (("train", 20, 0), ("valid", 5, 100), ("test", 1, 200)):
+    for part, count, first in (("train", 20, 0), ("valid", 5, 20), ("test", 1, 200)):
         for name in CLASSES:
             (folder / "pictures" / part / name).mkdir(parents=True)
             for number in range(first, first + count):

@@ -37,17 +37,27 @@ void write_guesses(const std::string& path, const data::ImageSet& set, const dat
   write_named_output(path, lines);
 }
 
-void print_image_scores(bool as_json, const std::vector<train::Score>& scores,
-                        const std::string& checkpoint, const std::string& set, int64_t pictures) {
+struct ScoredPictures {
+  std::string checkpoint, set;
+  std::vector<train::Score> scores;
+  int64_t pictures = 0, unreadable = 0;
+};
+
+void print_image_scores(bool as_json, const ScoredPictures& scored) {
   if (as_json) {
-    nlohmann::ordered_json json{{"set", set}, {"checkpoint", checkpoint}};
-    for (const auto& score : scores) json[score.name] = score.value;
-    json["pictures"] = pictures;
+    nlohmann::ordered_json json{{"set", scored.set}, {"checkpoint", scored.checkpoint}};
+    for (const auto& score : scored.scores) json[score.name] = score.value;
+    json["pictures"] = scored.pictures;
+    json["unreadable_pictures"] = scored.unreadable;
     std::cout << json_line(json) << std::flush;
     return;
   }
-  for (const auto& score : scores) std::cout << score.name << " " << fixed(score.value, 4) << "  ";
-  std::cout << "pictures " << with_thousands(pictures) << std::endl;
+  for (const auto& score : scored.scores) {
+    std::cout << score.name << " " << fixed(score.value, 4) << "  ";
+  }
+  std::cout << "pictures " << with_thousands(scored.pictures);
+  if (scored.unreadable > 0) std::cout << "  unreadable " << with_thousands(scored.unreadable);
+  std::cout << std::endl;
 }
 
 }  // namespace
@@ -82,7 +92,11 @@ int evaluate_images(const EvalRequest& request, const CommandContext& context) {
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
   write_guesses(asked.predictions, *set, run.classes, table);
-  print_image_scores(request.json, scores_of_images(table), checkpoint, files.name, set->size());
+  print_image_scores(request.json, {.checkpoint = checkpoint,
+                                    .set = files.name,
+                                    .scores = scores_of_images(table),
+                                    .pictures = set->size(),
+                                    .unreadable = num_unreadable(table, set->size())});
   return 0;
 }
 

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <optional>
 
-#include "base/error.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/log_silence.h"
+#include "base/random.h"
+#include "base/random_streams.h"
 #include "base/text.h"
 #include "data/images/image_batches.h"
 #include "data/images/image_table.h"
@@ -18,6 +20,7 @@
 #include "families/image_classification/engine/image_samples.h"
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_sizes.h"
+#include "families/image_classification/lone_picture.h"
 #include "image/views.h"
 #include "models/heads/label.h"
 #include "models/registry.h"
@@ -86,42 +89,41 @@ ImageClassificationTask::ImageClassificationTask(const experiment::Experiment& e
                                                                .shuffle = data::Shuffle::kEachEpoch,
                                                                .seed = seed_}),
                    options_, seed_);
-  require_no_lone_picture();
+  experiment::require_no_lone_picture(experiment, *train_batches_, train_->size(),
+                                      context.group.size());
   start_from_pictures();
   if (data.valid.empty()) return;
   valid_ = image_batches(
       open_image_set(data, "data.valid", data.valid, classes_, context.group.is_root()), options_);
+  warn_of_shared_pictures();
 }
 
-// Frozen norms, which patterns may name, take no mean of a batch.
-void ImageClassificationTask::require_no_lone_picture() const {
-  const auto& train = experiment_.train;
-  const bool may_freeze = !train.freeze.empty() || !train.unfreeze.empty();
-  if (!models::has_batch_norm(options_.model) || may_freeze) return;
-  if (experiment_.dist.batch_norm == "all") return;
-  const int64_t last = train_batches_->num_batches() - 1;
-  if (train_batches_->sample_ids(/*epoch=*/0, last).size() > 1) return;
-  throw Error(ExitCode::kUsage,
-              "data.max_samples: the last micro-batch of an epoch of " +
-                  counted(train_->size(), "picture") +
-                  " has one picture, of which batch norm has no variance",
-              "set data.drop_last = true, or another data.max_samples");
+void ImageClassificationTask::warn_of_shared_pictures() const {
+  if (!context_.group.is_root()) return;
+  const std::string shared = data::shared_images_text(train_->table(), valid_.set->table());
+  if (!shared.empty()) log::warn("data.valid: " + shared + "; " + data::kSharedImagesAdvice);
 }
 
-// The same pictures on every rank. A checkpoint's weights come later, and are kept.
+// The same pictures on every rank, drawn from all: sets are often in the order of their classes.
+// A checkpoint's weights come later, and are kept.
 void ImageClassificationTask::start_from_pictures() {
   const int64_t count = std::min(models::num_first_images(options_.model), train_->size());
   if (count == 0) return;
   experiment::ImageClassificationOptions plain = options_;
   plain.augment.test_crop = "center";
+  plain.augment.test_resize.resize(std::min<size_t>(plain.augment.test_resize.size(), 1));
   plain.augment.test_flip = false;
   plain.augment.test_shift = 0;
   const at::Tensor pixels = empty_pixels(count, experiment::image_size_of(options_));
+  const Permutation drawn(static_cast<uint64_t>(train_->size()),
+                          mix64(seed_, streams::kFirstPictures));
+  int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const auto decoded = train_->load(i, image::test_decode_options(plain.augment));
-    if (decoded) write_test_views(*decoded, plain, i, pixels);
+    const auto sample = static_cast<int64_t>(drawn(static_cast<uint64_t>(i)));
+    const auto decoded = train_->load(sample, image::test_decode_options(plain.augment));
+    if (decoded) write_test_views(*decoded, plain, found++, pixels);
   }
-  model_->start_from(pixels.to(context_.device));
+  if (found > 0) model_->start_from(pixels.narrow(0, 0, found).to(context_.device));
 }
 
 std::vector<std::string> ImageClassificationTask::counters() const {
@@ -189,7 +191,8 @@ train::Validation ImageClassificationTask::validate() {
       score_images({model_}, valid_, options_,
                    {.device = context_.device, .group = context_.group, .loading = loading()});
   return {.scores = scores_of_images(table),
-          .counts = {{kPictures, valid_.set->size()}},
+          .counts = {{kPictures, valid_.set->size()},
+                     {kUnreadable, num_unreadable(table, valid_.set->size())}},
           .samples = samples(table)};
 }
 

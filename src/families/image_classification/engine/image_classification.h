@@ -53,8 +53,8 @@ class ImageClassificationTask final : public FamilyTask {
   }
 
  private:
-  void require_no_lone_picture() const;
   void start_from_pictures();
+  void warn_of_shared_pictures() const;
   std::vector<report::Sample> samples(const train::ScoreTable& table) const;
 
   const experiment::Experiment experiment_;

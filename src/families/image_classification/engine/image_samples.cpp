@@ -86,7 +86,7 @@ report::MatrixSample matrix_of_classes(const train::ScoreTable& table, const dat
     if (numbers[kImageReadable] == 0) continue;
     ++matrix.counts[static_cast<size_t>(set.label(i))][static_cast<size_t>(numbers[kImageGuess])];
   }
-  return matrix;
+  return most_confused(std::move(matrix));
 }
 
 // The readable pictures of highest loss; one that is not finite comes first, and equal ones in the
@@ -189,6 +189,38 @@ report::MediaSample filter_sample(const at::Tensor& filters) {
           .note = counted(filters.size(0), "filter") + " of " + std::to_string(filters.size(2)) +
                   " x " + std::to_string(filters.size(3)) +
                   (count < filters.size(0) ? ", the first " + std::to_string(count) : "")};
+}
+
+report::MatrixSample most_confused(report::MatrixSample matrix, size_t most) {
+  const size_t size = matrix.rows.size();
+  if (size <= most) return matrix;
+  std::vector<int64_t> mistakes(size);
+  for (size_t row = 0; row < size; ++row) {
+    for (size_t column = 0; column < size; ++column) {
+      if (row == column) continue;
+      mistakes[row] += matrix.counts[row][column];
+      mistakes[column] += matrix.counts[row][column];
+    }
+  }
+  std::vector<size_t> kept(size);
+  std::iota(kept.begin(), kept.end(), size_t{0});
+  std::ranges::stable_sort(kept, [&](size_t a, size_t b) { return mistakes[a] > mistakes[b]; });
+  kept.resize(most);
+  std::ranges::sort(kept);
+  report::MatrixSample part{.title = matrix.title + " of the " + std::to_string(most) +
+                                     " classes with the most mistakes, of " + std::to_string(size),
+                            .row_title = matrix.row_title,
+                            .column_title = matrix.column_title,
+                            .rows = {},
+                            .columns = {},
+                            .counts = {}};
+  for (const size_t row : kept) {
+    part.rows.push_back(matrix.rows[row]);
+    part.columns.push_back(matrix.columns[row]);
+    auto& counts = part.counts.emplace_back();
+    for (const size_t column : kept) counts.push_back(matrix.counts[row][column]);
+  }
+  return part;
 }
 
 std::vector<report::Sample> wrong_samples(const train::ScoreTable& table, const data::ImageSet& set,

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +30,11 @@ report::MediaSample seen_sample(const at::Tensor& pixels,
 /// The filters of a first layer, [O, C, H, W], each from its lowest to its highest number.
 report::MediaSample filter_sample(const at::Tensor& filters);
 
-/// The confusion matrix, and the pictures whose loss is highest.
+/// A confusion matrix of more than `most` classes: the part of those with the most mistakes, made
+/// in them or by taking others for them. They stay in their order.
+report::MatrixSample most_confused(report::MatrixSample matrix, size_t most = report::kMaxMatrix);
+
+/// The confusion matrix, most_confused(), and the pictures whose loss is highest.
 /// @param table  of score_images()
 /// @param most   pictures, at most
 std::vector<report::Sample> wrong_samples(const train::ScoreTable& table, const data::ImageSet& set,

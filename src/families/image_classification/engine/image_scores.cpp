@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -92,6 +93,10 @@ std::vector<train::Score> scores_of_images(const train::ScoreTable& table) {
   return {{.name = image_score::kLoss, .value = table.sum(kImageLoss) / readable},
           {.name = image_score::kAccuracy, .value = table.sum(kImageRight) / readable},
           {.name = image_score::kTop5, .value = table.sum(kImageInTop5) / readable}};
+}
+
+int64_t num_unreadable(const train::ScoreTable& table, int64_t size) {
+  return size - std::llround(table.sum(kImageReadable));
 }
 
 }  // namespace stretto::tasks

@@ -53,7 +53,9 @@ train::ScoreTable score_images(const std::vector<std::shared_ptr<models::ImageMo
                                const experiment::ImageClassificationOptions& own,
                                train::EvaluationSetup setup);
 
-/// Scores as image_classification_scores() lists them.
+/// Scores as image_classification_scores() lists them, of the pictures that could be read.
 std::vector<train::Score> scores_of_images(const train::ScoreTable& table);
+/// The pictures of a set of this size that could not be read.
+int64_t num_unreadable(const train::ScoreTable& table, int64_t size);
 
 }  // namespace stretto::tasks

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -17,11 +18,14 @@
 #include "experiment/load_experiment.h"
 #include "families/image_classification/engine/image_classification_family.h"
 #include "families/image_classification/engine/image_run.h"
+#include "image/encode_png.h"
+#include "models/images/image_model.h"
 #include "report/metrics_log.h"
 #include "report/report_data.h"
 #include "store/checkpoint.h"
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
+#include "tests/distributed/thread_group.h"
 #include "tests/families/image_classification/striped_pictures.h"
 #include "tests/tasks/listed_scores.h"
 
@@ -48,10 +52,11 @@ class ImageClassificationTest : public ::testing::Test {
     return engine::run_train(
         {.experiment = load(overrides), .run_directory = run(name), .until = until});
   }
-  std::unique_ptr<FamilyTask> task(const Words& overrides = {}) const {
+  std::unique_ptr<FamilyTask> task(const Words& overrides = {},
+                                   const distributed::ProcessGroup& group = {}) const {
     const auto loaded = load(overrides);
     const auto& family = image_classification_family();
-    return family.make_task(loaded.options, family.first_assets(loaded), {});
+    return family.make_task(loaded.options, family.first_assets(loaded), {.group = group});
   }
   /// Every tensor of the last checkpoint.
   std::map<std::string, std::string> saved(const std::string& name) const {
@@ -89,6 +94,11 @@ class ImageClassificationTest : public ::testing::Test {
       lines.push_back(said.substr(at, end - at));
     }
     return lines;
+  }
+  /// A picture with a sound header whose pixels end too early.
+  void put_broken_picture(const std::string& set) const {
+    const std::string whole = image::encode_png(testing::striped_picture("rows", 99));
+    folder_.write(set + "/rows/99.png", whole.substr(0, whole.size() - 30));
   }
   double loss_of(FamilyTask& task, const data::Batch& batch) const {
     return task.loss(task.prepare(batch), {}).losses.front().item<double>();
@@ -200,7 +210,43 @@ TEST_F(ImageClassificationTest, ALoneLastPictureIsRefusedUnderBatchNorm) {
             std::string::npos)
       << error.message();
   EXPECT_NO_THROW(task({"data.max_samples=7", "data.drop_last=true"}));
-  EXPECT_NO_THROW(task({"data.max_samples=7", "dist.batch_norm=\"all\""}));
+  failure(ExitCode::kUsage, [&] { task({"data.max_samples=7", "dist.batch_norm=\"all\""}); });
+}
+
+TEST_F(ImageClassificationTest, ALoneLastPictureIsNormalisedBesideThoseOfOtherProcesses) {
+  std::mutex lock;
+  stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+    const std::scoped_lock guard(lock);
+    const auto make = [&](const std::string& update_freq) {
+      return task(
+          {"data.max_samples=7", "dist.batch_norm=\"all\"", "train.update_freq=" + update_freq},
+          group);
+    };
+    EXPECT_NO_THROW(make("2"));  // of six micro-batches of an epoch
+    failure(ExitCode::kUsage, [&] { make("5"); });
+  });
+}
+
+TEST_F(ImageClassificationTest, ProcessesShareAValidationAndGetTheSameScores) {
+  const Words words{"eval.max_samples=4", "augment.test_flip=true"};
+  const auto alone = task(words);
+  alone->model().eval();
+  const auto want = alone->validate().scores;
+  std::mutex lock;
+  stretto::test::run_ranks(2, [&](const distributed::ProcessGroup& group) {
+    std::unique_ptr<FamilyTask> made;
+    {
+      const std::scoped_lock guard(lock);
+      made = task(words, group);
+    }
+    made->model().eval();
+    const auto scores = made->validate().scores;
+    const std::scoped_lock guard(lock);
+    ASSERT_EQ(scores.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_NEAR(scores[i].value, want[i].value, 1e-6) << want[i].name;
+    }
+  });
 }
 
 TEST_F(ImageClassificationTest, ScoresDoNotDependOnWhatIsInABatch) {
@@ -208,6 +254,18 @@ TEST_F(ImageClassificationTest, ScoresDoNotDependOnWhatIsInABatch) {
   const auto together = scores("run"), alone = scores("run", {"eval.max_samples=1"});
   EXPECT_NEAR(together.at("loss").get<double>(), alone.at("loss").get<double>(), 1e-5);
   EXPECT_EQ(together.at("accuracy"), alone.at("accuracy"));
+}
+
+TEST_F(ImageClassificationTest, ScoresLeaveOutAndCountWhatCannotBeRead) {
+  EXPECT_EQ(train("run"), 0);
+  const auto whole = scores("run");
+  EXPECT_EQ(whole.at("unreadable_pictures"), 0);
+  put_broken_picture("valid");
+  const auto rest = scores("run", {"data.bad_samples=\"skip\""});
+  EXPECT_EQ(rest.at("unreadable_pictures"), 1);
+  EXPECT_EQ(rest.at("pictures"), whole.at("pictures").get<int64_t>() + 1);
+  EXPECT_NEAR(rest.at("loss").get<double>(), whole.at("loss").get<double>(), 1e-5);
+  EXPECT_EQ(rest.at("accuracy"), whole.at("accuracy"));
 }
 
 TEST_F(ImageClassificationTest, ViewsAreAveragedInTheirProbabilities) {
@@ -288,8 +346,17 @@ TEST_F(ImageClassificationTest, ItsNumbersAreThoseOfItsList) {
   expect_listed(made->validate(), loaded.options);
 }
 
-TEST_F(ImageClassificationTest, AirbenchBeginsWithFiltersThatWhitenItsPictures) {
-  const auto loaded = experiment::load_experiment(folder_.write("airbench.toml", R"(
+class FirstFiltersTest : public ImageClassificationTest {
+ protected:
+  /// Those of a model that begins to train on 36 pictures, in the order of their three classes.
+  at::Tensor filters(const Words& overrides = {}) const {
+    const auto loaded = experiment::load_experiment(airbench_, overrides);
+    const auto& family = image_classification_family();
+    const auto made = family.make_task(loaded.options, family.first_assets(loaded), {});
+    return dynamic_cast<models::ImageModel&>(made->model()).first_filters().clone();
+  }
+
+  const std::string airbench_ = folder_.write("airbench.toml", R"(
 [task]
 name = "image_classification"
 [data]
@@ -305,29 +372,50 @@ width1 = 8
 width2 = 8
 width3 = 8
 convolutions = 2
-whiten_images = 20
+whiten_images = 12
 [optim]
 name = "adam"
 [schedule]
 warmup_steps = 2
 [train]
 max_steps = 60
-)"),
-                                                  {});
-  const auto& family = image_classification_family();
-  const auto assets = family.first_assets(loaded);
-  const auto one = family.make_task(loaded.options, assets, {}),
-             other = family.make_task(loaded.options, assets, {});
-  const auto filters = [](FamilyTask& made) {
-    return dynamic_cast<models::ImageModel&>(made.model()).first_filters();
+)");
+};
+
+TEST_F(FirstFiltersTest, WhitenThePicturesOfTheRun) {
+  EXPECT_TRUE(at::equal(filters(), filters()));
+  EXPECT_FALSE(at::equal(filters(), filters({"model.whiten_images=0"})));
+}
+
+TEST_F(FirstFiltersTest, AreMadeOfPicturesOfAllClasses) {
+  const at::Tensor before = filters();
+  for (int64_t i = 0; i < 12; ++i) {  // the last class
+    folder_.write("train/rows/" + std::to_string(i) + ".png",
+                  image::encode_png(testing::striped_picture("columns", 40 + i)));
+  }
+  EXPECT_FALSE(at::equal(filters(), before));
+}
+
+TEST_F(FirstFiltersTest, AreMadeOfOneViewOfEachPicture) {
+  EXPECT_TRUE(at::equal(filters({"augment.test_resize=[16, 20]", "augment.test_crop=\"five\"",
+                                 "augment.test_flip=true", "augment.test_shift=1"}),
+                        filters({"augment.test_resize=[16]"})));
+}
+
+TEST_F(FirstFiltersTest, LeaveOutWhatCannotBeRead) {
+  // The length of the shortest filter is that of the largest variance of a patch; directions
+  // without variance are any.
+  const auto shortest = [&](int64_t pictures) {
+    return filters({"model.whiten_images=" + std::to_string(pictures), "data.bad_samples=\"skip\"",
+                    "data.drop_last=true"})
+        .flatten(1)
+        .norm(2, 1)
+        .min()
+        .item<double>();
   };
-  EXPECT_TRUE(at::equal(filters(*one), filters(*other)));
-  auto plain = loaded.options;
-  plain.task.as<experiment::ImageClassificationOptions>()
-      .model.as<models::AirbenchOptions>()
-      .whiten_images = 0;
-  const auto drawn = family.make_task(plain, assets, {});
-  EXPECT_FALSE(at::equal(filters(*one), filters(*drawn)));
+  const double before = shortest(36);
+  put_broken_picture("train");
+  EXPECT_NEAR(shortest(37), before, 1e-4 * before);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "image/encode_png.h"
@@ -50,6 +51,22 @@ TEST(ImageSamples, PixelsAreShownAsTheyWereBeforeNormalisation) {
   own.augment.std = {0.25, 0.25, 0.25};
   const auto sheet = decoded(seen_sample(at::zeros({1, 3, 96, 96}), own));
   EXPECT_NEAR(sheet.plane(0)[static_cast<size_t>(50 * sheet.width + 50)], 128, 1);
+}
+
+TEST(ImageSamples, OfManyClassesTheMostConfusedAreShown) {
+  const report::MatrixSample matrix{
+      .title = "Confusion matrix",
+      .row_title = "class",
+      .column_title = "predicted",
+      .rows = {"a", "b", "c", "d"},
+      .columns = {"a", "b", "c", "d"},
+      .counts = {{9, 0, 1, 0}, {0, 9, 0, 3}, {0, 0, 9, 0}, {0, 2, 0, 9}}};
+  const auto part = most_confused(matrix, 2);
+  EXPECT_EQ(part.title, "Confusion matrix of the 2 classes with the most mistakes, of 4");
+  EXPECT_EQ(part.rows, (std::vector<std::string>{"b", "d"}));
+  EXPECT_EQ(part.columns, part.rows);
+  EXPECT_EQ(part.counts, (std::vector<std::vector<int64_t>>{{9, 3}, {2, 9}}));
+  EXPECT_EQ(most_confused(matrix).counts, matrix.counts) << "all fit";
 }
 
 TEST(ImageSamples, FiltersReachFromBlackToWhite) {
