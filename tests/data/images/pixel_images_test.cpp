@@ -123,6 +123,18 @@ TEST(CifarFiles, AFileEndsWithARecord) {
   EXPECT_STREQ(error.what(), "c: its last record has 3 bytes, one has 3073");
 }
 
+TEST(CifarFiles, EachClassHasANameOfItsOwn) {
+  const testing::TempDir folder;
+  const std::string path = folder.write("c.bin", cifar10_record(3, 1, 2, 3));
+  for (const auto& [text, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"a\nb\nc\nb\n", ":4: `b` occurs twice"}, {"a\n\nc\nd\n", ":2: an empty line"}}) {
+    const std::string names = folder.write("names.txt", text);
+    const auto error =
+        failure(ExitCode::kBadData, [&] { open_cifar(path, CifarKind::kCifar10, names, {}); });
+    EXPECT_EQ(std::string(error.what()), names + fault);
+  }
+}
+
 TEST(CifarFiles, EachLabelNeedsAName) {
   const testing::TempDir folder;
   const std::string path = folder.write("c.bin", cifar10_record(3, 1, 2, 3));
