@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -412,6 +413,10 @@ TEST(ImageFile, ReadsFiles) {
   const auto error = failure(ExitCode::kBadData, [&] { image_info(std::filesystem::path(empty)); });
   EXPECT_NE(error.message().find(empty + ": is empty"), std::string::npos);
   failure(ExitCode::kUsage, [&] { read_image(folder / "none.png"); });
+  std::filesystem::resize_file(path, kMaxImageBytes + 1);
+  const auto large = failure(ExitCode::kBadData, [&] { image_info(std::filesystem::path(path)); });
+  EXPECT_NE(large.message().find("is larger than 256 MiB"), std::string::npos) << large.message();
+  failure(ExitCode::kBadData, [&] { read_image(path); });
 }
 
 }  // namespace
