@@ -63,6 +63,18 @@ TEST(IdxFiles, HeadersAreChecked) {
      "its header says 1 x 70000 x 1, and such a file may have sides of 65,500 and 4.0 GiB");
 }
 
+TEST(IdxFiles, LabelsHaveABound) {
+  for (const auto& [count, fault] : std::vector<std::pair<uint32_t, std::string>>{
+           {0, "its header says 0 labels"},
+           {uint32_t{1} << 28, "its header says 268,435,456 bytes of data, and it has 1"},
+           {0xFFFFFFFF,
+            "its header says 4,294,967,295 labels, and such a file may have 268,435,456"}}) {
+    MemoryStream stream(test::big_endian(0x801) + test::big_endian(count) + "x");
+    const auto error = failure(ExitCode::kBadData, [&] { read_idx_labels(stream, "idx"); });
+    EXPECT_EQ(std::string(error.what()), "idx: " + fault);
+  }
+}
+
 TEST(IdxFiles, PicturesAndLabelsHaveToBeEquallyMany) {
   const testing::TempDir folder;
   const std::string images = folder.write("images", test::idx_images(2, 1, 1, "ab"));
