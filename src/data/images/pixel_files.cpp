@@ -106,6 +106,12 @@ PixelArray read_idx_images(ByteStream& bytes, const std::string& name) {
                       with_thousands(image::kMaxSide) + " and " + human_bytes(kMostPixelBytes),
                   "give so many pictures as folders or tar files");
   }
+  if (uint64_t{height} * width > uint64_t{image::kMaxPixels}) {
+    refuse_pixels(name,
+                  "its header says " + shape + ", and a picture may have " +
+                      with_thousands(image::kMaxPixels) + " pixels",
+                  "make the pictures smaller");
+  }
   PixelArray array{.count = count, .height = height, .width = width};
   array.pixels = idx_body(bytes, name, static_cast<uint64_t>(count * array.bytes_of_one()));
   return array;

@@ -61,6 +61,8 @@ TEST(IdxFiles, HeadersAreChecked) {
      "GiB");
   is(test::idx_images(1, 70'000, 1, "x"),
      "its header says 1 x 70000 x 1, and such a file may have sides of 65,500 and 4.0 GiB");
+  is(test::idx_images(1, 60'000, 60'000, "x"),
+     "its header says 1 x 60000 x 60000, and a picture may have 89,478,485 pixels");
 }
 
 TEST(IdxFiles, LabelsHaveABound) {
