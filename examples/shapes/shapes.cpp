@@ -1,9 +1,7 @@
 // Writes small pictures of shapes: shapes FOLDER [SEED] -> FOLDER/{train,valid}.tar and
 // FOLDER/test/SHAPE/NUMBER.png
 
-#include <charconv>
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -12,32 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
-#include "base/text.h"
+#include "examples/generator.h"
 #include "examples/shapes/drawing.h"
 #include "image/encode_png.h"
 
 namespace {
 
-using stretto::Error;
-using stretto::ExitCode;
 using stretto::shapes::Picture;
 
 constexpr std::string_view kUsage =
     "usage: shapes FOLDER [SEED]\n"
     "Writes FOLDER/{train,valid}.tar and FOLDER/test, the same for the same seed (default 1):\n"
     "pictures of 32 x 32, in a folder for each shape that they show.\n";
-
-uint64_t seed_of(std::string_view text) {
-  uint64_t seed = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (failure == std::errc() && end == text.data() + text.size()) return seed;
-  throw Error(ExitCode::kUsage,
-              "SEED must be a whole number from 0 to 18446744073709551615, got \"" +
-                  stretto::printable(text) + "\"",
-              "for instance: shapes build/shapes 1");
-}
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
@@ -68,14 +53,7 @@ void write_folder(const std::filesystem::path& folder, const std::vector<Picture
   tell(folder, pictures);
 }
 
-void write_pictures(const std::vector<std::string_view>& words) {
-  if (words.empty() || words.size() > 2 || words[0].empty() || words[0].starts_with("-")) {
-    throw Error(ExitCode::kUsage, "expected FOLDER and at most a SEED",
-                "for instance: shapes build/shapes");
-  }
-  const uint64_t seed = words.size() == 2 ? seed_of(words[1]) : 1;
-  const std::filesystem::path folder = words[0];
-  stretto::make_directories(folder);
+void write_pictures(const std::filesystem::path& folder, uint64_t seed) {
   const auto pictures = stretto::shapes::generate(seed);
   write_folder(folder / "test", pictures.test);
   write_tar(folder / "valid.tar", pictures.valid);
@@ -85,19 +63,6 @@ void write_pictures(const std::vector<std::string_view>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  try {
-    if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
-      std::cout << kUsage;
-      return 0;
-    }
-    write_pictures(words);
-  } catch (const Error& error) {
-    std::cerr << "error: shapes: " << error.message() << "\n";
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    std::cerr << "error: shapes: " << error.what() << "\n";
-    return static_cast<int>(ExitCode::kInternal);
-  }
-  return 0;
+  return stretto::examples::run_generator(
+      {.name = "shapes", .usage = kUsage, .write = write_pictures}, argc, argv);
 }

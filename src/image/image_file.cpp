@@ -117,6 +117,10 @@ Image decode_image(std::string_view bytes, const std::string& name, const Decode
 
 ImageInfo image_info(const std::filesystem::path& path) {
   const MappedFile file(path);
+  if (file.size() > kMaxImageBytes) {
+    refuse_image(path.string(), "is larger than " + human_bytes(kMaxImageBytes),
+                 "make it smaller, or leave it out");
+  }
   return image_info(file.bytes(), path.string());
 }
 

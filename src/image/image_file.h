@@ -65,7 +65,8 @@ ImageInfo image_info(std::string_view bytes, const std::string& name,
 Image decode_image(std::string_view bytes, const std::string& name,
                    const DecodeOptions& options = {});
 
-/// The same for a path. Both also throw as read_file() does.
+/// The same for a path. Both also throw as read_file() does: Error(kBadData) for a file of more
+/// than kMaxImageBytes.
 ImageInfo image_info(const std::filesystem::path& path);
 Image read_image(const std::filesystem::path& path, const DecodeOptions& options = {});
 

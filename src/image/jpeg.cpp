@@ -159,6 +159,20 @@ bool has_end(std::string_view bytes) {
   return last != std::string_view::npos && bytes.substr(0, last + 1).ends_with("\xFF\xD9"sv);
 }
 
+/// Whether a file can hold the pixels that its header says: Huffman codes take a bit at least for
+/// each block of 8 x 8. Otherwise a hundred bytes would take half a gigabyte before they turn out
+/// to be cut off.
+bool may_be_whole(const jpeg_decompress_struct& input, size_t bytes) {
+  if (input.arith_code != 0) return true;
+  constexpr uint64_t kBits = 8;
+  uint64_t most_blocks = 0;  // of a component
+  for (int i = 0; i < input.num_components; ++i) {
+    const auto& its = input.comp_info[i];
+    most_blocks = std::max(most_blocks, uint64_t{its.width_in_blocks} * its.height_in_blocks);
+  }
+  return most_blocks / kBits <= bytes;
+}
+
 /// The part that is asked for, in the picture as it is stored.
 DecodePart part_for(const jpeg_decompress_struct& input, int orientation,
                     const DecodeOptions& options) {
@@ -184,6 +198,9 @@ ImageInfo jpeg_info(std::string_view bytes, const std::string& name, int64_t max
 Image decode_jpeg(std::string_view bytes, const std::string& name, const DecodeOptions& options) {
   JpegJob job(bytes);
   open_jpeg(job, name, options.max_pixels);
+  if (!may_be_whole(job.input, bytes.size())) {
+    refuse_image(name, "is cut off: it is too short for the size in its header", kJpegDamaged);
+  }
   const int orientation = options.applies_orientation ? orientation_of(job.input) : 1;
   const DecodePart part = part_for(job.input, orientation, options);
   auto& input = job.input;

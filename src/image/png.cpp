@@ -23,6 +23,10 @@ constexpr const char* kPngDamaged = "fetch or convert it once more, or leave it 
 constexpr const char* kCutOff = "cut off";
 // One byte of DEFLATE unpacks to 1,032 at most.
 constexpr size_t kMostExpansion = 1032;
+// Chunks that say nothing of the pixels here: texts, a colour profile, a suggested palette. libpng
+// would unpack a thousand of them, 8 MB each.
+constexpr png_byte kUnreadChunks[] = "tEXt\0zTXt\0iTXt\0iCCP\0sPLT";
+constexpr int kChunkNameBytes = 5;
 
 /// libpng leaves by longjmp(), which runs no destructors: it is called by run() alone, through
 /// functions that have no objects of their own.
@@ -73,8 +77,14 @@ struct PngJob {
   std::vector<png_bytep> rows;
 };
 
+void read_header(PngJob& job) {
+  ::png_set_keep_unknown_chunks(job.png, PNG_HANDLE_CHUNK_NEVER, kUnreadChunks,
+                                static_cast<int>(sizeof kUnreadChunks) / kChunkNameBytes);
+  ::png_read_info(job.png, job.info);
+}
+
 void open_png(PngJob& job, const std::string& name, int64_t max_pixels) {
-  if (!job.run([](PngJob& j) { ::png_read_info(j.png, j.info); })) job.fail(name);
+  if (!job.run(&read_header)) job.fail(name);
   require_size(::png_get_image_height(job.png, job.info), ::png_get_image_width(job.png, job.info),
                max_pixels, name);
 }

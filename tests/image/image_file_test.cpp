@@ -1,8 +1,10 @@
 #include "image/image_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -360,6 +362,47 @@ TEST(ImageFile, AShortPngOfALargePictureTakesNoMemory) {
       << said;
 }
 
+TEST(ImageFile, AShortJpegOfALargePictureTakesNoMemory) {
+  for (const bool is_progressive : {false, true}) {
+    auto picture = test::jpeg_picture(test::gradient(8, 8));
+    picture.is_progressive = is_progressive;
+    auto bytes = jpeg_of(picture);
+    const size_t frame = bytes.find(is_progressive ? "\xFF\xC2" : "\xFF\xC0");
+    ASSERT_NE(frame, std::string::npos);
+    bytes.replace(frame + 5, 4, "\x20\x00\x20\x00", 4);  // 8,192 x 8,192
+    EXPECT_EQ(image_info(bytes, "").width, 8192);
+    const auto said = refusal_of_image(bytes);
+    EXPECT_NE(said.find("a.jpg: is cut off: it is too short for the size"), std::string::npos)
+        << said;
+  }
+  const Image plain = make_image(2000, 2000);
+  EXPECT_EQ(decode(jpeg_of(test::jpeg_picture(plain))).pixels, plain.pixels)
+      << "a picture of one colour is small";
+}
+
+/// The most memory that this process has had, in bytes.
+int64_t peak_memory() {
+  struct rusage usage {};
+  EXPECT_EQ(::getrusage(RUSAGE_SELF, &usage), 0);
+  return int64_t{1024} * usage.ru_maxrss;
+}
+
+TEST(ImageFile, TextsOfAPngTakeNoMemory) {
+  constexpr size_t kTextBytes = 7'000'000;
+  const Image image = test::gradient(4, 4);
+  std::string png = png_of(test::PngPicture{.height = 4,
+                                            .width = 4,
+                                            .bytes = test::interleaved(image),
+                                            .text = std::string(kTextBytes, 'a')});
+  const size_t begin = png.find("zTXt") - 4, end = png.find("IDAT") - 4;
+  const std::string chunk = png.substr(begin, end - begin);
+  for (int i = 0; i < 100; ++i) png.insert(begin, chunk);
+  ASSERT_LT(png.size(), kTextBytes / 4);
+  const int64_t before = peak_memory();
+  EXPECT_EQ(decode(png).pixels, image.pixels);
+  EXPECT_LT(peak_memory() - before, 16 * int64_t{kTextBytes});
+}
+
 TEST(ImageFile, ReadsFiles) {
   const testing::TempDir folder;
   const Image image = test::speckled(5, 6);
@@ -370,6 +413,10 @@ TEST(ImageFile, ReadsFiles) {
   const auto error = failure(ExitCode::kBadData, [&] { image_info(std::filesystem::path(empty)); });
   EXPECT_NE(error.message().find(empty + ": is empty"), std::string::npos);
   failure(ExitCode::kUsage, [&] { read_image(folder / "none.png"); });
+  std::filesystem::resize_file(path, kMaxImageBytes + 1);
+  const auto large = failure(ExitCode::kBadData, [&] { image_info(std::filesystem::path(path)); });
+  EXPECT_NE(large.message().find("is larger than 256 MiB"), std::string::npos) << large.message();
+  failure(ExitCode::kBadData, [&] { read_image(path); });
 }
 
 }  // namespace

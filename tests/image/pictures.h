@@ -63,6 +63,7 @@ struct PngPicture {
   std::vector<png_color> palette = {};
   bool is_interlaced = false;
   std::string exif = {};  ///< without "Exif" in front
+  std::string text = {};  ///< stored compressed
 };
 
 inline std::string png_of(const PngPicture& picture) {
@@ -86,6 +87,15 @@ inline std::string png_of(const PngPicture& picture) {
   if (!exif.empty()) {
     ::png_set_eXIf_1(png, info, static_cast<png_uint_32>(exif.size()),
                      reinterpret_cast<png_bytep>(exif.data()));
+  }
+  std::string text = picture.text, key = "Comment";
+  if (!text.empty()) {
+    png_text entry{};
+    entry.compression = PNG_TEXT_COMPRESSION_zTXt;
+    entry.key = key.data();
+    entry.text = text.data();
+    entry.text_length = text.size();
+    ::png_set_text(png, info, &entry, 1);
   }
   ::png_write_info(png, info);
   std::vector<uint8_t> bytes = picture.bytes;

@@ -61,7 +61,7 @@ class Indexing {
 
   /// The bytes of the last member. Throws a SampleError for too many.
   std::string bytes_of(const TarMember& member, std::string_view path, size_t most) const {
-    if (member.size > most) refuse(path, "has " + human_bytes(member.size));
+    if (member.size > most) refuse(path, "is larger than " + human_bytes(most));
     return archive_.read_all(member);
   }
 

@@ -19,12 +19,15 @@ std::string class_list(std::span<const std::string> names) {
   return first_names(names, kMostClassesNamed, kMostClassBytes);
 }
 
-void require_lines(const std::vector<std::string>& names) {
+void require_names(const std::vector<std::string>& names) {
   for (const auto& name : names) {
-    if (is_one_line(name)) continue;
+    const bool is_text = is_valid_utf8(name);
+    if (is_text && is_one_line(name)) continue;
     throw Error(ExitCode::kBadData,
-                "class `" + printable(name, kMostClassBytes) + "` has a tab or a line end",
-                "classes are written one a line: give it another name");
+                "class `" + printable(name, kMostClassBytes) + "` " +
+                    (is_text ? "has a tab or a line end" : "has a name that is not UTF-8"),
+                is_text ? "classes are written one a line: give it another name"
+                        : "give its folder, or its line in a file of names, a name in UTF-8");
   }
 }
 
@@ -67,7 +70,7 @@ Labels image_classes(const ImageDataOptions& options, const ImageTable& training
                 "put pictures there, or remove the folder");
   }
   const auto& names = options.classes.empty() ? training.class_names() : options.classes;
-  require_lines(names);
+  require_names(names);
   if (names.size() < 2) {
     throw Error(ExitCode::kUsage,
                 "the pictures for training have one class" +

@@ -16,9 +16,9 @@ namespace stretto::data {
 /// The classes of a run: `data.classes`, else those of its training pictures in the order of their
 /// bytes, as torchvision's ImageFolder has them: "10" comes before "2", and each keeps its name.
 /// They are stored with the run by labels_to_json() (data/labelled/labelled_set.h).
-/// Throws Error(kBadData) for a folder of a class without any picture, and for a name with a tab or
-/// a line end; Error(kUsage) for less than two classes. Warns of a class of `data.classes` that no
-/// picture has.
+/// Throws Error(kBadData) for a folder of a class without any picture, and for a name that is not
+/// UTF-8 or has a tab or a line end; Error(kUsage) for less than two classes. Warns of a class of
+/// `data.classes` that no picture has.
 Labels image_classes(const ImageDataOptions& options, const ImageTable& training);
 
 /// Pictures with the numbers of their classes. Safe to use from several threads.

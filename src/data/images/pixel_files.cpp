@@ -16,6 +16,8 @@ constexpr uint32_t kIdxImages = 0x00000803, kIdxLabels = 0x00000801;
 constexpr const char* kIdxAdvice =
     "an idx file of pictures begins with the bytes 0 0 8 3 and one of labels with 0 0 8 1, as "
     "MNIST's do; fetch it again";
+// Packed, a few megabytes would become gigabytes.
+constexpr int64_t kMostIdxLabels = int64_t{1} << 28;
 constexpr int64_t kCifarSide = 32, kCifarPixels = 3 * kCifarSide * kCifarSide;
 
 [[noreturn]] void refuse_pixels(const std::string& name, const std::string& what,
@@ -104,6 +106,12 @@ PixelArray read_idx_images(ByteStream& bytes, const std::string& name) {
                       with_thousands(image::kMaxSide) + " and " + human_bytes(kMostPixelBytes),
                   "give so many pictures as folders or tar files");
   }
+  if (uint64_t{height} * width > uint64_t{image::kMaxPixels}) {
+    refuse_pixels(name,
+                  "its header says " + shape + ", and a picture may have " +
+                      with_thousands(image::kMaxPixels) + " pixels",
+                  "make the pictures smaller");
+  }
   PixelArray array{.count = count, .height = height, .width = width};
   array.pixels = idx_body(bytes, name, static_cast<uint64_t>(count * array.bytes_of_one()));
   return array;
@@ -112,6 +120,12 @@ PixelArray read_idx_images(ByteStream& bytes, const std::string& name) {
 std::vector<int> read_idx_labels(ByteStream& bytes, const std::string& name) {
   const auto [count] = idx_header<1>(bytes, name, kIdxLabels);
   if (count == 0) refuse_pixels(name, "its header says 0 labels", kIdxAdvice);
+  if (count > kMostIdxLabels) {
+    refuse_pixels(name,
+                  "its header says " + with_thousands(count) +
+                      " labels, and such a file may have " + with_thousands(kMostIdxLabels),
+                  kIdxAdvice);
+  }
   const std::string body = idx_body(bytes, name, count);
   std::vector<int> labels;
   labels.reserve(body.size());

@@ -31,7 +31,7 @@ inline constexpr uint64_t kMostPixelBytes = uint64_t{4} << 30;
 /// Throws Error(kBadData) for another header, and for more or fewer bytes than it says.
 PixelArray read_idx_images(ByteStream& bytes, const std::string& name);
 
-/// An idx file of labels: bytes 0 0 8 1, the count, then a byte for each. Throws as
+/// An idx file of labels: bytes 0 0 8 1, the count, at most 2^28, then a byte for each. Throws as
 /// read_idx_images().
 std::vector<int> read_idx_labels(ByteStream& bytes, const std::string& name);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -75,13 +76,23 @@ class PixelImages final : public ImageSource {
   LeftOut left_out_;
 };
 
-/// Lines of a file of names, without empty ones at the end, as CIFAR's have them.
+/// Lines of a file of names, without empty ones at the end, as CIFAR's have them. Pictures know
+/// their class by its name: two classes of one name would become one.
 std::vector<std::string> read_names(const std::string& path) {
   LineReader lines(path);
   std::vector<std::string> names;
   std::string_view line;
   while (lines.next(line)) names.push_back(trim(line));
   while (!names.empty() && names.back().empty()) names.pop_back();
+  std::set<std::string_view> known;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].empty() && known.insert(names[i]).second) continue;
+    throw Error(ExitCode::kBadData,
+                path + ":" + std::to_string(i + 1) +
+                    (names[i].empty() ? ": an empty line"
+                                      : ": `" + printable(names[i], 60) + "` occurs twice"),
+                "each line of the file of names is a class, in the order of their numbers");
+  }
   return names;
 }
 

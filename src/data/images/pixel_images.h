@@ -24,7 +24,7 @@ std::shared_ptr<const ImageSource> make_pixel_images(const std::string& path, Pi
 std::shared_ptr<const ImageSource> open_idx(const std::string& images, const std::string& labels);
 
 /// The same of a file of CIFAR.
-/// @param names_file  with a name a line (batches.meta.txt); empty: there is none
+/// @param names_file  with a name a line (batches.meta.txt), each another one; empty: there is none
 std::shared_ptr<const ImageSource> open_cifar(const std::string& path, CifarKind kind,
                                               const std::string& names_file,
                                               const BadSampleRule& rule);

@@ -61,7 +61,8 @@ struct TarReader::State {
 
   void require(la_ssize_t result) {
     if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
-    if (result >= ARCHIVE_WARN) return;
+    // ARCHIVE_RETRY, in between, is a damaged header: libarchive would search on behind it.
+    if (result >= ARCHIVE_OK || result == ARCHIVE_WARN) return;
     const char* reason = archive_error_string(handle.get());
     throw Error(ExitCode::kBadData,
                 name + ": cannot read the tar archive" +

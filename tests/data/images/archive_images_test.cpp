@@ -134,9 +134,13 @@ TEST_F(ArchiveImagesTest, AnArchiveThatChangesGivesNoOtherPicture) {
 TEST_F(ArchiveImagesTest, ADamagedStoreIsMadeAgain) {
   const std::vector<Member> members{{"cat/1.png", png(1)}};
   open(members, ArchiveKind::kTar, true);
+  int damaged = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "cache")) {
-    if (entry.path().filename() == "4.bin") std::filesystem::resize_file(entry.path(), 3);
+    if (entry.path().filename() != "4.bin") continue;
+    std::filesystem::resize_file(entry.path(), 3);
+    ++damaged;
   }
+  EXPECT_EQ(damaged, 1);
   EXPECT_EQ(open(members, ArchiveKind::kTar, true)->read(0), png(1));
 }
 

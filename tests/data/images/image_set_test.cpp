@@ -127,6 +127,21 @@ TEST_F(ImageSetTest, OneClassIsNone) {
   EXPECT_STREQ(error.what(), "the pictures for training have one class, `cat`");
 }
 
+TEST_F(ImageSetTest, NamesOfClassesAreTextOfOneLine) {
+  for (const auto& [name, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"caf\xE9", "has a name that is not UTF-8"}, {"a\tb", "has a tab or a line end"}}) {
+    options_.classes = {"cat", name};
+    put("train/cat/a.png", png(1));
+    const auto error =
+        failure(ExitCode::kBadData, [&] { image_classes(options_, *open("train")); });
+    EXPECT_NE(std::string(error.what()).find(fault), std::string::npos) << error.what();
+  }
+  options_.classes.clear();
+  put("a.tar",
+      test::tar_of({{"cat/1.png", png(1)}, {"caf\xE9/2.png", png(2)}}, test::TarForm::kGnu));
+  failure(ExitCode::kBadData, [&] { image_classes(options_, *open("a.tar")); });
+}
+
 TEST_F(ImageSetTest, SetsAreNotTakenForClasses) {
   put("set/train/cat/a.png", png(1));
   put("set/test/cat/a.png", png(2));

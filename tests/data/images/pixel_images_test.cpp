@@ -61,6 +61,20 @@ TEST(IdxFiles, HeadersAreChecked) {
      "GiB");
   is(test::idx_images(1, 70'000, 1, "x"),
      "its header says 1 x 70000 x 1, and such a file may have sides of 65,500 and 4.0 GiB");
+  is(test::idx_images(1, 60'000, 60'000, "x"),
+     "its header says 1 x 60000 x 60000, and a picture may have 89,478,485 pixels");
+}
+
+TEST(IdxFiles, LabelsHaveABound) {
+  for (const auto& [count, fault] : std::vector<std::pair<uint32_t, std::string>>{
+           {0, "its header says 0 labels"},
+           {uint32_t{1} << 28, "its header says 268,435,456 bytes of data, and it has 1"},
+           {0xFFFFFFFF,
+            "its header says 4,294,967,295 labels, and such a file may have 268,435,456"}}) {
+    MemoryStream stream(test::big_endian(0x801) + test::big_endian(count) + "x");
+    const auto error = failure(ExitCode::kBadData, [&] { read_idx_labels(stream, "idx"); });
+    EXPECT_EQ(std::string(error.what()), "idx: " + fault);
+  }
 }
 
 TEST(IdxFiles, PicturesAndLabelsHaveToBeEquallyMany) {
@@ -121,6 +135,18 @@ TEST(CifarFiles, AFileEndsWithARecord) {
   const auto error =
       failure(ExitCode::kBadData, [&] { read_cifar(stream, "c", CifarKind::kCifar10, bad); });
   EXPECT_STREQ(error.what(), "c: its last record has 3 bytes, one has 3073");
+}
+
+TEST(CifarFiles, EachClassHasANameOfItsOwn) {
+  const testing::TempDir folder;
+  const std::string path = folder.write("c.bin", cifar10_record(3, 1, 2, 3));
+  for (const auto& [text, fault] : std::vector<std::pair<std::string, std::string>>{
+           {"a\nb\nc\nb\n", ":4: `b` occurs twice"}, {"a\n\nc\nd\n", ":2: an empty line"}}) {
+    const std::string names = folder.write("names.txt", text);
+    const auto error =
+        failure(ExitCode::kBadData, [&] { open_cifar(path, CifarKind::kCifar10, names, {}); });
+    EXPECT_EQ(std::string(error.what()), names + fault);
+  }
 }
 
 TEST(CifarFiles, EachLabelNeedsAName) {

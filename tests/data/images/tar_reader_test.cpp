@@ -76,6 +76,16 @@ TEST(TarReader, AnArchiveThatIsCutOffOrNoneIsAnError) {
   }
 }
 
+TEST(TarReader, ADamagedHeaderIsAnErrorInAnyPlace) {
+  std::string bytes = test::tar_of({{"a", "a"}, {"cat/1.png", "b"}, {"c", "c"}});
+  const size_t header = bytes.rfind("cat/1.png");
+  ASSERT_NE(header, std::string::npos);
+  bytes[header] = 'C';  // its checksum is another one now
+  const auto error = failure(ExitCode::kBadData, [&] { members_of(bytes); });
+  EXPECT_EQ(std::string(error.what()).find("a.tar: cannot read the tar archive (Damaged"), 0U)
+      << error.what();
+}
+
 /// A stream that fails after some bytes.
 class FailingStream final : public ByteStream {
  public:

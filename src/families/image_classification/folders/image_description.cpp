@@ -1,5 +1,6 @@
 #include "families/image_classification/folders/image_description.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -45,7 +46,8 @@ ImageDescription description_of(const experiment::Experiment& experiment,
   pictures.size = experiment::test_size_of(sections);
   pictures.squashes = augment.test_crop == "squash";
   if (!augment.test_resize.empty()) {
-    pictures.resize = static_cast<int64_t>(augment.test_resize.front());
+    // As image/views.h has it: never smaller than what is cut out.
+    pictures.resize = std::max(static_cast<int64_t>(augment.test_resize.front()), pictures.size);
   }
   pictures.interpolation = augment.interpolation;
   pictures.mean = augment.mean;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "image/views.h"
 #include "interchange/config_reader.h"
 
 namespace stretto::interchange {
@@ -126,6 +127,9 @@ void read_with_crop(const ConfigReader& config, ImagePreprocessing& pictures) {
   if (stated.shorter == 0) {
     config.refuse("size", "changes the proportions of a picture before its middle is cut out");
   }
+  if (stated.shorter < pictures.size) {
+    config.refuse("crop_size", "is larger than what is cut out of, and its margin would be black");
+  }
   pictures.resize = stated.shorter;
 }
 
@@ -142,8 +146,7 @@ nlohmann::ordered_json stated_square(int64_t size) {
 }
 
 int64_t resized_side(const ImagePreprocessing& pictures) {
-  if (pictures.resize > 0) return pictures.resize;
-  return static_cast<int64_t>(std::lround(static_cast<double>(pictures.size) / kUsualShare));
+  return pictures.resize > 0 ? pictures.resize : image::default_test_resize(pictures.size);
 }
 
 }  // namespace
@@ -188,10 +191,9 @@ ImagePreprocessing read_image_processor(const ConfigReader& config) {
 
 double crop_share(const ImagePreprocessing& pictures) {
   if (pictures.squashes) return 1;
-  if (pictures.resize == 0) return kUsualShare;
   // Readers round size / share down.
   const auto size = static_cast<double>(pictures.size),
-             resize = static_cast<double>(pictures.resize);
+             resize = static_cast<double>(resized_side(pictures));
   return std::floor(size / (size / resize)) == resize ? size / resize : size / (resize + 0.25);
 }
 

@@ -57,6 +57,17 @@ TEST(ExportImage, WhatIsWrittenIsReadAgainWithTheSameTensors) {
   }
 }
 
+// Evaluation resizes pictures to the model's size at least.
+TEST(ExportImage, NoPictureIsResizedBelowTheSizeOfTheModel) {
+  const auto folder = stretto::testing::resnet_folder();
+  folder.write();
+  auto description = exported(import_image(folder.dir->path())).description;
+  EXPECT_EQ(description.pictures.resize, 256);
+  description.pictures.resize = 100;
+  const auto again = description_of(experiment_of(description), description.labels);
+  EXPECT_EQ(again.pictures.resize, description.pictures.size);
+}
+
 TEST(ExportImage, NamesOfTorchvisionAndLabelsAreWritten) {
   auto folder = stretto::testing::timm_folder();
   folder.write();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "image/views.h"
 #include "interchange/config_reader.h"
 #include "tests/base/failure.h"
 
@@ -81,6 +82,9 @@ TEST(ImageProcessor, WhatIsDoneOtherwiseHereIsRefused) {
   expect_named(R"({"image_processor_type": "DeiTImageProcessor", "crop_size": 224,
                    "size": {"height": 256, "width": 256}})",
                "size");
+  expect_named(R"({"image_processor_type": "BitImageProcessor", "crop_size": 224,
+                   "size": {"shortest_edge": 200}})",
+               "crop_size");
   expect_named(R"({"image_processor_type": "ConvNextImageProcessor", "size": 224, "crop_pct": 2})",
                "crop_pct");
 }
@@ -101,6 +105,17 @@ TEST(ImageProcessor, AShareGivesTheSideBack) {
   for (int64_t side = 1; side < 3000; ++side) {
     const ImagePreprocessing pictures{.size = 224, .resize = side};
     EXPECT_EQ(static_cast<int64_t>(224 / crop_share(pictures)), side);
+  }
+}
+
+// `augment.test_resize` is empty: 8/7 of the size, rounded, is what the run evaluates.
+TEST(ImageProcessor, TheUsualSideIsWrittenAsItIsEvaluated) {
+  for (int64_t size = 8; size < 384; ++size) {
+    const ImagePreprocessing pictures{.size = size};
+    const int64_t side = image::default_test_resize(size);
+    EXPECT_EQ(static_cast<int64_t>(static_cast<double>(size) / crop_share(pictures)), side);
+    EXPECT_EQ(processor(write_image_processor(pictures, "resnet").c_str()).resize, side);
+    EXPECT_EQ(processor(write_image_processor(pictures, "vit").c_str()).resize, side);
   }
 }
 
