@@ -29,8 +29,8 @@ struct Settings : benchmarks::CommonSettings {
   int64_t passes = 5, side = 224;
 
   bool take(std::string_view argument) {
-    for (const auto& [name, text] :
-         {std::pair{"--folder", &folder}, {"--work", &work}, {"--decoding", &decoding}}) {
+    for (const auto& [name, text] : {std::pair{"--folder", &folder}, std::pair{"--work", &work},
+                                     std::pair{"--decoding", &decoding}}) {
       if (const auto value = benchmarks::value_of(argument, name)) {
         *text = *value;
         return name != std::string_view("--work") || work == "augment" || work == "decode";
