@@ -89,7 +89,7 @@ def train_window(options, program, net):
 
 def evaluated_seconds(options, run, files, batch):
     """(pictures, seconds of the process, peak MiB) of `stretto eval`."""
-    command = [options.stretto, "eval", run, "--checkpoint", "last", "--json", "--data", *files, f"eval.max_samples={batch}",
+    command = [options.stretto, "eval", run, "--checkpoint", "last", "--json", "--data", files[0], "--data", files[1], f"eval.max_samples={batch}",
                f"run.threads={options.threads}", "run.device=cpu", f"data.cache_dir={options.work}/cache", *options.eval_keys]
     text, seconds, peak = understanding.call(command, understanding.environment(options.threads))
     return json.loads(text)["pictures"], seconds, peak
