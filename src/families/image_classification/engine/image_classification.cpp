@@ -108,7 +108,8 @@ void ImageClassificationTask::require_no_lone_picture() const {
               "set data.drop_last = true, or another data.max_samples");
 }
 
-// The same pictures on every rank. A checkpoint's weights come later, and are kept.
+// The same pictures on every rank, spread over all: files often come class by class. A checkpoint's
+// weights come later, and are kept.
 void ImageClassificationTask::start_from_pictures() {
   const int64_t count = std::min(models::num_first_images(options_.model), train_->size());
   if (count == 0) return;
@@ -118,7 +119,8 @@ void ImageClassificationTask::start_from_pictures() {
   plain.augment.test_shift = 0;
   const at::Tensor pixels = empty_pixels(count, experiment::image_size_of(options_));
   for (int64_t i = 0; i < count; ++i) {
-    const auto decoded = train_->load(i, image::test_decode_options(plain.augment));
+    const int64_t sample = i * train_->size() / count;
+    const auto decoded = train_->load(sample, image::test_decode_options(plain.augment));
     if (decoded) write_test_views(*decoded, plain, i, pixels);
   }
   model_->start_from(pixels.to(context_.device));
