@@ -4,21 +4,22 @@
     python benchmarks/batch_size_errors.py --stretto STRETTO --data DATA --work WORK [--out PAGE.md] [--epochs 12] [--seeds 3]
                  [--factors 1 4 16 64] [--warmups none constant gradual] [--pictures 20000] [--beyond lars=RATE lamb=RATE]
 
-A ResNet (--net) on CIFAR-10, JPEG files. Batches of k times --batch pictures, k in --factors: k micro-batches an update, so that batch norm
-takes its statistics from --batch pictures for every k, as from a worker of the article. The rate is --lr for k = 1, and k times that else
-(optim.lr_scaling = "linear"). Warm-ups of --warmup-epochs epochs, of the same number of epochs for every k:
+A ResNet (--net) on CIFAR-10, JPEG files. Batches of k times --batch pictures, k in --factors: k micro-batches an update, so that batch
+norm takes its statistics from --batch pictures for every k, as from a worker of the article. The rate is --lr for k = 1, and k times that
+else (optim.lr_scaling = "linear"). Warm-ups of --warmup-epochs epochs, of the same number of epochs for every k:
 
 - none: the scaled rate from the first update on;
 - constant: the rate of k = 1 until the warm-up ends;
 - gradual: a line from the rate of k = 1 to the scaled one.
 
-All train for --epochs epochs, with a tenth of the rate after 1/3, 2/3 and 8/9 of them, as the article's 30, 60 and 80 of 90; decay 1e-4, not
-of norms and biases; last gains of blocks start at 0. For k = 1 the three warm-ups are one training. --beyond trains with other optimizers at
-the largest k, with a gradual warm-up from zero to RATE.
+All train for --epochs epochs, with a tenth of the rate after 1/3, 2/3 and 8/9 of them, as the article's 30, 60 and 80 of 90; decay 1e-4,
+not of norms and biases; last gains of blocks start at 0. For k = 1 the three warm-ups are one training. --beyond trains with other
+optimizers at the largest k, with a gradual warm-up from zero to RATE.
 
 Each training is a run folder in WORK; a second call goes on in the middle of one that was stopped. Finished ones are lines of
-WORK/batch_sizes.jsonl. At the end `stretto report` draws the curves of each seed in WORK/comparison_seed_N.html. On two cores of Zen 4, an epoch
-of 20,000 pictures takes about half a minute with ResNet-20: twelve epochs, four factors and three seeds (30 trainings) about three hours.
+WORK/batch_sizes.jsonl. At the end `stretto report` draws the curves of each seed in WORK/comparison_seed_N.html. If an epoch of 20,000
+pictures takes half a minute with ResNet-20, as estimated for two cores, then twelve epochs, four factors and three seeds (30 trainings)
+take about three hours.
 """
 import argparse
 import statistics
@@ -162,7 +163,8 @@ def claims(options, cells):
             if some:
                 (holds if statistics.mean(some) <= mean + noise else fails).append(str(factor))
         if holds or fails:
-            words.append(f"Warm-up {warmup}: as good within two deviations at k = {', '.join(holds) or '–'}; worse at {', '.join(fails) or '–'}.")
+            words.append(f"Warm-up {warmup}: as good within two deviations at k = {', '.join(holds) or '–'}; worse at "
+                         f"{', '.join(fails) or '–'}.")
     return [" ".join(words)]
 
 
@@ -204,8 +206,8 @@ def main():
             well = cells.measure(training.key(options), lambda: trained(options, training)) and well
         if not options.page:
             draw(options, cells)
-        notes = [f"{options.net} on {options.pictures:,} pictures of CIFAR-10 as JPEG, {options.epochs} epochs, {options.warmup_epochs:g} of them "
-                 f"warm-up; {options.threads} threads."]
+        notes = [f"{options.net} on {options.pictures:,} pictures of CIFAR-10 as JPEG, {options.epochs} epochs, "
+                 f"{options.warmup_epochs:g} of them warm-up; {options.threads} threads."]
         records.publish(records.page("Error against batch size", notes, body_of(options, cells), "three hours", cells.head()), options.out)
     return 0 if well else 1
 

@@ -65,7 +65,8 @@ def whole(options, program, seed):
 def speed(options, program, number):
     updates = options.warm + options.updates
     followed, _ = started(options, program, number, updates, whole=False)
-    return {"seconds_an_update": options.batch / followed.rate(options.warm), "first": followed.updates[1][0], "peak_mib": followed.peak_mib}
+    seconds = options.batch / followed.rate(options.warm)
+    return {"seconds_an_update": seconds, "first": followed.updates[1][0], "peak_mib": followed.peak_mib}
 
 
 def programs(options, number):
@@ -105,7 +106,8 @@ def whole_section(cells):
             deviation = f" ± {statistics.stdev(scores):.2%}" if len(mine) > 1 else ""
             ratios = ratios_of(found, program, "seed", "seconds")
             rows.append([program, len(mine), f"{statistics.mean(scores):.2%}{deviation}", records.spread(scores, 0.01),
-                         records.spread([cell["plain"] for cell in mine], 0.01), records.spread([cell["loss"] for cell in mine], decimals=3),
+                         records.spread([cell["plain"] for cell in mine], 0.01),
+                         records.spread([cell["loss"] for cell in mine], decimals=3),
                          records.spread([cell["seconds"] for cell in mine], 60, 1),
                          records.spread(ratios) if ratios and program != "Stretto" else "",
                          records.spread([cell["first"] for cell in mine], decimals=1),
@@ -133,8 +135,9 @@ def speed_section(options, cells):
 
 
 def page_of(options, cells):
-    notes = [f"{options.threads} threads, {'products in bf16' if options.bf16 else 'fp32'}, batches of {options.batch:,}. Median (least – most), "
-             "in turn. PyTorch is channels-last" + (", with a library preloaded that opens MKL's fast path." if options.preload else ".")]
+    notes = [f"{options.threads} threads, {'products in bf16' if options.bf16 else 'fp32'}, batches of {options.batch:,}. "
+             "Median (least – most), in turn. PyTorch is channels-last" +
+             (", with a library preloaded that opens MKL's fast path." if options.preload else ".")]
     body = "\n\n".join(filter(None, [whole_section(cells), speed_section(options, cells)])) or "Nothing is measured yet."
     return records.page("CIFAR-10 in eight epochs, beside PyTorch", notes, body, "three hours", cells.head())
 

@@ -10,14 +10,14 @@
 - infer: pictures a second of `stretto eval` with the same networks: the difference of two sets of pictures, so that the start does not
   count; beside PyTorch in inference mode, eager, compiled, and compiled with constant weights.
 - accuracy: ResNet-20 on CIFAR-10 (JPEG files), parts of MNIST and of Fashion-MNIST, the same recipe in both, --seeds trainings of each.
-- decode: photographs to 224 × 224 by a random resized crop, pictures a second of one core: images_bench (the target of that name; beside the
-  program, or --bench) beside torchvision with Pillow, torchvision with tensors; and decoding alone beside Pillow and simplejpeg. And the
-  share of a step for which a training of ResNet-18 on them waits for data.
+- decode: photographs to 224 × 224 by a random resized crop, pictures a second of one core: images_bench (the target of that name, beside
+  the program; or --bench) beside torchvision with Pillow, torchvision with tensors; and decoding alone beside Pillow and simplejpeg. And
+  the share of a step for which a training of ResNet-18 on them waits for data.
 
-PYTHON has torch, torchvision and Pillow, and may have simplejpeg. On AMD, --preload names the library that opens MKL's fast path. All programs
-have --threads threads, decode one core each. Each finished cell is a line of WORK/images.jsonl: a second call goes on. On two cores of Zen 4
-with three rounds, train takes about half an hour (resnet20 alone five minutes), infer twenty minutes, accuracy forty minutes for three seeds,
-decode five minutes; --updates and --rounds lower them.
+PYTHON has torch, torchvision and Pillow, and may have simplejpeg. On AMD, --preload names the library that opens MKL's fast path. All
+programs have --threads threads, decode one core each. Each finished cell is a line of WORK/images.jsonl: a second call goes on. Estimated
+for two cores and three rounds: train half an hour (resnet20 alone five minutes), infer twenty minutes, accuracy forty minutes with three
+seeds, decode five minutes; --updates and --rounds lower them.
 """
 import argparse
 import json
@@ -34,6 +34,7 @@ import records
 import understanding
 
 SCRIPT = records.ROOT / "benchmarks/torch_images.py"
+PARTS = ("train", "infer", "accuracy", "decode")
 NETS = {"resnet20": (32, 128, 1.3), "resnet18": (224, 32, 1.0), "resnet50": (224, 16, 1.0)}  # side, batch of training, goal
 UPDATES = {"resnet20": 60, "resnet18": 12, "resnet50": 8}  # of a window
 TRAINING_FORMS = {"PyTorch, eager": [], "PyTorch, compiled": ["--compile"]}
@@ -89,8 +90,9 @@ def train_window(options, program, net):
 
 def evaluated_seconds(options, run, files, batch):
     """(pictures, seconds of the process, peak MiB) of `stretto eval`."""
-    command = [options.stretto, "eval", run, "--checkpoint", "last", "--json", "--data", files[0], "--data", files[1], f"eval.max_samples={batch}",
-               f"run.threads={options.threads}", "run.device=cpu", f"data.cache_dir={options.work}/cache", *options.eval_keys]
+    command = [options.stretto, "eval", run, "--checkpoint", "last", "--json", "--data", files[0], "--data", files[1],
+               f"eval.max_samples={batch}", f"run.threads={options.threads}", "run.device=cpu", f"data.cache_dir={options.work}/cache",
+               *options.eval_keys]
     text, seconds, peak = understanding.call(command, understanding.environment(options.threads))
     return json.loads(text)["pictures"], seconds, peak
 
@@ -133,8 +135,8 @@ def accuracy(options, program, name, seed):
                                                                   f"run.seed={seed}"), updates)
         valid = language_texts.evaluation(options, run)
     else:
-        command = peer(options, "train", "resnet20", train, "--test", *test, "--batch", batch, "--updates", updates, "--lr", 0.1, "--padding",
-                       padding, "--seed", seed, *(["--flip"] if flip else []))
+        command = peer(options, "train", "resnet20", train, "--test", *test, "--batch", batch, "--updates", updates, "--lr", 0.1,
+                       "--padding", padding, "--seed", seed, *(["--flip"] if flip else []))
         followed = start(options, program, command, updates)
         valid = followed.valid[-1][2]
     return {"accuracy": valid["accuracy"], "loss": valid["loss"], "pictures": valid["pictures"], "seconds": followed.updates[updates][0]}
@@ -196,7 +198,8 @@ def cells_of(options):
     for name in options.sets if "accuracy" in options.parts else []:
         for seed in range(1, options.seeds + 1):
             for program in in_turn(seed, ["Stretto", "PyTorch"]):
-                yield ({"part": "accuracy", "set": name, "program": program, "seed": seed, "updates": options.accuracy_updates or SETS[name][1]},
+                updates = options.accuracy_updates or SETS[name][1]
+                yield ({"part": "accuracy", "set": name, "program": program, "seed": seed, "updates": updates},
                        lambda program=program, name=name, seed=seed: accuracy(options, program, name, seed))
 
 
@@ -238,7 +241,8 @@ def accuracy_section(cells):
             mine = cells.all(part="accuracy", set=name, program=program)
             if mine:
                 rows.append([SETS[name][0], program, mine[0]["key"]["updates"], len(mine),
-                             records.spread([cell["accuracy"] for cell in mine], 0.01), f"{statistics.mean(c['accuracy'] for c in mine):.2%}",
+                             records.spread([cell["accuracy"] for cell in mine], 0.01),
+                             f"{statistics.mean(cell['accuracy'] for cell in mine):.2%}",
                              records.spread([cell["loss"] for cell in mine], decimals=3), f"{mine[0]['pictures']:,}",
                              records.spread([cell["seconds"] for cell in mine], decimals=0)])
     titles = ["pictures", "program", "updates", "seeds", "top-1 %", "mean", "loss", "test pictures", "seconds to the last update"]
@@ -263,7 +267,7 @@ def page_of(options, cells):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     language_texts.add_options(parser)
-    parser.add_argument("--parts", nargs="+", choices=("train", "infer", "accuracy", "decode"), default=["train", "infer", "accuracy", "decode"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--nets", nargs="+", choices=NETS, default=list(NETS))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--bench", help="images_bench; beside the program by default")
@@ -272,7 +276,8 @@ def parse():
     parser.add_argument("--updates", type=int, default=0, help=f"of a window, batches of infer, passes of decode; 0: of training {UPDATES}")
     parser.add_argument("--infer-batches", type=int, nargs="+", default=[64], metavar="PICTURES")
     parser.add_argument("--seeds", type=int, default=3, help="of accuracy")
-    parser.add_argument("--accuracy-updates", type=int, default=0, help="0: " + ", ".join(f"{value[1]} ({name})" for name, value in SETS.items()))
+    usual = ", ".join(f"{value[1]} ({name})" for name, value in SETS.items())
+    parser.add_argument("--accuracy-updates", type=int, default=0, help=f"0: {usual}")
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--bf16", action="store_true", help="products in bf16, in both programs")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")

@@ -6,7 +6,8 @@ before a network, decoding and augmentation.
     torch_images.py infer NET PICTURES [LABELS] [--compile --freeze]
     torch_images.py decode FOLDER --pipeline pillow|tensors|pillow_decode|simplejpeg
 
-PICTURES are idx files or archives of CLASS/NAME.jpg. Each prints `UPD n pictures loss`, training with --test `VALID {…}`, and `END {…}`.
+PICTURES are idx files or archives of CLASS/NAME.jpg. Each prints `UPD n pictures loss` and `END {…}`, training with --test
+`VALID {…}` in between.
 
 Pictures stand in memory as bytes, and become a batch in one go: windows of padded pictures, mirror images, normalisation. Networks are
 channels-last. SGD with momentum does not decay norms and biases; its rate is a line down to zero over --updates, or stays with
@@ -138,7 +139,8 @@ def train(options):
     pictures, labels = load(options.pictures)
     model = network(options.net, int(labels.max()) + 1)
     decayed, spared = ([weight for weight in model.parameters() if (weight.dim() > 1) == matrix] for matrix in (True, False))
-    optimizer = torch.optim.SGD([{"params": decayed, "weight_decay": options.weight_decay}, {"params": spared}], lr=options.lr, momentum=0.9)
+    groups = [{"params": decayed, "weight_decay": options.weight_decay}, {"params": spared}]
+    optimizer = torch.optim.SGD(groups, lr=options.lr, momentum=0.9)
     run = torch.compile(model) if options.compile else model
     model.train()
     for update, (inputs, wanted) in enumerate(Batches(pictures, labels, options)):
