@@ -80,6 +80,11 @@ int main(int argc, char** argv) {
       argc, argv,
       "images_bench --folder=FOLDER [--work=augment|decode] [--decoding=rows|full|scaled] "
       "[--passes=N] [--side=N]");
+  if (!std::filesystem::is_directory(settings.folder)) {
+    std::fprintf(stderr, "error: there is no folder %s\n  name one: --folder=FOLDER\n",
+                 settings.folder.c_str());
+    return 2;
+  }
   const auto contents = image::contents_of(settings.folder);
   image::AugmentOptions options;
   options.decoding = settings.decoding;
