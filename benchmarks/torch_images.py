@@ -174,8 +174,8 @@ def infer(options):
     pictures, labels = load(options.pictures)
     model = network(options.net, int(labels.max()) + 1).eval()
     if options.freeze:  # weights become constants, batch norms part of convolutions
-        import torch._inductor.config
-        torch._inductor.config.freezing = True
+        from torch._inductor import config
+        config.freezing = True
     run = torch.compile(model) if options.compile else model
     batches = [rows for rows in pictures.split(options.batch) if len(rows) == options.batch]
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
