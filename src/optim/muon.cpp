@@ -47,9 +47,11 @@ std::vector<bool> find_matrices(const OptimOptions& options, const Arena& arena)
   return is_matrix;
 }
 
-/// Everything but the matrices, gaps behind tensors included.
-HeldElements held_by_adam(const Arena& arena, const std::vector<bool>& is_matrix) {
+/// Everything but the matrices, gaps behind tensors included; nothing where SGD steps it.
+HeldElements held_by_adam(const OptimOptions& options, const Arena& arena,
+                          const std::vector<bool>& is_matrix) {
   std::vector<Slice> stretches;
+  if (options.muon_others == "sgd") return HeldElements(std::move(stretches));
   const auto& slots = arena.slots();
   for (size_t slot = 0; slot < slots.size(); ++slot) {
     const int64_t begin = slots[slot].offset;
@@ -80,7 +82,7 @@ Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice)
 
 Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice,
            std::vector<bool> is_matrix)
-    : Adam(with_decoupled_decay(options), arena, slice, held_by_adam(arena, is_matrix)),
+    : Adam(with_decoupled_decay(options), arena, slice, held_by_adam(options, arena, is_matrix)),
       compute_(compute_of(options, arena)),
       is_matrix_(std::move(is_matrix)) {}
 
@@ -115,17 +117,44 @@ void Muon::step(Arena& arena, const UpdateStep& update) {
   }
 }
 
-// What AdamW steps.
 void Muon::step_others(Arena& arena, const UpdateStep& update) {
   UpdateStep others = update;
   if (options_.muon_adam_lr > 0) others.lr *= options_.muon_adam_lr / options_.lr;
+  if (options_.muon_others == "sgd") {
+    step_by_sgd(arena, others);
+  } else {
+    step_by_adam(arena, others);
+  }
+}
+
+void Muon::step_by_adam(Arena& arena, const UpdateStep& update) {
   std::vector<kernels::Run<kernels::AdamScalars>> runs;
   for (const Part& part : layout_.tensors()) {
     const GroupSettings& group = layout_.settings(part);
     if (is_matrix_[part.slot] || !steps(update, group)) continue;
-    runs.push_back({part.begin, part.end, numbers(others, group)});
+    runs.push_back({part.begin, part.end, numbers(update, group)});
   }
   step_runs(arena, runs);
+}
+
+void Muon::step_by_sgd(Arena& arena, const UpdateStep& update) {
+  const double momentum = options_.muon_other_momentum;
+  std::vector<kernels::Run<kernels::MomentumScalars>> runs;
+  for (const Part& part : layout_.tensors()) {
+    const GroupSettings& group = layout_.settings(part);
+    if (is_matrix_[part.slot] || !steps(update, group)) continue;
+    const double lr = update.lr * group.lr_scale;
+    runs.push_back({part.begin,
+                    part.end,
+                    {.grad = static_cast<float>(update.grad_scale),
+                     .decay = static_cast<float>(group.weight_decay),
+                     .carry = static_cast<float>(momentum),
+                     .gain = 1,
+                     .ahead = static_cast<float>(lr),
+                     .look = static_cast<float>(lr * momentum)}});
+  }
+  torch::Tensor params = layout_.part_of(arena.params());
+  kernels::momentum_runs(params, layout_.part_of(arena.grads()), exp_avg(), runs);
 }
 
 // Moves the averages of elements of the arena, and gives what of them is to become orthogonal.
@@ -180,10 +209,16 @@ void Muon::apply(Arena& arena, const UpdateStep& update, size_t slot,
     if (from >= to) continue;
     const torch::Tensor matrix =
         direction.narrow(0, begin - place.offset, end - begin).view({rows, columns});
-    torch::Tensor change =
-        orthogonalised(matrix, compute_).reshape({-1}).narrow(0, from - begin, to - from);
+    torch::Tensor change = orthogonalised(matrix, compute_, options_.muon_iterations)
+                               .reshape({-1})
+                               .narrow(0, from - begin, to - from);
     change.mul_(lr * scale_of(options_, rows, columns));
-    arena.params().narrow(0, from, to - from).mul_(1 - lr * group.weight_decay).sub_(change);
+    torch::Tensor weights = arena.params().narrow(0, from, to - from);
+    if (options_.muon_fixed_norm) {
+      scale_by_norm(weights, arena.params().narrow(0, begin, end - begin),
+                    std::sqrt(static_cast<double>(rows)));
+    }
+    weights.mul_(1 - lr * group.weight_decay).sub_(change);
   }
 }
 

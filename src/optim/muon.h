@@ -22,11 +22,17 @@ namespace stretto::optim {
 ///     spectral    sqrt(max(1, R / C)): outputs change by as much, whatever the shape
 ///
 /// Tensors of more than two dimensions are matrices of their first one. A matrix that merges
-/// several maps (Arena::Slot::part_rows) is stepped map by map with `optim.muon_split`. Vectors and
-/// the matrices of optim/muon_tensors.h are AdamW's, at `optim.muon_adam_lr`.
+/// several maps (Arena::Slot::part_rows) is stepped map by map with `optim.muon_split`. With
+/// `optim.muon_fixed_norm` each map has the norm sqrt(R) before its step (airbench94_muon.py of
+/// github.com/KellerJordan/cifar10-airbench).
 ///
-/// Tensors that AdamW steps have its second moment, matrices have none: `exp_avg_sq` holds the
-/// former alone.
+/// Vectors and the matrices of optim/muon_tensors.h are AdamW's, at `optim.muon_adam_lr`; or, by
+/// `optim.muon_others`, those of SGD with Nesterov's momentum: with d = g + weight_decay p,
+///
+///     u = mu' u + d        p = p - lr (d + mu' u)        mu' = optim.muon_other_momentum
+///
+/// Tensors that AdamW steps have its second moment, all others have none: `exp_avg_sq` holds the
+/// former alone. `exp_avg` holds m and u.
 ///
 /// A matrix that lies in several slices is gathered: each of its owners orthogonalises the maps of
 /// which it has elements, and steps those elements. On a CPU the bits are those of one process.
@@ -40,6 +46,8 @@ class Muon : public Adam {
   Muon(const OptimOptions& options, const Arena& arena, Slice slice, std::vector<bool> is_matrix);
 
   void step_others(Arena& arena, const UpdateStep& update);
+  void step_by_adam(Arena& arena, const UpdateStep& update);
+  void step_by_sgd(Arena& arena, const UpdateStep& update);
   torch::Tensor direction_of(Arena& arena, const UpdateStep& update, Slice part);
   torch::Tensor gathered_direction(Arena& arena, const UpdateStep& update, size_t slot);
   void apply(Arena& arena, const UpdateStep& update, size_t slot, const torch::Tensor& direction);

@@ -44,7 +44,11 @@ struct OptimOptions {
   double muon_adam_lr = 0;
   std::vector<std::string> muon_adam_tensors;
   bool muon_split = true;
+  bool muon_fixed_norm = false;
+  int64_t muon_iterations = 5;
   std::string muon_precision = "auto";
+  std::string muon_others = "adamw";
+  double muon_other_momentum = 0.9;
   std::vector<std::string> no_decay;
   std::vector<std::string> groups;
   double layer_decay = 1;
@@ -209,20 +213,37 @@ struct OptimOptions {
               one_of({"rms", "spectral"}))
             .read_with("name", {"muon"}),
         field(&O::muon_adam_lr, "muon_adam_lr",
-              "of muon: lr of what adamw steps, with the same schedule; 0 = lr", at_least(0))
+              "of muon: lr of what adamw or sgd steps, with the same schedule; 0 = lr", at_least(0))
             .read_with("name", {"muon"}),
         field(&O::muon_adam_tensors, "muon_adam_tensors",
-              "of muon: name patterns of the matrices that adamw steps, as it does all vectors; "
+              "of muon: name patterns of the matrices that muon_others steps, as it does all "
+              "vectors; "
               "empty = embeddings, positions and distances, output projections and heads")
             .read_with("name", {"muon"}),
         field(&O::muon_split, "muon_split",
               "of muon: a matrix that merges several maps (query, key and value; gates) is made "
               "orthogonal map by map")
             .read_with("name", {"muon"}),
+        field(&O::muon_fixed_norm, "muon_fixed_norm",
+              "of muon: before each step a matrix is scaled to the norm sqrt(rows), which stands "
+              "for a weight decay (airbench); for matrices in front of a norm")
+            .read_with("name", {"muon"}),
+        field(&O::muon_iterations, "muon_iterations",
+              "of muon: steps of the iteration that makes a matrix orthogonal; airbench has 3",
+              between(1, 100))
+            .read_with("name", {"muon"}),
         field(&O::muon_precision, "muon_precision",
               "of muon: products of the iteration; auto: bf16 on a GPU, fp32 on a CPU",
               one_of({"auto", "fp32", "bf16"}))
             .read_with("name", {"muon"}),
+        field(&O::muon_others, "muon_others",
+              "of muon: what steps vectors and the matrices of muon_adam_tensors; sgd: with "
+              "Nesterov's momentum, and weight decay added to the gradient",
+              one_of({"adamw", "sgd"}))
+            .read_with("name", {"muon"}),
+        field(&O::muon_other_momentum, "muon_other_momentum",
+              "of muon: the momentum of what sgd steps", fraction())
+            .read_with("muon_others", {"sgd"}),
         field(
             &O::no_decay, "no_decay",
             "name patterns of tensors without weight decay (* and ? as in a shell); empty = all of "

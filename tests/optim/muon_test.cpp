@@ -1,7 +1,9 @@
 #include "optim/muon.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "optim/muon_tensors.h"
@@ -59,12 +61,12 @@ PlainMatrix plain_sum(double a, const PlainMatrix& x, double b, const PlainMatri
   return z;
 }
 
-PlainMatrix plain_orthogonal(const PlainMatrix& matrix) {
+PlainMatrix plain_orthogonal(const PlainMatrix& matrix, int64_t iterations = 5) {
   PlainMatrix x = matrix.rows > matrix.columns ? plain_transposed(matrix) : matrix;
   const double norm = testing::norm_of(x.values);
   if (norm == 0) return matrix;
   for (double& value : x.values) value /= norm;
-  for (int i = 0; i < 5; ++i) {
+  for (int64_t i = 0; i < iterations; ++i) {
     const PlainMatrix a = plain_product(x, plain_transposed(x));
     x = plain_sum(3.4445, x, 1,
                   plain_product(plain_sum(-4.7750, a, 2.0315, plain_product(a, a)), x));
@@ -76,6 +78,11 @@ PlainMatrix plain_orthogonal(const PlainMatrix& matrix) {
 PlainMatrix plain_rows(const Numbers& values, int64_t from, int64_t rows, int64_t columns) {
   const auto first = values.begin() + from * columns;
   return {rows, columns, Numbers(first, first + rows * columns)};
+}
+
+/// What brings elements [from, to) to a norm.
+double plain_factor(const Numbers& values, int64_t from, int64_t to, double norm) {
+  return norm / testing::norm_of({values.begin() + from, values.begin() + to});
 }
 
 /// The rule of one tensor: vectors are AdamW's at a rate `adam_factor` times that of matrices.
@@ -98,13 +105,18 @@ testing::Rule muon_rule(const OptimOptions& o, double adam_factor = 1,
     const int64_t all = t.shape.front(), columns = static_cast<int64_t>(n.size()) / all;
     int64_t from = 0;
     for (const int64_t rows : all == 70 ? parts : std::vector<int64_t>{all}) {
-      const PlainMatrix change = plain_orthogonal(plain_rows(n, from, rows, columns));
+      const PlainMatrix change =
+          plain_orthogonal(plain_rows(n, from, rows, columns), o.muon_iterations);
+      const double factor = o.muon_fixed_norm
+                                ? plain_factor(t.p, from * columns, (from + rows) * columns,
+                                               std::sqrt(static_cast<double>(rows)))
+                                : 1;
       const double r = static_cast<double>(rows), c = static_cast<double>(columns);
       const double scale =
           o.muon_scale == "rms" ? 0.2 * std::sqrt(std::max(r, c)) : std::sqrt(std::max(1.0, r / c));
       for (size_t i = 0; i < change.values.size(); ++i) {
         double& p = t.p[static_cast<size_t>(from * columns) + i];
-        p = p * (1 - lr * t.decay) - lr * scale * change.values[i];
+        p = p * factor * (1 - lr * t.decay) - lr * scale * change.values[i];
       }
       from += rows;
     }
@@ -126,9 +138,42 @@ TEST(Muon, AdamsTensorsHaveARateOfTheirOwn) {
   testing::expect_steps(options, muon_rule(options, 0.25));
 }
 
+TEST(Muon, MatricesMayHaveAFixedNormAndOtherIterations) {
+  const OptimOptions options{.name = "muon", .muon_fixed_norm = true, .muon_iterations = 3};
+  testing::expect_steps(options, muon_rule(options));
+}
+
+// airbench's recipe: Nesterov's momentum for vectors, whose decay is added to the gradient.
+TEST(Muon, SgdMayStepTheOthers) {
+  OptimOptions options{.name = "muon", .lr = 0.02, .muon_adam_lr = 0.005};
+  options.muon_others = "sgd";
+  options.muon_other_momentum = 0.85;
+  options.groups = {"bias lr_scale=2 weight_decay=0.1"};
+  testing::expect_steps(options, [matrix_rule = muon_rule(options)](Reference& t, const Numbers& g,
+                                                                    double lr, int step) {
+    if (t.shape.size() >= 2) return matrix_rule(t, g, lr, step);
+    const bool is_bias = t.p.size() == 7;
+    const double rate = 0.25 * lr * (is_bias ? 2 : 1), decay = is_bias ? 0.1 : 0;
+    for (size_t i = 0; i < g.size(); ++i) {
+      const double d = g[i] + decay * t.p[i];
+      t.m[i] = 0.85 * t.m[i] + d;
+      t.p[i] -= rate * (d + 0.85 * t.m[i]);
+    }
+  });
+}
+
+TEST(Muon, SgdKeepsNoSecondMoment) {
+  Toy toy;
+  const Arena arena(toy);
+  OptimOptions options{.name = "muon"};
+  options.muon_others = "sgd";
+  EXPECT_EQ(make_optimizer(options, arena)->state().at(1).values.numel(), 0);
+}
+
 TEST(Muon, AMatrixThatMergesMapsIsSteppedMapByMap) {
-  for (const bool split : {true, false}) {
-    const OptimOptions options{.name = "muon", .muon_split = split};
+  for (const auto& [split, fixed] :
+       {std::pair{true, false}, std::pair{false, false}, std::pair{true, true}}) {
+    const OptimOptions options{.name = "muon", .muon_split = split, .muon_fixed_norm = fixed};
     const std::vector<int64_t> parts{10, 20, 40};
     Toy toy;
     Arena arena(toy);

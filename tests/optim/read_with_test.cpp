@@ -115,7 +115,11 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
       {"muon_adam_lr", [](O& o) { o.muon_adam_lr = 1e-3; }},
       {"muon_adam_tensors", [](O& o) { o.muon_adam_tensors = {"large"}; }},
       {"muon_split", [](O& o) { o.muon_split = false; }},
+      {"muon_fixed_norm", [](O& o) { o.muon_fixed_norm = true; }},
+      {"muon_iterations", [](O& o) { o.muon_iterations = 3; }},
       {"muon_precision", [](O& o) { o.muon_precision = "bf16"; }},
+      {"muon_others", [](O& o) { o.muon_others = "sgd"; }},
+      {"muon_other_momentum", [](O& o) { o.muon_other_momentum = 0.5; }},
       {"no_decay", [](O& o) { o.no_decay = {"none"}; }},
       {"groups", [](O& o) { o.groups = {"large lr_scale=0.5"}; }},
   };
@@ -129,6 +133,15 @@ TEST(ReadWith, AnOptimizerReadsTheKeysThatSaySo) {
   EXPECT_FALSE(is_read("reference_batch", OptimOptions{}));
   EXPECT_TRUE(is_read("reference_batch", OptimOptions{.lr_scaling = "sqrt"}));
   expect_as_declared<O>({.weight_decay = 0.1}, changes, stepped);
+}
+
+TEST(ReadWith, MuonReadsAMomentumOfWhatSgdSteps) {
+  OptimOptions options{.name = "muon"};
+  options.muon_others = "sgd";
+  OptimOptions changed = options;
+  changed.muon_other_momentum = 0.5;
+  EXPECT_TRUE(is_read("muon_other_momentum", options));
+  EXPECT_NE(stepped(changed), stepped(options));
 }
 
 /// The deviations of the first steps' gradients, and the weights of a step.
