@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "data/images/image_batches.h"
 #include "data/images/image_files.h"
@@ -189,9 +190,14 @@ class ImagePreflight {
   Preflight found_;
 };
 
-int64_t num_valid(const data::ImageDataOptions& data) {
-  const auto count = data::count_images(data, data.valid, "data.valid");
-  return count ? count->pictures : 0;
+// Zeros where the files do not tell it, or are missing, which `check` tells elsewhere.
+data::ImageCount known_images(const data::ImageDataOptions& data,
+                              const std::vector<std::string>& paths, const std::string& key) {
+  try {
+    return data::count_images(data, paths, key).value_or(data::ImageCount{});
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 class ImageClassificationRules final : public TaskRules {
@@ -294,10 +300,11 @@ class ImageClassificationRules final : public TaskRules {
   std::string name_of_data() const override { return "pictures"; }
   FileSizes file_sizes(const Experiment& experiment) const override {
     const auto& data = images_of(experiment).data;
-    const auto train = data::count_images(data, data.train);
-    return {.epoch = train ? train->pictures : 0,
-            .classes = train ? train->classes : std::ssize(data.classes),
-            .validation = std::min(num_valid(data), kCountedSamples)};
+    const auto train = known_images(data, data.train, "data.train");
+    const auto valid = known_images(data, data.valid, "data.valid");
+    return {.epoch = train.pictures,
+            .classes = train.classes > 0 ? train.classes : std::ssize(data.classes),
+            .validation = std::min(valid.pictures, kCountedSamples)};
   }
   ScoredSamples scored_samples(const Experiment& /*experiment*/,
                                const FileSizes& files) const override {

@@ -14,6 +14,7 @@ class Row:
 
     lines: tuple = ()  # what `infer` reads
     infer_words: tuple = ()
+    answer_words: ClassVar[tuple] = ()  # of `infer` for a run that came back from an exported folder
     scores: frozenset = frozenset()  # what `eval` prints besides `loss`
     without: dict = dataclasses.field(default_factory=dict)  # columns that make no sense here, with the reason
 

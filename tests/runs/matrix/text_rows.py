@@ -60,7 +60,6 @@ class TextRow(Row):
                         "encoder.embedding.weight": False})
 
     head: ClassVar[frozenset] = frozenset()  # tensors that no other family takes over
-    answer_words: ClassVar[tuple] = ()  # of `infer` for a run that came back from an exported folder
 
     def check_answers(self, bench, folder):
         text = lines_of(self, bench.infer(self, folder))

@@ -34,7 +34,6 @@ class Translation(Row):
         "lora_export": "no class of transformers is equal to it",
         "adapters_elsewhere": "of encoders of text",
     }
-    answer_words: ClassVar[tuple] = ()
     heads: ClassVar[tuple] = ((),)  # words that choose a decoder
     second_source: ClassVar[bool] = False
 
