@@ -38,7 +38,7 @@ void for_each_key_of_tasks(
 }
 
 TEST(DeclaredKeys, OfEachProcessAreThreadsPrefetchingAndWhatRankZeroWrites) {
-  const KeyPaths own{"run.name",           "run.threads", "data.prefetch",
+  const KeyPaths own{"run.name",           "run.threads", "data.prefetch",      "data.threads",
                      "report.tensorboard", "report.html", "report.html_seconds"};
   for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
     EXPECT_EQ(key.meta.per_process, is_in(own, key.path)) << task << ": " << key.path;
@@ -50,8 +50,8 @@ TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
                         "train.patience",    "data.version",     "data.answer_split",
                         "tokenizer.subwords"};
   for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
-    const bool shapes_scores =
-        key.path.starts_with("eval.") || key.path.starts_with("decode.") || is_in(others, key.path);
+    const bool shapes_scores = key.path.starts_with("eval.") || key.path.starts_with("decode.") ||
+                               key.path.starts_with("augment.test_") || is_in(others, key.path);
     EXPECT_EQ(key.meta.change == config::Change::kScoring, shapes_scores)
         << task << ": " << key.path;
   });
@@ -91,6 +91,9 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
                              "model.embedding_scale",
                              "model.adapter.activation",
                              "model.adaptive_softmax.cutoffs"};
+  const KeyPaths of_pictures{
+      "augment.mean",     "augment.std",        "model.version",    "model.num_heads",
+      "model.activation", "model.norm_epsilon", "model.head_scale", "model.adapter.activation"};
   // Labels are read from the stack of either.
   KeyPaths of_labels = of_language;
   of_labels.insert(of_labels.end(), of_text.begin(), of_text.end());
@@ -100,10 +103,11 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
   ASSERT_NE(tasks, nullptr);
   size_t hidden = 0;
   for (const auto& task : tasks->alternatives) {
-    const KeyPaths& of_model = task.name == "translation"           ? of_translation
-                               : task.name == "language_model"      ? of_language
-                               : task.name == "text_classification" ? of_labels
-                                                                    : of_text;
+    const KeyPaths& of_model = task.name == "translation"            ? of_translation
+                               : task.name == "language_model"       ? of_language
+                               : task.name == "text_classification"  ? of_labels
+                               : task.name == "image_classification" ? of_pictures
+                                                                     : of_text;
     for_each_declared(*task.schema, [&](const config::Key& key) {
       const std::string& path = key.path;
       const bool of_part = path.starts_with("model.encoder") || path.starts_with("model.decoder") ||

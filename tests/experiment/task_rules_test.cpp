@@ -259,10 +259,10 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
   const auto* key = schema.find("eval.best_metric");
   ASSERT_NE(key, nullptr);
   EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss",
-                                      "macro_f1", "matthews", "bits_per_byte"}));
-  EXPECT_EQ(
-      config::range_text(*key),
-      "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews, bits_per_byte");
+                                      "macro_f1", "matthews", "bits_per_byte", "top5"}));
+  EXPECT_EQ(config::range_text(*key),
+            "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews, "
+            "bits_per_byte, top5");
   e.eval.best_metric = "french.bleu";
   EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
 }

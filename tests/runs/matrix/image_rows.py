@@ -113,10 +113,10 @@ preset = "none"
 depth = 14
 """ + END,
         {"family": "image_classification", "model": "residual network", "labels": "mixed classes"},
+        folder_format="torchvision",
         without={
             "shared_batches": "batch norm ties the pictures of a micro-batch",
             "micro_batches": "batch norm ties the pictures of a micro-batch",
-            "export": "no class of torchvision, timm or transformers has three stages",
             "unfreeze": "its layers are not those of a Transformer",
             "lora": "its convolutions have no LoRA",
             "lora_sharded": "its convolutions have no LoRA",

@@ -12,6 +12,7 @@
 #include "families/image_classification/folders/image_processor.h"
 #include "families/image_classification/folders/vit_weights.h"
 #include "interchange/config_reader.h"
+#include "interchange/incompatibility.h"
 
 namespace stretto::interchange {
 namespace {
@@ -157,7 +158,7 @@ std::string resnet_difference(const ResNetOptions& options) {
 std::string vit_difference(const VitOptions& options) {
   if (options.activation != "gelu") return "model.activation: it is gelu there";
   if (options.norm_epsilon != 1e-6) return "model.norm_epsilon: it is 1e-6 there";
-  if (options.adapter.is_on()) return "model.adapter: it has no adapters";
+  if (options.adapter.is_on()) return adapter_incompatibility(options.adapter);
   return "";
 }
 

@@ -6,6 +6,7 @@
 #include "families/image_classification/folders/image_class.h"
 #include "families/image_classification/folders/vit_weights.h"
 #include "interchange/config_reader.h"
+#include "interchange/incompatibility.h"
 
 namespace stretto::interchange {
 namespace {
@@ -66,7 +67,7 @@ std::string vit_incompatibility(const models::ImageModelOptions& model) {
   if (options.pooling != "class_token") {
     return "model.pooling = \"" + options.pooling + "\": it reads the class token";
   }
-  if (options.adapter.dim > 0) return "model.adapter: it has no adapters";
+  if (options.adapter.is_on()) return adapter_incompatibility(options.adapter);
   return "";
 }
 
