@@ -76,9 +76,12 @@ ImageDescription read_image_config(const ConfigReader& config) {
     config.refuse("problem_type", "is not single_label_classification: a picture has one class");
   }
   require_channels(config);
-  return {.name = std::string(its->name),
-          .model = its->read(config),
-          .labels = labels_of_config(config)};
+  // Not in braces: GCC 12 destroys `pictures` twice when what follows it throws.
+  ImageDescription description;
+  description.name = its->name;
+  description.model = its->read(config);
+  description.labels = labels_of_config(config);
+  return description;
 }
 
 std::string write_image_config(const ImageClass& its, const ImageDescription& description) {
