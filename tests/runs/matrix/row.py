@@ -12,7 +12,6 @@ class Row:
     config: str  # behind bench.EXPERIMENT: [task], [data], [tokenizer], [model], [optim], [eval]
     properties: dict  # CI covers each of them with each column
 
-    folder_format: str = "hf"  # of `export`
     lines: tuple = ()  # what `infer` reads
     infer_words: tuple = ()
     answer_words: ClassVar[tuple] = ()  # of `infer` for a run that came back from an exported folder

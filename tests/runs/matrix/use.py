@@ -94,7 +94,7 @@ def embed(bench, row):
 def there_and_back(bench, row, run):
     """The folder that a run is exported to, and the run that is imported from it."""
     folder, back = bench.root / f"{run.name}_folder", bench.root / f"{run.name}_back"
-    bench.output("export", run, "--format", row.folder_format, "--checkpoint", "last", folder)
+    bench.output("export", run, "--format", "hf", "--checkpoint", "last", folder)
     bench.output("import", folder, "--run", back)
     answers = [bench.infer(row, name, "--checkpoint", "last", *row.answer_words) for name in (run, back)]
     check(row.same_answers(*answers), f"{row.name}: {answers}")
