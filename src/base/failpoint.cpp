@@ -20,7 +20,7 @@
 namespace stretto {
 namespace {
 
-enum class Action { kKill, kErrno, kShortWrite, kThrow, kBug };
+enum class Action { kKill, kTerminate, kErrno, kShortWrite, kThrow, kBug };
 
 struct Rule {
   std::string name;
@@ -36,8 +36,9 @@ struct NamedAction {
   Action action;
   int errno_value;
 };
-constexpr std::array<NamedAction, 9> kActions{{
+constexpr std::array<NamedAction, 10> kActions{{
     {"kill", Action::kKill, 0},
+    {"term", Action::kTerminate, 0},
     {"enospc", Action::kErrno, ENOSPC},
     {"eio", Action::kErrno, EIO},
     {"eintr", Action::kErrno, EINTR},
@@ -50,8 +51,8 @@ constexpr std::array<NamedAction, 9> kActions{{
 
 [[noreturn]] void reject(std::string_view text) {
   throw Error(ExitCode::kUsage, "STRETTO_FAILPOINT: cannot understand \"" + printable(text) + "\"",
-              "it is for tests: name:action[:n|:n+], action one of kill, enospc, eio, eintr, "
-              "einval, enomem, short, throw, bug; unset it for real runs");
+              "it is for tests: name:action[:n|:n+], action one of kill, term, enospc, eio, "
+              "eintr, einval, enomem, short, throw, bug; unset it for real runs");
 }
 
 Rule parse_rule(const std::string& text) {
@@ -118,6 +119,9 @@ int pass(std::string_view name, size_t* size) {
     switch (rule.action) {
       case Action::kKill:
         std::raise(SIGKILL);
+        break;
+      case Action::kTerminate:
+        std::raise(SIGTERM);
         break;
       case Action::kErrno:
         return rule.errno_value;

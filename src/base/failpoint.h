@@ -8,10 +8,10 @@ namespace stretto {
 
 /// A named place where a test can make the process fail. Does nothing unless the environment has
 /// STRETTO_FAILPOINT="name:action[:n][;…]", read once. Actions, on the n-th pass (default 1; `n+`
-/// means that pass and all after it): `kill` (SIGKILL to this process), `enospc`, `eio`, `eintr`,
-/// `einval` and `enomem` (the caller sees that errno), `short` (a write takes half of what it was
-/// given), `throw` (std::bad_alloc), `bug` (std::logic_error). The name `*` stands for every
-/// failpoint, counted together.
+/// means that pass and all after it): `kill` and `term` (SIGKILL, SIGTERM to this process),
+/// `enospc`, `eio`, `eintr`, `einval` and `enomem` (the caller sees that errno), `short` (a write
+/// takes half of what it was given), `throw` (std::bad_alloc), `bug` (std::logic_error). The name
+/// `*` stands for every failpoint, counted together.
 ///
 /// @return 0, or the errno that the caller must treat as the result of its system call.
 /// Throws Error(kUsage) when STRETTO_FAILPOINT cannot be understood.

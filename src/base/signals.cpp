@@ -31,7 +31,7 @@ void remember(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(AtEnd at_end) : at_end_(at_end) {
   if (installed.exchange(true)) throw std::logic_error("[signals] one StopSignals at a time");
   first_signal = 0;
   num_interrupts = 0;
@@ -48,7 +48,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   installed = false;
-  if (requested()) return;
+  if (requested() || at_end_ == AtEnd::kKeep) return;
   for (size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], &previous_[i], nullptr);
   }

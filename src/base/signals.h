@@ -15,11 +15,15 @@ namespace stretto {
 /// One object at a time; destruction restores the handlers that were there before, unless a signal
 /// came: a process that was asked to end is on its way out, and must not die of the same signal
 /// again (from its launcher, or from a scheduler that tells each process) before it has said how it
-/// ended.
+/// ended. With `kKeep` the handlers stay in any case: the process has done all its work, and must
+/// not die of a signal that comes now before it has said so.
 /// Interrupted system calls restart (SA_RESTART).
 class StopSignals {
  public:
-  StopSignals();
+  /// What becomes of the handlers when the object ends and no signal has come.
+  enum class AtEnd { kRestore, kKeep };
+
+  explicit StopSignals(AtEnd at_end = AtEnd::kRestore);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -29,6 +33,7 @@ class StopSignals {
   int which() const;
 
  private:
+  AtEnd at_end_;
   std::array<struct sigaction, 4> previous_{};
 };
 

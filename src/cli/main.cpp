@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/failpoint.h"
 #include "base/named_output.h"
 #include "base/stdout.h"
 #include "base/version.h"
@@ -193,6 +194,7 @@ int run(int argc, char** argv) {
     const int code = dispatch({argv + 1, argv + argc});
     if (code != 0) end_named_pipes();
     flush_stdout();
+    failpoint("command.end");
     distributed::report_end(code, "");
     return distributed::leave(code);
   } catch (const Error& error) {

@@ -122,7 +122,7 @@ int run_local_job(const LocalJob& job) {
                 "Debian, Ubuntu: apt-get install openmpi-bin; or leave out --processes");
   }
   const std::filesystem::path guard = usable_guard();
-  const StopSignals signals;
+  const StopSignals signals(StopSignals::AtEnd::kKeep);
   for (int restart = 0;; ++restart) {
     JobAttempt attempt(job, {.mpirun = mpirun, .guard = guard}, signals);
     const auto reports = attempt.run();

@@ -81,7 +81,9 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                 {.options = setup_.train.forensics,
                  .forensics = forensics_setup(setup_),
                  .activity = [this](const std::string& what) { recorder_.activity(what); }}) {
-  if (setup_.handle_signals) signals_.emplace();
+  // A process trains once, and then leaves: with several of them rank 0 may still be at work while
+  // another has done its part, and a signal goes to all.
+  if (setup_.handle_signals) signals_.emplace(StopSignals::AtEnd::kKeep);
   if (restore() && is_root()) {
     log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
   }

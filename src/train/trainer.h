@@ -51,7 +51,8 @@ struct TrainerSetup {
   int64_t until = 0;
   /// Asked on rank 0 alone; see RecorderSetup.
   std::function<std::vector<std::string>(int64_t step)> notes_at = {};
-  /// False where the caller handles signals, or where several trainers share a process.
+  /// From the trainer's construction to the end of the process. False where the caller handles
+  /// signals, or where several trainers share a process.
   bool handle_signals = true;
 
   /// What train.init_from names.

@@ -92,6 +92,21 @@ TEST_F(Failpoint, KillsTheProcess) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
+TEST_F(Failpoint, TerminatesTheProcessUnlessItHandlesThat) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGTERM, SIG_IGN);
+    set_failpoints("a:term:1+");
+    if (failpoint("a") != 0) ::_exit(1);
+    ::signal(SIGTERM, SIG_DFL);
+    failpoint("a");
+    ::_exit(2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+}
+
 TEST_F(Failpoint, RefusesWhatItDoesNotUnderstand) {
   for (const char* bad : {"a", "a:", "a:explode", ":kill", "a:kill:0", "a:kill:x", "a:kill:1:2",
                           "a:kill:-1", "a:kill:1++", "a:kill:"}) {

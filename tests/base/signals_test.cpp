@@ -96,6 +96,26 @@ TEST(StopSignals, AProcessOnItsWayOutDoesNotDieOfTheSameSignalAgain) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
+TEST(StopSignals, ASignalThatComesWhenAllIsDoneDoesNotEndTheProcess) {
+  const int status = status_of([] {
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) ::signal(signal, SIG_DFL);
+    { const StopSignals stop(StopSignals::AtEnd::kKeep); }
+    for (const int signal : {SIGTERM, SIGUSR1, SIGHUP, SIGINT}) ::raise(signal);
+  });
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(StopSignals, ASecondInterruptEndsAProcessThatHasDoneAll) {
+  const int status = status_of([] {
+    { const StopSignals stop(StopSignals::AtEnd::kKeep); }
+    ::raise(SIGINT);
+    ::raise(SIGINT);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+}
+
 TEST(StopSignals, AHangupThatWasIgnoredStaysIgnored) {
   const int status = status_of([] {
     ::signal(SIGHUP, SIG_IGN);  // as nohup does

@@ -272,6 +272,20 @@ def a_signal_in_the_last_validation_changes_nothing(stretto):
         check("finished at step 10" in stderr, stderr)
 
 
+def a_signal_after_the_last_work_changes_nothing(stretto):
+    # To each process, its training over and how it ends not yet said; of several to the launcher too, or to one rank.
+    late = "command.end:term"
+    short = (*FOUR, "train.max_steps=10", "schedule.warmup_steps=2", "train.save_every=100", "eval.every=100")
+    with Lab(stretto) as lab:
+        for run, result in (
+            ("alone", lab.train("alone", *short, env={"STRETTO_FAILPOINT": late})),
+            ("launched", train(lab, "launched", 2, *short, env={"STRETTO_FAILPOINT": late})),
+            ("mpirun", lab.run(mpirun(lab, "mpirun", 2, *short, on_rank=(1, f"export STRETTO_FAILPOINT={late}")))),
+        ):
+            succeed(result, f"{run}: a signal when all is done")
+            check("finished at step 10" in result.stderr and "is lost" not in result.stderr, f"{run}: {result.stderr}")
+
+
 def a_restarted_run_ends_as_an_undisturbed_one(stretto):
     lab = shared_lab(stretto)
     once(lab, "exact", *EXACT)
@@ -293,5 +307,6 @@ if __name__ == "__main__":
         a_killed_mpirun_takes_its_ranks_along, errors_that_all_ranks_have_are_told_once,
         a_refused_start_is_told_once_and_without_wrong_advice, ranks_that_are_killed_after_the_signal_have_failed,
         a_signal_while_processes_start_is_no_failure_and_says_what_is_saved,
-        a_signal_in_the_last_validation_changes_nothing, a_signal_to_one_rank_stops_all_saved,
-        the_launcher_forwards_signals_and_exit_codes, a_restarted_run_ends_as_an_undisturbed_one)})
+        a_signal_in_the_last_validation_changes_nothing, a_signal_after_the_last_work_changes_nothing,
+        a_signal_to_one_rank_stops_all_saved, the_launcher_forwards_signals_and_exit_codes,
+        a_restarted_run_ends_as_an_undisturbed_one)})
