@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "engine/commands.h"
+#include "families/image_classification/image_classification_options.h"
 #include "families/text/requests.h"
 #include "families/text/text_sections.h"
 #include "families/translation/requests.h"
@@ -37,7 +38,11 @@ struct BuildResult {
 };
 
 /// Tables as large as vocabularies make them, those of translation one for each side.
-tasks::CostRequest cost_request(const experiment::Experiment& e) {
+tasks::CostRequest cost_request(experiment::Experiment e) {
+  if (e.task.is<experiment::ImageClassificationOptions>()) {
+    e.task.as<experiment::ImageClassificationOptions>().data.classes = {"cat", "dog"};
+    return {.experiment = e};
+  }
   if (experiment::find_text_sections(e)) {
     return {.experiment = e, .sizes = tasks::TextSizes{.rows = 4000}};
   }

@@ -119,9 +119,11 @@ class ImageClassificationFamily final : public Family {
   }
   models::ModelCost model_cost(const CostRequest& request) const override {
     const auto& options = images_of(request.experiment);
-    const auto count = data::count_images(options.data, options.data.train);
-    const int64_t given = std::ssize(options.data.classes);
-    const int64_t classes = given > 0 ? given : count ? count->classes : 0;
+    int64_t classes = std::ssize(options.data.classes);
+    if (classes == 0) {
+      const auto count = data::count_images(options.data, options.data.train);
+      classes = count ? count->classes : 0;
+    }
     const int64_t size = experiment::image_size_of(options);
     return models::cost_of(*described(request.experiment, classes > 0 ? classes : kAnyClasses),
                            size, size);
