@@ -57,11 +57,15 @@ def is_averaged_as_it_was(old, expected, same):
     check(is_near(found, expected["averaged"], same), f"scores of the average {found}, they were {expected['averaged']}")
 
 
+def contents_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @copied
 def goes_on_as_it_did(old, expected, same):
-    kept = {path: path.read_bytes() for path in (old.folder / "cache").rglob("*") if path.is_file()}
+    before, cached = (old.folder / "run/log.txt").read_text(), contents_of(old.folder / "cache")
     old.train(*LONGER)
-    log = (old.folder / "run/log.txt").read_text()
+    log = (old.folder / "run/log.txt").read_text().removeprefix(before)
     check(f"resuming from the checkpoint of step {UPDATES}" in log, f"it did not resume: {log}")
     found = old.losses()
     check(found.keys() == expected["losses"].keys(), f"updates {list(found)}, expected {list(expected['losses'])}")
@@ -71,9 +75,9 @@ def goes_on_as_it_did(old, expected, same):
         check(old.weights_hash() == expected["weights_hash"], f"weights {old.weights_hash()}, they were {expected['weights_hash']}")
     else:
         print("        another processor or libtorch: losses are compared, bits are not")
-    # A cache of an earlier form stays for the program that made it.
-    for path, content in kept.items():
-        check(path.exists() and path.read_bytes() == content, f"{path.relative_to(old.folder)} was changed")
+    # A cache of an earlier form stays for the program that made it, and text is tokenised once more.
+    check(cached.items() <= contents_of(old.folder / "cache").items(), "the cache of the earlier program was changed")
+    check(not cached or "tokenised" in log, f"nothing is said of the cache: {log}")
 
 
 @copied
@@ -119,19 +123,21 @@ def search_ends_as_it_did(old, expected, same):
     found = old.trials()
     check(is_near(found, expected["trials"], same), f"trials {found}, they were {expected['trials']}")
     page = (old.folder / "search/search.html").read_text()
-    check(page.count('class="trial') >= len(found), "search.html lacks the curve of a trial")
+    check(page.count('class="trial') >= 2, "search.html has no curves of the two trials that came to their end")
     old.call("check", f"{HERE}/search/best.toml")
 
 
 RUN_TESTS = (is_evaluated_as_it_was, is_used_as_it_was, is_averaged_as_it_was, goes_on_as_it_did, of_another_model_is_refused,
-             is_drawn)
+             is_drawn, exports_and_imports_what_was_exported)
 SEARCH_TESTS = (search_is_explained_as_it_was, search_ends_as_it_did)
 
 
 def tests_of(asset):
     if (asset / "search.toml").exists():
         return SEARCH_TESTS
-    return (*RUN_TESTS, exports_and_imports_what_was_exported) if (asset / "exported").exists() else RUN_TESTS
+    lacks = {is_averaged_as_it_was} if len([*asset.glob("run/checkpoints/step_*")]) < 2 else set()
+    lacks |= set() if (asset / "exported").exists() else {exports_and_imports_what_was_exported}
+    return tuple(test for test in RUN_TESTS if test not in lacks)
 
 
 if __name__ == "__main__":
