@@ -1,219 +1,154 @@
 #!/usr/bin/env python3
-"""Run folders of earlier programs: today's one evaluates, translates, averages and resumes them.
+"""What earlier programs made: today's one evaluates, uses, averages and resumes their runs, and goes on with their searches.
 
     tests/runs/old_run_test.py build/release/stretto [TEST...]
-    tests/runs/old_run_test.py OLD_PROGRAM --make tests/assets/run_NAME      trains the run that is stored
+    tests/runs/old_run_test.py OLD_PROGRAM --make tests/assets/run_NAME      makes what is stored
 
-tests/assets/run_NAME holds text, configuration and run folder, and expected.json: what the program that trained the run made of it.
-The configuration names the text below /proc/self/cwd, the folder that a program was started in. So a copy of the run in any folder has
-the paths that it was trained with, and can go on.
+old_runs.py says what is stored in tests/assets/run_NAME.
 """
 import functools
 import json
 import pathlib
-import random
-import shutil
-import subprocess
+import re
 import sys
-import tempfile
 
-from harness import WORDS_SRC, WORDS_TGT, check, main
+from harness import check, main
+from old_runs import HERE, LONGER, RUN, SEARCH_FOLDER, UPDATES, in_copy, make, processor
 
 ASSETS = pathlib.Path(__file__).resolve().parent.parent / "assets"
-HERE = "/proc/self/cwd"
-RUN = f"{HERE}/run"
-UPDATES = 120
-LONGER = (f"train.max_steps={UPDATES + 4}", "report.every=1")
 
-CONFIG = f"""# Two vocabularies of 19 words, one layer on each side: as small as a run can be.
-[run]
-seed = 3
-threads = 1
-device = "cpu"
-[data]
-train_src = ["{HERE}/train.src"]
-train_tgt = ["{HERE}/train.tgt"]
-valid_src = ["{HERE}/valid.src"]
-valid_tgt = ["{HERE}/valid.tgt"]
-max_tokens = 100
-max_src_tokens = 20
-max_tgt_tokens = 20
-cache_dir = "{HERE}/cache"
-[tokenizer]
-type = "vocab"
-src_vocab = "{HERE}/src.vocab"
-tgt_vocab = "{HERE}/tgt.vocab"
-[model]
-d_model = 8
-encoder = {{ num_layers = 1, num_heads = 2, ffn_dim = 16 }}
-decoder = {{ num_layers = 1, num_heads = 2, ffn_dim = 16 }}
-tie_embeddings = "decoder"
-[optim]
-lr = 2e-2
-clip_norm = 1.0
-[schedule]
-warmup_steps = 10
-[train]
-max_steps = {UPDATES}
-update_freq = 2
-save_every = 40
-keep_last = 3
-[eval]
-every = 40
-bleu = false
-[report]
-every = 20
-tensorboard = false
-html = false
-"""
-
-
-def processor():
-    """Maker and flags: programs choose kernels by them, and so the last bits."""
-    facts = {}
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        key, _, value = line.partition(":")
-        facts.setdefault(key.strip(), value.strip())
-    flags = facts.get("flags") or facts.get("Features", "")
-    return " ".join([facts.get("vendor_id", "unknown"), *sorted(flags.split())])
-
-
-class Old:
-    """A folder with a run, and a program that is started in it."""
-
-    def __init__(self, program, folder):
-        self.program, self.folder = program, folder
-
-    def call(self, *words, text=None):
-        done = subprocess.run([self.program, *words], cwd=self.folder, input=text or "", stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=120)
-        check(done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}: {done.stderr}")
-        return done.stdout
-
-    def train(self, *overrides):
-        return self.call("train", "old.toml", "--run", RUN, *overrides)
-
-    def nll(self, *words):
-        # A run that has no mark of its user yet reads no text that its configuration names.
-        return json.loads(self.call("eval", RUN, "--json", "--src", "valid.src", "--tgt", "valid.tgt", *words))["nll"]
-
-    def lines(self):
-        return self.call("infer", RUN, text=(self.folder / "valid.src").read_text()).splitlines()
-
-    def averaged_nll(self):
-        self.call("average", RUN, "--last", "2")
-        return self.nll("--checkpoint", "averaged")
-
-    def events(self):
-        return [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
-
-    def losses(self):
-        """The losses of the updates that the stored run did not have, by step."""
-        return {str(e["step"]): e["loss"] for e in self.events() if e["event"] == "train" and e["step"] > UPDATES}
-
-    def weights_hash(self):
-        return self.events()[-1]["weights_hash"]
-
-    def libtorch(self):
-        newest = sorted((self.folder / "run/checkpoints").glob("step_*"))[-1]
-        return json.loads((newest / "manifest.json").read_text())["libtorch"]
-
-
-# --- making one
-
-def write_text(folder):
-    generator = random.Random(1)
-    for name, count in (("train", 60), ("valid", 8)):
-        picks = [[generator.randrange(len(WORDS_SRC)) for _ in range(generator.randint(2, 9))] for _ in range(count)]
-        for side, words in (("src", WORDS_SRC), ("tgt", WORDS_TGT)):
-            (folder / f"{name}.{side}").write_text("".join(" ".join(words[i] for i in line) + "\n" for line in picks))
-    for side, words in (("src", WORDS_SRC), ("tgt", WORDS_TGT)):
-        (folder / f"{side}.vocab").write_text("\n".join(words) + "\n")
-    (folder / "old.toml").write_text(CONFIG)
-
-
-def make(program, folder):
-    folder.mkdir(parents=True)
-    write_text(folder)
-    run = Old(str(pathlib.Path(program).resolve()), folder)
-    run.train()
-    shutil.rmtree(folder / "cache")
-    with tempfile.TemporaryDirectory(prefix="stretto_old_run_") as place:
-        copy = Old(run.program, pathlib.Path(place) / "copy")
-        shutil.copytree(folder, copy.folder)
-        expected = {"nll": copy.nll(), "lines": copy.lines(), "averaged_nll": copy.averaged_nll()}
-        copy.train(*LONGER)
-        expected |= {"losses": copy.losses(), "weights_hash": copy.weights_hash(), "libtorch": copy.libtorch(), "processor": processor()}
-    (folder / "expected.json").write_text(json.dumps(expected, indent=2, ensure_ascii=False) + "\n")
-    print(f"{folder}: {sum(path.stat().st_size for path in folder.rglob('*') if path.is_file()):,} bytes")
-
-
-# --- tests
 
 def copied(test):
-    """Runs a test on a copy of the asset: test(run, expected, same), `same` if bits can be the same here."""
+    """Runs a test on a copy of the asset: test(old, expected, same), `same` if bits can be the same here."""
     @functools.wraps(test)
     def on_copy(program, asset):
         expected = json.loads((asset / "expected.json").read_text())
-        with tempfile.TemporaryDirectory(prefix="stretto_old_run_") as place:
-            run = Old(program, pathlib.Path(place) / "copy")
-            shutil.copytree(asset, run.folder)
-            test(run, expected, expected["processor"] == processor())
+        same = expected["processor"] == processor()
+        in_copy(program, asset, expected["family"], lambda old: test(old, expected, same))
     return on_copy
 
 
 def is_near(found, expected, same):
-    return abs(found - expected) < (5e-7 if same else 1e-4 * expected)
+    """Numbers are equal up to rounding, lists and objects have equal numbers, and all else is the same."""
+    if isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(is_near(found[key], expected[key], same) for key in expected)
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(is_near(a, b, same) for a, b in zip(found, expected, strict=True))
+    if isinstance(expected, float):
+        return abs(found - expected) <= (5e-7 if same else 1e-4 * abs(expected))
+    return found == expected
 
 
 @copied
-def is_evaluated_as_it_was(run, expected, same):
-    found = run.nll()
-    check(is_near(found, expected["nll"], same), f"nll {found}, it was {expected['nll']}")
+def is_evaluated_as_it_was(old, expected, same):
+    found = old.scores()
+    check(is_near(found, expected["scores"], same), f"scores {found}, they were {expected['scores']}")
 
 
 @copied
-def translates_as_it_did(run, expected, same):
-    found = run.lines()
+def is_used_as_it_was(old, expected, same):
+    found = old.lines()
     check(found == expected["lines"], f"lines {found}, they were {expected['lines']}")
 
 
 @copied
-def is_averaged_as_it_was(run, expected, same):
-    found = run.averaged_nll()
-    check(is_near(found, expected["averaged_nll"], same), f"nll {found} of the average, it was {expected['averaged_nll']}")
+def is_averaged_as_it_was(old, expected, same):
+    found = old.averaged_scores()
+    check(is_near(found, expected["averaged"], same), f"scores of the average {found}, they were {expected['averaged']}")
+
+
+def contents_of(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @copied
-def goes_on_as_it_did(run, expected, same):
-    run.train(*LONGER)
-    log = (run.folder / "run/log.txt").read_text()
+def goes_on_as_it_did(old, expected, same):
+    before, cached = (old.folder / "run/log.txt").read_text(), contents_of(old.folder / "cache")
+    old.train(*LONGER)
+    log = (old.folder / "run/log.txt").read_text().removeprefix(before)
     check(f"resuming from the checkpoint of step {UPDATES}" in log, f"it did not resume: {log}")
-    found = run.losses()
+    found = old.losses()
     check(found.keys() == expected["losses"].keys(), f"updates {list(found)}, expected {list(expected['losses'])}")
     for step, loss in expected["losses"].items():
         check(abs(found[step] - loss) <= 1e-4 * loss, f"step {step}: loss {found[step]}, it was {loss}")
-    if same and run.libtorch() == expected["libtorch"]:
-        check(run.weights_hash() == expected["weights_hash"], f"weights {run.weights_hash()}, they were {expected['weights_hash']}")
+    if same and old.libtorch() == expected["libtorch"]:
+        check(old.weights_hash() == expected["weights_hash"], f"weights {old.weights_hash()}, they were {expected['weights_hash']}")
     else:
         print("        another processor or libtorch: losses are compared, bits are not")
+    # A cache of an earlier form stays for the program that made it. Then text is tokenised once more, and the log says so.
+    now = contents_of(old.folder / "cache")
+    check(cached.items() <= now.items(), "the cache of the earlier program was changed")
+    is_used = {path.parent for path in now} == {path.parent for path in cached}
+    check(is_used or "tokenised" in log, f"nothing is said of the cache: {log}")
 
 
 @copied
-def of_another_model_is_refused(run, expected, same):
-    done = subprocess.run([run.program, "train", "old.toml", "--run", RUN, *LONGER, "model.encoder.ffn_dim=32"], cwd=run.folder,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
-    check(done.returncode == 2 and "model.encoder.ffn_dim: 16 in the run, 32 now" in done.stderr,
-          f"exit code {done.returncode}: {done.stderr}")
+def of_another_model_is_refused(old, expected, same):
+    is_translation = expected["family"] == "translation"
+    key, given = ("model.encoder.ffn_dim" if is_translation else "model.ffn_dim"), old.folder / "old.toml"
+    done = old.run("train", given.name, "--run", RUN, *LONGER, f"{key}=32")
+    check(done.returncode == 2 and f"{key}: 16 in the run, 32 now" in done.stderr, f"exit code {done.returncode}: {done.stderr}")
 
 
-TESTS = (is_evaluated_as_it_was, translates_as_it_did, is_averaged_as_it_was, goes_on_as_it_did, of_another_model_is_refused)
+@copied
+def is_drawn(old, expected, same):
+    old.call("report", RUN)
+    page = (old.folder / "run/report.html").read_text()
+    check("<svg" in page, f"report.html has no curve: {page[:1000]}")
+
+
+@copied
+def exports_and_imports_what_was_exported(old, expected, same):
+    old.call("export", RUN, "--format", "hf", "again")
+    weights = [(old.folder / name / "model.safetensors").read_bytes() for name in ("exported", "again")]
+    check(weights[0] == weights[1], "other tensors are exported")
+    old.call("import", "exported", "--run", "imported")
+    found = old.lines("imported")
+    check(found == expected["lines"], f"lines of the exported model {found}, those of the run were {expected['lines']}")
+
+
+def numbers_of(text):
+    return re.findall(r"[-+.\w]*\d[-+.\w]*", text)
+
+
+@copied
+def search_is_explained_as_it_was(old, expected, same):
+    found = old.call("search", "explain", SEARCH_FOLDER)
+    check(numbers_of(found) == numbers_of(expected["explained"]), f"explained:\n{found}\nit was:\n{expected['explained']}")
+
+
+@copied
+def search_ends_as_it_did(old, expected, same):
+    done = old.search()
+    check(done.returncode == 0, f"exit code {done.returncode}: {done.stderr}")
+    check("goes on: 3 trials so far" in (old.folder / "search/log.txt").read_text(), "the search began anew")
+    found = old.trials()
+    check(is_near(found, expected["trials"], same), f"trials {found}, they were {expected['trials']}")
+    page = (old.folder / "search/search.html").read_text()
+    drawn = {int(number) for number in re.findall(r"trial (\d+): [\d.]+ at", page)}
+    check(drawn == {trial["trial"] for trial in found}, f"search.html shows the trials {drawn}")
+    old.call("check", f"{HERE}/search/best.toml")
+
+
+RUN_TESTS = (is_evaluated_as_it_was, is_used_as_it_was, is_averaged_as_it_was, goes_on_as_it_did, of_another_model_is_refused,
+             is_drawn, exports_and_imports_what_was_exported)
+SEARCH_TESTS = (search_is_explained_as_it_was, search_ends_as_it_did)
+
+
+def tests_of(asset):
+    if (asset / "search.toml").exists():
+        return SEARCH_TESTS
+    lacks = {is_averaged_as_it_was} if len([*asset.glob("run/checkpoints/step_*")]) < 2 else set()
+    lacks |= set() if (asset / "exported").exists() else {exports_and_imports_what_was_exported}
+    return tuple(test for test in RUN_TESTS if test not in lacks)
+
 
 if __name__ == "__main__":
     if sys.argv[2:3] == ["--make"] and len(sys.argv) == 4:
         make(sys.argv[1], pathlib.Path(sys.argv[3]))
     else:
-        stored = sorted(path.parent for path in ASSETS.glob("run_*/expected.json"))
+        stored = sorted(path.parent for path in ASSETS.glob("run_*/**/expected.json"))
         if not stored:
-            sys.exit(f"no {ASSETS}/run_*/expected.json; --make makes one")
-        main({f"{asset.name}_{test.__name__}": functools.partial(test, asset=asset) for asset in stored for test in TESTS})
+            sys.exit(f"no {ASSETS}/run_*/…/expected.json; --make makes one")
+        main({f"{'_'.join(asset.relative_to(ASSETS).parts)}_{test.__name__}": functools.partial(test, asset=asset)
+              for asset in stored for test in tests_of(asset)})
