@@ -55,8 +55,9 @@ TEST(DescribedTasks, HaveNoSectionOfAnotherTask) {
             stretto::testing::failure(ExitCode::kUsage, [&] { config::describe(schema, name); });
         EXPECT_EQ(std::string(error.what()),
                   "task." + task.name + " has no section `" + section + "`");
-        for (const auto& known : task.schema->sections) {
-          EXPECT_NE(error.advice().find(" " + known.path), std::string::npos)
+        for (const char* known : {"data", "tokenizer", "model", "model.lora", "eval"}) {
+          if (task.schema->find_section(known) == nullptr) continue;
+          EXPECT_NE(error.advice().find(std::string(" ") + known), std::string::npos)
               << name << ": " << error.advice();
         }
         ++refused;
