@@ -313,7 +313,8 @@ def make_search(program, folder):
     old = Old(program, folder, "search")
     done = old.search(KILLED_SEARCH)
     check(done.returncode == -9, f"the search was not killed: exit code {done.returncode}: {done.stderr}")
-    (folder / "search/search.html").unlink(missing_ok=True)  # large, and written anew
+    for name in ("search.html", ".lock"):  # the first is large and written anew, the second speaks of this machine
+        (folder / "search" / name).unlink(missing_ok=True)
 
     def said(copy):
         found = {"explained": copy.call("search", "explain", SEARCH_FOLDER)}
