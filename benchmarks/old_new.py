@@ -8,7 +8,8 @@ arrival of the line of update --warm and that of the last one, as in beside_peer
 for --model-updates; then both decode the same lines of the test set with a beam of 5, in turn. Seconds are those of `infer --stats`:
 loading is not among them. The ratio is new over old, round by round; the table gives its median with the least and the most, and
 whether both gave the same losses and translations. key=value goes to all trainings; --old-key key=value to those of the old program, for
-keys that it knows by another name. --old-config is its recipe, if it cannot read the new one.
+keys that it knows by another name. --old-config is its recipe, if it cannot read the new one. --recipe measures the training of another
+recipe of translation instead of the workloads.
 
 Leaves with 1 if a median ratio is below --least.
 """
@@ -36,9 +37,11 @@ class Build:
 
     def training(self, options, workload, folder, updates):
         """The command of a training; `updates` may be {U}, `folder` {RUN}."""
-        layers, width, inner, heads = SIZES[workload]
-        keys = [f"model.d_model={width}", *(f"model.{side}.{key}={value}" for side in ("encoder", "decoder") for key, value in
-                                            (("num_layers", layers), ("ffn_dim", inner), ("num_heads", heads)))]
+        keys = []
+        if workload in SIZES:
+            layers, width, inner, heads = SIZES[workload]
+            keys = [f"model.d_model={width}", *(f"model.{side}.{key}={value}" for side in ("encoder", "decoder") for key, value in
+                                                (("num_layers", layers), ("ffn_dim", inner), ("num_heads", heads)))]
         if options.smoke:
             keys += ["tokenizer.vocab_size=300"]
         return [self.stretto, "train", self.config, "--run", folder, *keys, *records.text_keys(options.data),
@@ -134,6 +137,7 @@ def parse():
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, help="folder for the decoded models, which a second call takes as they are; default temporary")
     parser.add_argument("--workloads", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--recipe", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm", type=int, default=5, help="updates before the window")
     parser.add_argument("--updates", type=int, default=20, help="of a window")
@@ -147,6 +151,8 @@ def parse():
     parser.add_argument("--smoke", action="store_true", help="made-up text and two rounds of few updates: tries the script, measures nothing")
     options = parser.parse_args()
     options.old, options.new = records.program(parser, options.old), records.program(parser, options.new)
+    if options.recipe:
+        options.workloads, options.only, options.old_config = [options.recipe.stem], "training", options.recipe
     options.key_of_decoding = [key for key in options.key if key.startswith("run.threads=")]
     if options.smoke:
         SIZES["W1"] = (1, 32, 64, 2)
@@ -160,7 +166,7 @@ def main():
     head, rows, slow = records.head_of_now(), [], []
     with records.work_folder(options, "stretto_old_new_"):
         builds = [Build("old", options.old, str(options.old_config), options.old_key),
-                  Build("new", options.new, str(records.ROOT / RECIPE), [])]
+                  Build("new", options.new, str(options.recipe or records.ROOT / RECIPE), [])]
         for workload in options.workloads:
             for kind, measure in (("training", measure_training), ("decoding", measure_decoding)):
                 if options.only in (None, kind):
