@@ -104,7 +104,8 @@ TEST_F(ArchiveImagesTest, MembersThatCannotBeUsedAreBadSamples) {
     EXPECT_EQ(source->size(), 1);
     EXPECT_EQ(fault_of(*source), fault);
     EXPECT_EQ(source->read(0), png(1));
-    const auto error = failure(ExitCode::kBadData, [&] { tar({{good, png(1)}, member}); });
+    const std::vector<Member> members{{good, png(1)}, member};  // Clang 14 captures no bindings
+    const auto error = failure(ExitCode::kBadData, [&] { tar(members); });
     EXPECT_EQ(std::string(error.what()), (folder_ / "a.tar").string() + fault);
   }
 }
