@@ -89,8 +89,8 @@ int64_t columns_of_item(int64_t rows, int64_t parts, int64_t columns) {
 
 /// Whether a product reads B as fast where it lies: its panels are whole, and a block of depth
 /// stays in the second cache, with the rows of C that are summed beside it. Steps of depth lie a
-/// row apart there, and fall into few sets of the first cache. A step of sixteen lanes computes long
-/// enough to hide that; with eight, a product had 0.8 to 0.95 of its speed (Zen 3).
+/// row apart there, and fall into few sets of the first cache. A step of sixteen lanes computes
+/// long enough to hide that; with eight, a product had 0.8 to 0.95 of its speed (Zen 3).
 bool lies_well(const Operand& b, int64_t rows, Compute compute) {
   if (b.transposed || is_half(compute) || rows <= kFewRows || b.columns() == 0) return false;
   if (cpu::table().panel < kWidePanel) return false;
