@@ -84,7 +84,7 @@ TEST(UtteranceBatches, WithBucketsTheCompanyOfASampleChanges) {
     for (int64_t epoch = 0; epoch < 4; ++epoch) {
       for (int64_t i = 0; i < source->num_batches(); ++i) {
         const auto ids = source->sample_ids(epoch, i);
-        groups.insert({ids.begin(), ids.end()});
+        groups.insert(std::multiset<int64_t>(ids.begin(), ids.end()));
       }
     }
     return groups.size();
