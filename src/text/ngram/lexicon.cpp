@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -80,8 +79,10 @@ std::vector<LexiconEntry> read_lexicon(const std::filesystem::path& path,
 }
 
 LexiconTrie::LexiconTrie(std::span<const LexiconEntry> entries, std::span<const float> scores) {
-  std::vector<uint32_t> order(entries.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<uint32_t> order;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].labels.empty()) order.push_back(static_cast<uint32_t>(i));
+  }
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return entries[a].labels < entries[b].labels; });
   // Entries of a node stand side by side in this order. Nodes are made breadth first, so that the
@@ -93,7 +94,8 @@ LexiconTrie::LexiconTrie(std::span<const LexiconEntry> entries, std::span<const 
   nodes_.assign(1, Node{});
   words_.reserve(order.size());
   for (size_t node = 0; node < nodes_.size(); ++node) {
-    auto [begin, end, depth] = spans[node];
+    size_t begin = spans[node].begin;
+    const size_t end = spans[node].end, depth = spans[node].depth;
     nodes_[node].best = -std::numeric_limits<float>::infinity();
     for (size_t i = begin; i < end; ++i)
       nodes_[node].best = std::max(nodes_[node].best, scores[order[i]]);
