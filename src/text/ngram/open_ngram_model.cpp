@@ -110,7 +110,8 @@ std::unique_ptr<NgramModel> open_ngram_model(const fs::path& path, const fs::pat
   MappedFile file(path);
   if (is_kenlm(file.bytes())) return open_kenlm(ModelBytes(std::move(file)), path.string());
   if (file.size() == 0)
-    throw Error(ExitCode::kBadData, path.string() + ": the language model is an empty file");
+    throw Error(ExitCode::kBadData, path.string() + ": the language model is an empty file",
+                "decode.lm takes ARPA text, plain or gzip, or a binary file of KenLM");
   const std::optional<CachedForm> form = cached_form(path, cache_dir);
   if (form) {
     if (auto model = open_cached(*form)) return model;
