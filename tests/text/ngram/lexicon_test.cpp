@@ -11,7 +11,7 @@
 namespace stretto::text {
 namespace {
 
-const std::vector<std::string> kLetters = {"a", "b", "c", "|"};
+const std::vector<std::string> kLexiconLetters = {"a", "b", "c", "|"};
 
 std::vector<int32_t> spell_letters(std::string_view word) {
   std::vector<int32_t> labels;
@@ -24,8 +24,8 @@ std::vector<int32_t> spell_letters(std::string_view word) {
 
 TEST(Lexicon, AWordHasItsLabelsBehindItOrTheSpellers) {
   int64_t left_out = 0;
-  const auto entries =
-      parse_lexicon("ab\ncab\tc a b |\nx\n\nab b a\n", "words", kLetters, spell_letters, left_out);
+  const auto entries = parse_lexicon("ab\ncab\tc a b |\nx\n\nab b a\n", "words", kLexiconLetters,
+                                     spell_letters, left_out);
   ASSERT_EQ(entries.size(), 3U);
   EXPECT_EQ(entries[0].labels, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(entries[1].word, "cab");
@@ -36,12 +36,14 @@ TEST(Lexicon, AWordHasItsLabelsBehindItOrTheSpellers) {
 
 TEST(Lexicon, UnknownLabelsAreToldWithTheirLine) {
   int64_t left_out = 0;
-  const auto message = testing::failure(ExitCode::kBadData, [&] {
-                         parse_lexicon("ab\nba b z\n", "words", kLetters, spell_letters, left_out);
-                       }).message();
+  const auto message =
+      testing::failure(ExitCode::kBadData, [&] {
+        parse_lexicon("ab\nba b z\n", "words", kLexiconLetters, spell_letters, left_out);
+      }).message();
   EXPECT_NE(message.find("words:2: the model has no label `z`"), std::string::npos) << message;
-  testing::failure(ExitCode::kBadData,
-                   [&] { parse_lexicon("x\n", "words", kLetters, spell_letters, left_out); });
+  testing::failure(ExitCode::kBadData, [&] {
+    parse_lexicon("x\n", "words", kLexiconLetters, spell_letters, left_out);
+  });
 }
 
 TEST(Lexicon, TheTrieHasEveryWordAndTheBestScoreBelowEachNode) {
