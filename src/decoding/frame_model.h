@@ -8,8 +8,8 @@
 
 namespace stretto::decoding {
 
-/// Where a step of a FrameModel leaves its results, for the lanes that are alive; all fp32 and
-/// dense, on the model's device. Made once for many steps.
+/// Where a step of a FrameModel leaves its results, for the lanes that are alive: dense tensors,
+/// FrameModel::like() in dtype and device, made once for many steps.
 struct FrameStep {
   at::Tensor frames;   ///< [lanes, frames_per_step * frame_width]
   at::Tensor stop;     ///< [lanes, frames_per_step]: probability that the frame is the last one
@@ -28,8 +28,9 @@ class FrameModel {
   /// Rows of the source of each lane that is alive.
   virtual const std::vector<int64_t>& source_rows() const = 0;
   int64_t num_lanes() const { return static_cast<int64_t>(source_rows().size()); }
+  /// dtype (fp32 or fp64) and device of what steps write.
+  virtual at::TensorOptions like() const = 0;
 
-  /// Allocates nothing on a CPU.
   virtual void step(const FrameStep& out) = 0;
 
   /// From now on lane i is what lane lanes[i] was; `lanes` ascends, and lanes that it leaves out
@@ -39,9 +40,8 @@ class FrameModel {
 
 /// When a lane ends.
 struct FrameLimits {
-  double stop_threshold =
-      0.5;                 ///< the first frame whose probability to stop is above it is the last
-  int64_t min_frames = 1;  ///< stopping before is not believed
+  double stop_threshold = 0.5;  ///< the first frame whose probability to stop is above it ends it
+  int64_t min_frames = 1;       ///< stopping before is not believed
   int64_t max_frames = 1000;
   /// The most frames for a row of the source; 0 = only max_frames counts.
   double max_frames_per_row = 0;
@@ -64,8 +64,8 @@ struct WrittenFrames {
 };
 
 /// Steps until every lane has ended; a lane that has ended leaves at once. Results are in the order
-/// of the sources, on the model's device. Memory grows by doubling, and nothing else is allocated
-/// between two lanes' ends. Throws Error(kBadData) for numbers that are not finite, with the lane.
+/// of the sources, on the model's device. Memory is made for many steps at once, and whenever lanes
+/// end. Throws Error(kBadData) for frames that are not finite, with the number of the source.
 std::vector<WrittenFrames> write_frames(FrameModel& model, const FrameLimits& limits);
 
 }  // namespace stretto::decoding
