@@ -1,0 +1,70 @@
+#include "models/speech/speech_conflicts.h"
+
+#include <string>
+#include <utility>
+
+namespace stretto::models {
+namespace {
+
+using Conflicts = std::vector<OptionConflict>;
+
+void add(Conflicts& found, std::vector<std::string> keys, std::string what, std::string hint) {
+  found.push_back({std::move(keys), std::move(what), std::move(hint)});
+}
+
+Conflicts conflicts_of_kind(const DeepSpeech2Options& options) {
+  Conflicts found;
+  const DeepSpeech2Shape shape = shape_of(options);
+  const auto need = [&](const char* key, int64_t size) {
+    if (size == 0) {
+      add(found, {key, "model.preset"}, "model.preset = \"none\" gives no size",
+          "set it, or use a preset such as \"deepspeech2_small\"");
+    }
+  };
+  need("model.num_layers", shape.num_layers);
+  need("model.hidden_dim", shape.hidden_dim);
+  need("model.output_dim", shape.output_dim);
+  return found;
+}
+
+/// Of blocks in their order, from `model.blocks` or a preset.
+Conflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
+  Conflicts found;
+  if (blocks.empty()) {
+    add(found, {"model.blocks", "model.preset"}, "model.preset = \"none\" gives no blocks",
+        "add [[model.blocks]], or use a preset");
+  }
+  bool has_dense = false;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const std::string key = "model.blocks." + std::to_string(i);
+    const ConvBlockOptions& block = blocks[i];
+    if (block.stride == 1) {
+      has_dense = has_dense || block.residual == "dense";
+      continue;
+    }
+    if (block.residual != "none") {
+      add(found, {key + ".residual", key + ".stride"},
+          "a block with a stride of " + std::to_string(block.stride) +
+              " gives fewer rows than it reads, and cannot add those that it reads",
+          "put a block of one convolution with this stride below it");
+    } else if (has_dense) {
+      add(found, {key + ".stride"},
+          "dense blocks on both sides of a stride have different numbers of rows",
+          "put strides below the first block with residual = \"dense\"");
+    }
+  }
+  return found;
+}
+
+template <class Kind>
+Conflicts conflicts_of_kind(const Kind& options) {
+  return conflicts_of_blocks(blocks_of(options));
+}
+
+}  // namespace
+
+Conflicts option_conflicts(const SpeechModelOptions& model) {
+  return model.visit([](const auto& kind) { return conflicts_of_kind(kind); });
+}
+
+}  // namespace stretto::models
