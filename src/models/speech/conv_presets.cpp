@@ -9,15 +9,15 @@
 namespace stretto::models {
 namespace {
 
-using Blocks = std::vector<ConvBlockOptions>;
+using ConvBlocks = std::vector<ConvBlockOptions>;
 
 /// What blocks of one kind differ in.
-struct Width {
+struct ConvWidth {
   int64_t kernel, channels;
   double dropout;
 };
 
-constexpr std::array<Width, 5> kJasperWidths{{
+constexpr std::array<ConvWidth, 5> kJasperWidths{{
     {11, 256, 0.2},
     {13, 384, 0.2},
     {17, 512, 0.2},
@@ -25,7 +25,7 @@ constexpr std::array<Width, 5> kJasperWidths{{
     {25, 768, 0.3},
 }};
 
-ConvBlockOptions block_of(const Width& width, int64_t repeat = 1) {
+ConvBlockOptions block_of(const ConvWidth& width, int64_t repeat = 1) {
   ConvBlockOptions block;
   block.repeat = repeat;
   block.kernel = width.kernel;
@@ -40,34 +40,34 @@ ConvBlockOptions with_stride(ConvBlockOptions block) {
 }
 
 /// The last two convolutions of Wave2Letter+ and of Jasper.
-void add_wide_end(Blocks& blocks, int64_t channels, int64_t last_channels) {
+void add_wide_end(ConvBlocks& blocks, int64_t channels, int64_t last_channels) {
   blocks.push_back(block_of({29, channels, 0.4}));
   blocks.back().dilation = 2;
   blocks.push_back(block_of({1, last_channels, 0.4}));
 }
 
-Blocks wave2letter(const std::array<Width, 5>& widths, int64_t repeat) {
-  Blocks blocks{with_stride(block_of(widths[0]))};
-  for (const Width& width : widths) blocks.push_back(block_of(width, repeat));
+ConvBlocks wave2letter(const std::array<ConvWidth, 5>& widths, int64_t repeat) {
+  ConvBlocks blocks{with_stride(block_of(widths[0]))};
+  for (const ConvWidth& width : widths) blocks.push_back(block_of(width, repeat));
   return blocks;
 }
 
-Blocks wave2letter_plus() {
-  Blocks blocks = wave2letter(kJasperWidths, 3);
+ConvBlocks wave2letter_plus() {
+  ConvBlocks blocks = wave2letter(kJasperWidths, 3);
   add_wide_end(blocks, 896, 1024);
   return blocks;
 }
 
-Blocks wave2letter_small() {
-  Blocks blocks = wave2letter(
+ConvBlocks wave2letter_small() {
+  ConvBlocks blocks = wave2letter(
       {{{11, 96, 0.2}, {13, 128, 0.2}, {17, 160, 0.2}, {21, 192, 0.3}, {25, 224, 0.3}}}, 1);
   add_wide_end(blocks, 256, 320);
   return blocks;
 }
 
-Blocks jasper(int64_t repeat, const char* residual) {
-  Blocks blocks{with_stride(block_of(kJasperWidths[0]))};
-  for (const Width& width : kJasperWidths) {
+ConvBlocks jasper(int64_t repeat, const char* residual) {
+  ConvBlocks blocks{with_stride(block_of(kJasperWidths[0]))};
+  for (const ConvWidth& width : kJasperWidths) {
     ConvBlockOptions block = block_of(width, repeat);
     block.residual = residual;
     blocks.insert(blocks.end(), 2, block);
@@ -76,12 +76,12 @@ Blocks jasper(int64_t repeat, const char* residual) {
   return blocks;
 }
 
-/// Blocks of two for each width, separable and without dropout.
-void add_separable(Blocks& blocks, const std::array<Width, 5>& widths, int64_t repeat,
+/// ConvBlocks of two for each width, separable and without dropout.
+void add_separable(ConvBlocks& blocks, const std::array<ConvWidth, 5>& widths, int64_t repeat,
                    int64_t each) {
   blocks.push_back(with_stride(block_of(widths[0])));
   blocks.back().separable = true;
-  for (const Width& width : widths) {
+  for (const ConvWidth& width : widths) {
     ConvBlockOptions block = block_of(width, repeat);
     block.residual = "block";
     block.separable = true;
@@ -89,8 +89,8 @@ void add_separable(Blocks& blocks, const std::array<Width, 5>& widths, int64_t r
   }
 }
 
-Blocks jasper_mini() {
-  Blocks blocks;
+ConvBlocks jasper_mini() {
+  ConvBlocks blocks;
   add_separable(blocks, {{{11, 256, 0}, {13, 256, 0}, {17, 512, 0}, {21, 512, 0}, {25, 512, 0}}}, 3,
                 2);
   ConvBlockOptions last = block_of({29, 512, 0});
@@ -103,9 +103,9 @@ Blocks jasper_mini() {
   return blocks;
 }
 
-Blocks jasper_commands() {
-  Blocks blocks;
-  for (const Width& width : kJasperWidths) {
+ConvBlocks jasper_commands() {
+  ConvBlocks blocks;
+  for (const ConvWidth& width : kJasperWidths) {
     if (width.kernel <= 17) blocks.push_back(with_stride(block_of(width)));
     ConvBlockOptions block = block_of(width, 3);
     block.residual = "block";
@@ -115,8 +115,8 @@ Blocks jasper_commands() {
   return blocks;
 }
 
-Blocks quartznet(int64_t num_blocks) {
-  Blocks blocks;
+ConvBlocks quartznet(int64_t num_blocks) {
+  ConvBlocks blocks;
   add_separable(blocks, {{{33, 256, 0}, {39, 256, 0}, {51, 512, 0}, {63, 512, 0}, {75, 512, 0}}}, 5,
                 num_blocks / 5);
   ConvBlockOptions last = block_of({87, 512, 0});

@@ -6,18 +6,18 @@
 namespace stretto::models {
 namespace {
 
-using Conflicts = std::vector<OptionConflict>;
+using SpeechConflicts = std::vector<OptionConflict>;
 
-void add(Conflicts& found, std::vector<std::string> keys, std::string what, std::string hint) {
+void blame(SpeechConflicts& found, std::vector<std::string> keys, std::string what, std::string hint) {
   found.push_back({std::move(keys), std::move(what), std::move(hint)});
 }
 
-Conflicts conflicts_of_kind(const DeepSpeech2Options& options) {
-  Conflicts found;
+SpeechConflicts speech_conflicts_of(const DeepSpeech2Options& options) {
+  SpeechConflicts found;
   const DeepSpeech2Shape shape = shape_of(options);
   const auto need = [&](const char* key, int64_t size) {
     if (size == 0) {
-      add(found, {key, "model.preset"}, "model.preset = \"none\" gives no size",
+      blame(found, {key, "model.preset"}, "model.preset = \"none\" gives no size",
           "set it, or use a preset such as \"deepspeech2_small\"");
     }
   };
@@ -28,10 +28,10 @@ Conflicts conflicts_of_kind(const DeepSpeech2Options& options) {
 }
 
 /// Of blocks in their order, from `model.blocks` or a preset.
-Conflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
-  Conflicts found;
+SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
+  SpeechConflicts found;
   if (blocks.empty()) {
-    add(found, {"model.blocks", "model.preset"}, "model.preset = \"none\" gives no blocks",
+    blame(found, {"model.blocks", "model.preset"}, "model.preset = \"none\" gives no blocks",
         "add [[model.blocks]], or use a preset");
   }
   bool has_dense = false;
@@ -43,12 +43,12 @@ Conflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
       continue;
     }
     if (block.residual != "none") {
-      add(found, {key + ".residual", key + ".stride"},
+      blame(found, {key + ".residual", key + ".stride"},
           "a block with a stride of " + std::to_string(block.stride) +
               " gives fewer rows than it reads, and cannot add those that it reads",
           "put a block of one convolution with this stride below it");
     } else if (has_dense) {
-      add(found, {key + ".stride"},
+      blame(found, {key + ".stride"},
           "dense blocks on both sides of a stride have different numbers of rows",
           "put strides below the first block with residual = \"dense\"");
     }
@@ -57,14 +57,14 @@ Conflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
 }
 
 template <class Kind>
-Conflicts conflicts_of_kind(const Kind& options) {
+SpeechConflicts speech_conflicts_of(const Kind& options) {
   return conflicts_of_blocks(blocks_of(options));
 }
 
 }  // namespace
 
-Conflicts option_conflicts(const SpeechModelOptions& model) {
-  return model.visit([](const auto& kind) { return conflicts_of_kind(kind); });
+SpeechConflicts option_conflicts(const SpeechModelOptions& model) {
+  return model.visit([](const auto& kind) { return speech_conflicts_of(kind); });
 }
 
 }  // namespace stretto::models

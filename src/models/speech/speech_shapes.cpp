@@ -9,7 +9,7 @@ namespace stretto::models {
 namespace {
 
 /// Rows behind a convolution with this stride, whose windows are centred.
-int64_t behind(int64_t rows, int64_t stride) {
+int64_t rows_behind(int64_t rows, int64_t stride) {
   return (rows + stride - 1) / stride;
 }
 
@@ -28,7 +28,7 @@ std::vector<ConvBlockOptions> own_or_preset(const Kind& options) {
   return {};
 }
 
-const DeepSpeech2Preset* preset_of(const DeepSpeech2Options& options) {
+const DeepSpeech2Preset* deepspeech2_preset(const DeepSpeech2Options& options) {
   const auto found =
       std::find_if(kDeepSpeech2Presets.begin(), kDeepSpeech2Presets.end(),
                    [&](const DeepSpeech2Preset& preset) { return preset.name == options.preset; });
@@ -81,27 +81,27 @@ int64_t look_ahead(const Kind& options) {
   return frames;
 }
 
-constexpr const char* kStreams =
+constexpr const char* kCanStream =
     "; a model that sees no future, such as deepspeech2 with model.direction = \"forward\", can";
 
-std::string problem_of(const DeepSpeech2Options& options) {
+std::string stream_problem_of(const DeepSpeech2Options& options) {
   if (!shape_of(options).bidirectional) return "";
   return "its recurrent layers read every utterance backward too (model.direction = \"both\"), "
          "from "
          "an end that is not there yet" +
-         std::string(kStreams);
+         std::string(kCanStream);
 }
 template <class Kind>
-std::string problem_of(const Kind& options) {
+std::string stream_problem_of(const Kind& options) {
   return std::string("each row of ") + Kind::kName + " sees " +
-         std::to_string(look_ahead(options)) + " frames of the future" + kStreams;
+         std::to_string(look_ahead(options)) + " frames of the future" + kCanStream;
 }
 
-int64_t features_of(const DeepSpeech2Options& options) {
+int64_t published_features(const DeepSpeech2Options& options) {
   return options.preset == "deepspeech2_small" ? 96 : 160;
 }
 template <class Kind>
-int64_t features_of(const Kind& /*options*/) {
+int64_t published_features(const Kind& /*options*/) {
   return 64;
 }
 
@@ -109,7 +109,7 @@ int64_t features_of(const Kind& /*options*/) {
 
 DeepSpeech2Shape shape_of(const DeepSpeech2Options& options) {
   const auto given = [](int64_t key, int64_t preset) { return key > 0 ? key : preset; };
-  const DeepSpeech2Preset* preset = preset_of(options);
+  const DeepSpeech2Preset* preset = deepspeech2_preset(options);
   DeepSpeech2Shape shape;
   if (preset != nullptr) {
     shape.convolutions = preset_convolutions(*preset);
@@ -141,7 +141,7 @@ std::vector<ConvBlockOptions> blocks_of(const QuartzNetOptions& options) {
 int64_t output_length(const SpeechModelOptions& options, int64_t frames) {
   return options.visit([&](const auto& kind) {
     int64_t rows = frames;
-    for (const int64_t stride : strides_of(kind)) rows = behind(rows, stride);
+    for (const int64_t stride : strides_of(kind)) rows = rows_behind(rows, stride);
     return rows;
   });
 }
@@ -163,7 +163,7 @@ bool has_attention_decoder(const SpeechModelOptions& /*options*/) {
 }
 
 std::string stream_problem(const SpeechModelOptions& options) {
-  return options.visit([](const auto& kind) { return problem_of(kind); });
+  return options.visit([](const auto& kind) { return stream_problem_of(kind); });
 }
 
 int64_t stream_delay(const SpeechModelOptions& options) {
@@ -171,7 +171,7 @@ int64_t stream_delay(const SpeechModelOptions& options) {
 }
 
 int64_t usual_features_of(const SpeechModelOptions& options) {
-  return options.visit([](const auto& kind) { return features_of(kind); });
+  return options.visit([](const auto& kind) { return published_features(kind); });
 }
 
 }  // namespace stretto::models
