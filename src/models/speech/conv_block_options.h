@@ -85,8 +85,7 @@ auto conv_block_fields(std::vector<std::string> presets) {
           .value_also_called("clipped_relu", {"hardtanh", "relu20"}),
       field(&O::dropout_scale, "dropout_scale",
             "the dropout of every block is multiplied by it; 0 = none",
-            {.min = 0, .max = 1, .choices = {}}, hidden)
-          .also_called({"dropout_keep_prob"}, "of each block: model.blocks.0.dropout and so on"),
+            {.min = 0, .max = 1, .choices = {}}, hidden),
   }
       .with(batch_norm_fields<O>())
       .with(Fields{nn::init_field(&O::init)});
