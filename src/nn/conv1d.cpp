@@ -15,8 +15,7 @@ namespace {
 InitRule first_filters(int64_t in, int64_t out, const Conv1dOptions& options) {
   if (options.rule) return *options.rule;
   const auto taps = static_cast<double>(options.kernel);
-  const double variance =
-      options.depthwise ? 1 / taps : 2 / (taps * static_cast<double>(in + out));
+  const double variance = options.depthwise ? 1 / taps : 2 / (taps * static_cast<double>(in + out));
   return {.distribution = Distribution::kNormal, .number = std::sqrt(variance)};
 }
 
@@ -53,8 +52,7 @@ at::Tensor normed_rows(const at::Tensor& rows, const BatchNorm& norm, const Norm
   const int64_t channels = norm->weight.size(0);
   const auto planes = [&](const at::Tensor& x) {
     const at::Tensor dense = x.contiguous();
-    return dense.view({1, dense.size(0), dense.size(1) / channels, channels})
-        .permute({0, 3, 1, 2});
+    return dense.view({1, dense.size(0), dense.size(1) / channels, channels}).permute({0, 3, 1, 2});
   };
   TORCH_CHECK(rows.dim() == 2 && rows.size(1) % channels == 0, "[nn] rows of ", channels,
               " channels must be [N, columns * ", channels, "], got ", rows.sizes());

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/convolution/packed_2d.h"
+#include "nn/batch_norm.h"
 #include "nn/init.h"
 
 namespace stretto::nn {
@@ -28,8 +29,8 @@ class PackedConv2dImpl : public torch::nn::Module {
                    const PackedConv2dOptions& options = {});
   /// x [N, W * C] -> [M, W' * O]
   at::Tensor forward(const at::Tensor& x, const kernels::Offsets& offsets) const;
-  /// The same with another weight of this shape.
-  at::Tensor forward_by(const at::Tensor& filters, const at::Tensor& x,
+  /// The same with another weight of this shape, and with a bias [O] unless it is undefined.
+  at::Tensor forward_by(const at::Tensor& filters, const at::Tensor& shift, const at::Tensor& x,
                         const kernels::Offsets& offsets) const;
 
   int64_t columns_out(int64_t columns) const {
@@ -47,5 +48,11 @@ class PackedConv2dImpl : public torch::nn::Module {
   PackedConv2dOptions options_;
 };
 TORCH_MODULE(PackedConv2d);
+
+/// end(norm(conv(x))), the norm over rows and columns; in evaluation part of the filters, as
+/// convolved_rows() of nn/conv1d.h has it.
+at::Tensor convolved_rows(const at::Tensor& x, const kernels::Offsets& offsets,
+                          const PackedConv2d& conv, const BatchNorm& norm,
+                          kernels::PlaneEnd end = kernels::PlaneEnd::kNone);
 
 }  // namespace stretto::nn

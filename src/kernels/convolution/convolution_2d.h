@@ -15,9 +15,9 @@ namespace stretto::kernels {
 /// unless the width has numbers of its own.
 struct PlaneWindow {
   int64_t stride = 1;
-  int64_t padding = 0;         ///< zeroes on each side
-  int64_t groups = 1;          ///< G: output channels of a group see the channels of that group alone
-  int64_t stride_width = 0;    ///< 0 = stride
+  int64_t padding = 0;       ///< zeroes on each side
+  int64_t groups = 1;        ///< G: output channels of a group see the channels of that group alone
+  int64_t stride_width = 0;  ///< 0 = stride
   int64_t padding_width = -1;  ///< -1 = padding
 
   std::array<int64_t, 2> strides() const {

@@ -46,8 +46,8 @@ void check_packed_planes(const at::Tensor& x, const at::Tensor& weight,
   TORCH_CHECK(x.dim() == 2 && weight.dim() == 4 && planes.columns > 0 &&
                   x.size(1) == planes.columns * weight.size(1),
               "[kernels] packed_convolution_2d: x must be [N, ", planes.columns, " columns * ",
-              weight.dim() == 4 ? weight.size(1) : 0, " channels], got ", x.sizes(),
-              " and weight ", weight.sizes());
+              weight.dim() == 4 ? weight.size(1) : 0, " channels], got ", x.sizes(), " and weight ",
+              weight.sizes());
   TORCH_CHECK(planes.time_stride > 0 && planes.column_stride > 0,
               "[kernels] packed_convolution_2d: strides must be above 0, got ", planes.time_stride,
               " and ", planes.column_stride);
@@ -56,7 +56,7 @@ void check_packed_planes(const at::Tensor& x, const at::Tensor& weight,
 }  // namespace
 
 at::Tensor packed_convolution_2d(const at::Tensor& x, const at::Tensor& weight,
-                                 const PackedPlanes& planes) {
+                                 const at::Tensor& bias, const PackedPlanes& planes) {
   check_packed_planes(x, weight, planes);
   const int64_t channels = weight.size(1), filters = weight.size(0), taps = weight.size(3);
   const int64_t width = planes.columns_out() * filters;
@@ -69,7 +69,7 @@ at::Tensor packed_convolution_2d(const at::Tensor& x, const at::Tensor& weight,
   at::Tensor canvas = lines.view({1, places.height, planes.columns, channels});
   // libtorch pads alike on both sides; an even filter reaches one column farther to the right.
   if (taps % 2 == 0) canvas = at::constant_pad_nd(canvas, {0, 0, 0, 1});
-  const at::Tensor sums = convolution_2d(canvas.permute({0, 3, 1, 2}), weight, {},
+  const at::Tensor sums = convolution_2d(canvas.permute({0, 3, 1, 2}), weight, bias,
                                          {.stride = planes.time_stride,
                                           .padding = 0,
                                           .stride_width = planes.column_stride,

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "models/speech/jasper_options.h"
+#include "models/speech/las_options.h"
 #include "models/speech/quartznet_options.h"
 #include "models/speech/wave2letter_options.h"
 
@@ -127,7 +128,27 @@ ConvBlocks quartznet(int64_t num_blocks) {
   return blocks;
 }
 
+ConvBlocks las_large() {
+  ConvBlocks blocks{with_stride(block_of({11, 256, 0.2})), block_of({11, 256, 0.2}, 7),
+                    with_stride(block_of({11, 384, 0.2})), block_of({11, 512, 0.2}, 3),
+                    block_of({11, 768, 0.3}, 4)};
+  return blocks;
+}
+
+ConvBlocks las_small() {
+  ConvBlocks blocks{with_stride(block_of({11, 96, 0.2})), block_of({11, 96, 0.2}),
+                    with_stride(block_of({11, 128, 0.2})), block_of({11, 192, 0.2}),
+                    block_of({11, 256, 0.3})};
+  return blocks;
+}
+
 }  // namespace
+
+const std::vector<ConvPreset>& presets_of(const LasOptions& /*options*/) {
+  static const std::vector<ConvPreset> presets{{"las_large", las_large()},
+                                               {"las_small", las_small()}};
+  return presets;
+}
 
 const std::vector<ConvPreset>& presets_of(const Wave2LetterOptions& /*options*/) {
   static const std::vector<ConvPreset> presets{{"wave2letter_plus", wave2letter_plus()},

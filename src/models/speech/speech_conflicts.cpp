@@ -3,12 +3,15 @@
 #include <string>
 #include <utility>
 
+#include "models/speech/conformer_conflicts.h"
+
 namespace stretto::models {
 namespace {
 
 using SpeechConflicts = std::vector<OptionConflict>;
 
-void blame(SpeechConflicts& found, std::vector<std::string> keys, std::string what, std::string hint) {
+void blame(SpeechConflicts& found, std::vector<std::string> keys, std::string what,
+           std::string hint) {
   found.push_back({std::move(keys), std::move(what), std::move(hint)});
 }
 
@@ -18,7 +21,7 @@ SpeechConflicts speech_conflicts_of(const DeepSpeech2Options& options) {
   const auto need = [&](const char* key, int64_t size) {
     if (size == 0) {
       blame(found, {key, "model.preset"}, "model.preset = \"none\" gives no size",
-          "set it, or use a preset such as \"deepspeech2_small\"");
+            "set it, or use a preset such as \"deepspeech2_small\"");
     }
   };
   need("model.num_layers", shape.num_layers);
@@ -32,33 +35,44 @@ SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks)
   SpeechConflicts found;
   if (blocks.empty()) {
     blame(found, {"model.blocks", "model.preset"}, "model.preset = \"none\" gives no blocks",
-        "add [[model.blocks]], or use a preset");
+          "add [[model.blocks]], or use a preset");
   }
-  bool has_dense = false;
+  int64_t rate = 1, dense_rate = 0;  // frames for a row, and of the first dense block
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const std::string key = "model.blocks." + std::to_string(i);
     const ConvBlockOptions& block = blocks[i];
-    if (block.stride == 1) {
-      has_dense = has_dense || block.residual == "dense";
+    const std::string key = "model.blocks." + std::to_string(i);
+    rate *= block.stride;
+    if (block.residual == "none") continue;
+    if (block.stride > 1) {
+      blame(found, {key + ".residual", key + ".stride"},
+            "a block with a stride of " + std::to_string(block.stride) +
+                " gives fewer rows than it reads, and cannot add those that it reads",
+            "put a block of one convolution with this stride below it");
       continue;
     }
-    if (block.residual != "none") {
-      blame(found, {key + ".residual", key + ".stride"},
-          "a block with a stride of " + std::to_string(block.stride) +
-              " gives fewer rows than it reads, and cannot add those that it reads",
-          "put a block of one convolution with this stride below it");
-    } else if (has_dense) {
-      blame(found, {key + ".stride"},
-          "dense blocks on both sides of a stride have different numbers of rows",
-          "put strides below the first block with residual = \"dense\"");
+    if (block.residual != "dense") continue;
+    if (dense_rate == 0) dense_rate = rate;
+    if (dense_rate != rate) {
+      blame(found, {key + ".residual"},
+            "dense blocks on both sides of a stride have different numbers of rows",
+            "put strides below the first block with residual = \"dense\"");
     }
   }
   return found;
 }
 
+SpeechConflicts speech_conflicts_of(const ConformerOptions& options) {
+  return conflicts_of_kind(options);
+}
+
 template <class Kind>
 SpeechConflicts speech_conflicts_of(const Kind& options) {
-  return conflicts_of_blocks(blocks_of(options));
+  SpeechConflicts found = conflicts_of_blocks(blocks_of(options));
+  if constexpr (requires { options.decoder; }) {
+    const SpeechConflicts more = decoder_conflicts(options.decoder, "model.decoder");
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  return found;
 }
 
 }  // namespace

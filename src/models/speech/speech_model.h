@@ -9,6 +9,7 @@
 
 #include "models/heads/ctc.h"
 #include "models/model_cost.h"
+#include "models/speech/attention_decoder.h"
 #include "models/speech/speech_encoder.h"
 #include "models/speech/speech_model_options.h"
 #include "nn/init.h"
@@ -17,8 +18,6 @@
 /// Shape letters: N frames and M rows of all utterances, B utterances, F features of a frame, D
 /// width of rows, L labels.
 namespace stretto::models {
-
-class AttentionDecoder;  // models/speech/attention_decoder.h
 
 /// What is read from an utterance.
 enum class SpeechTarget : uint8_t {
@@ -40,13 +39,15 @@ struct SpeechHeadPart {
   int64_t num_features = 0;  ///< F
   int64_t num_labels = 0;    ///< L
   SpeechTarget target = SpeechTarget::kTokens;
-  std::string stream_problem = "";  ///< of the options
+  AttentionDecoderOptions decoder = {};  ///< of the options
+  std::string stream_problem = "";       ///< of the options
 };
 
 /// A network from frames to scores: an encoder, and a head. Single-device code.
 ///
 /// Parameters are those of `encoder`, and of a head: `ctc.output` (kTokens), or `head` (kLabel), a
-/// linear map of the mean row of each utterance.
+/// linear map of the mean row of each utterance. With an attention decoder, which kLabel never has,
+/// there are those of `decoder` too.
 class SpeechModel : public torch::nn::Module {
  public:
   SpeechModel(std::shared_ptr<SpeechEncoder> encoder, const SpeechHeadPart& part);
@@ -59,25 +60,30 @@ class SpeechModel : public torch::nn::Module {
   at::Tensor ctc_scores(const Encoded& encoded) const;
   const CtcHead& ctc() const { return *ctc_; }
 
-  /// Of kTokens: what training minimises. By default CTC's loss.
+  /// Of kTokens: what training minimises, CTC's loss, or with a decoder of weight w
+  ///
+  ///     (1 - w) CTC + w attention        of an utterance whose labels CTC can align
+  ///
   /// @param labels  ids of the same utterances (models/packed.h)
-  virtual SpeechLosses losses(const Encoded& encoded, const nn::PackedRows& labels,
-                              const ForwardContext& context);
+  SpeechLosses losses(const Encoded& encoded, const nn::PackedRows& labels,
+                      const ForwardContext& context) const;
 
   /// Of kLabel: logits [B, L], fp32 or double, for models/heads/label.h. An utterance without rows
   /// has the mean 0.
   at::Tensor label_logits(const Encoded& encoded) const;
 
-  /// The decoder that writes tokens one by one (models/speech/attention_decoder.h), or null.
-  virtual AttentionDecoder* attention() { return nullptr; }
+  /// The decoder that writes tokens one by one, or null.
+  AttentionDecoder* attention() const { return decoder_.get(); }
 
   int64_t output_length(int64_t frames) const { return encoder_->output_length(frames); }
   /// Begins an utterance in pieces, frames [n, F] to scores [m, L + 1] of kTokens; in evaluation.
   /// Throws Error(kUsage) with stream_problem() where the model cannot.
+  /// An attention decoder takes no part.
   std::unique_ptr<RowStream> stream();
 
-  /// Multiplications and additions for an utterance of so many frames (models/operations.h).
-  virtual double operations(double frames) const;
+  /// Multiplications and additions for an utterance of so many frames and labels (models/
+  /// operations.h); labels count with a decoder alone.
+  double operations(double frames, double labels = 0) const;
   /// Filters of the first layer, [O, 1, time, F], for a report.
   at::Tensor first_filters() const { return encoder_->first_filters(); }
 
@@ -93,6 +99,8 @@ class SpeechModel : public torch::nn::Module {
   std::shared_ptr<SpeechEncoder> encoder_;
   std::shared_ptr<CtcHead> ctc_;  ///< null of kLabel
   nn::Linear head_{nullptr};      ///< null of kTokens
+  double attention_weight_ = 0;
+  std::shared_ptr<AttentionDecoder> decoder_;  ///< null without one
 };
 
 /// What a SpeechModel is built from.
@@ -101,8 +109,6 @@ struct SpeechModelSetup {
   int64_t num_features = 80;  ///< F
   int64_t num_labels = 0;     ///< L: tokens of the tokenizer, or labels of utterances
   SpeechTarget target = SpeechTarget::kTokens;
-  /// Of an attention decoder: tokens that begin and end its texts, among the L; -1 = none.
-  int64_t bos = -1, eos = -1;
   uint64_t seed = 1;             ///< of the first weights
   bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
@@ -112,7 +118,7 @@ struct SpeechModelSetup {
 /// Throws Error(kUsage) for options that contradict each other (models/speech/speech_conflicts.h).
 std::shared_ptr<SpeechModel> make_speech_model(const SpeechModelSetup& setup);
 
-/// Of one utterance of so many frames. The model may have no memory (at::kMeta).
-ModelCost cost_of(const SpeechModel& model, double frames);
+/// Of one utterance of so many frames and labels. The model may have no memory (at::kMeta).
+ModelCost cost_of(const SpeechModel& model, double frames, double labels = 0);
 
 }  // namespace stretto::models

@@ -53,6 +53,9 @@ std::vector<int64_t> strides_of(const DeepSpeech2Options& options) {
   }
   return strides;
 }
+std::vector<int64_t> strides_of(const ConformerOptions& options) {
+  return {options.subsampling_factor};
+}
 template <class Kind>
 std::vector<int64_t> strides_of(const Kind& options) {
   std::vector<int64_t> strides;
@@ -82,14 +85,16 @@ int64_t look_ahead(const Kind& options) {
 }
 
 constexpr const char* kCanStream =
-    "; a model that sees no future, such as deepspeech2 with model.direction = \"forward\", can";
+    "; a model that sees no future is deepspeech2 with model.direction = \"forward\"";
 
 std::string stream_problem_of(const DeepSpeech2Options& options) {
   if (!shape_of(options).bidirectional) return "";
   return "its recurrent layers read every utterance backward too (model.direction = \"both\"), "
-         "from "
-         "an end that is not there yet" +
+         "beginning at an end that is not there yet" +
          std::string(kCanStream);
+}
+std::string stream_problem_of(const ConformerOptions& /*options*/) {
+  return "each row of a conformer attends to the whole utterance" + std::string(kCanStream);
 }
 template <class Kind>
 std::string stream_problem_of(const Kind& options) {
@@ -99,6 +104,9 @@ std::string stream_problem_of(const Kind& options) {
 
 int64_t published_features(const DeepSpeech2Options& options) {
   return options.preset == "deepspeech2_small" ? 96 : 160;
+}
+int64_t published_features(const ConformerOptions& /*options*/) {
+  return 80;
 }
 template <class Kind>
 int64_t published_features(const Kind& /*options*/) {
@@ -137,6 +145,9 @@ std::vector<ConvBlockOptions> blocks_of(const JasperOptions& options) {
 std::vector<ConvBlockOptions> blocks_of(const QuartzNetOptions& options) {
   return own_or_preset(options);
 }
+std::vector<ConvBlockOptions> blocks_of(const LasOptions& options) {
+  return own_or_preset(options);
+}
 
 int64_t output_length(const SpeechModelOptions& options, int64_t frames) {
   return options.visit([&](const auto& kind) {
@@ -154,12 +165,9 @@ int64_t frames_per_row(const SpeechModelOptions& options) {
   });
 }
 
-bool has_batch_norm(const SpeechModelOptions& /*options*/) {
-  return true;
-}
-
-bool has_attention_decoder(const SpeechModelOptions& /*options*/) {
-  return false;
+bool has_batch_norm(const SpeechModelOptions& options) {
+  return !options.is<ConformerOptions>() ||
+         options.as<ConformerOptions>().convolution_norm == "batch_norm";
 }
 
 std::string stream_problem(const SpeechModelOptions& options) {
@@ -167,7 +175,7 @@ std::string stream_problem(const SpeechModelOptions& options) {
 }
 
 int64_t stream_delay(const SpeechModelOptions& options) {
-  return options.visit([](const auto& kind) { return look_ahead(kind); });
+  return options.is<DeepSpeech2Options>() ? look_ahead(options.as<DeepSpeech2Options>()) : 0;
 }
 
 int64_t usual_features_of(const SpeechModelOptions& options) {
