@@ -217,7 +217,7 @@ at::Tensor AttentionDecoder::losses(const nn::PackedRows& labels, const Encoded&
               memory.rows.offsets.values.size(0) - 1);
   if (utterances == 0) return at::zeros({0}, memory.keys.options());
   const BoundedLabels bounded = with_boundary(labels, memory.rows, boundary());
-  const RecurrentPass pass(part_, bounded.input, context, kDecoderSites);
+  const RecurrentPass pass(part_, bounded.input, context, kSpeechDecoderSites);
   const Walked first = walk(bounded.input, memory, pass, /*wants_weights=*/false);
   at::Tensor x = first.h;
   for (size_t i = 1; i < layers_.size(); ++i) {
@@ -226,7 +226,7 @@ at::Tensor AttentionDecoder::losses(const nn::PackedRows& labels, const Encoded&
     x = layers_[i]->forward(in, {}, pass.of(layer, Direction::kForward)).h;
   }
   const kernels::Dropout dropout =
-      context.dropout(bounded.input.row_keys).at(part_.dropout, kDecoderSites + kConvOutputSite);
+      context.dropout(bounded.input.row_keys).at(part_.dropout, kSpeechDecoderSites + kConvOutputSite);
   const at::Tensor log_p = at::log_softmax(logits(x, first.context, dropout), 1);
   at::Tensor each = -log_p.gather(1, bounded.targets.unsqueeze(1)).squeeze(1);
   if (label_smoothing_ > 0) {
@@ -245,7 +245,7 @@ std::vector<at::Tensor> AttentionDecoder::attention(const nn::PackedRows& labels
   nn::PackedRows no_keys = memory.rows;
   no_keys.row_keys = {};
   const BoundedLabels bounded = with_boundary(labels, no_keys, boundary());
-  const RecurrentPass pass(part_, bounded.input, {}, kDecoderSites);
+  const RecurrentPass pass(part_, bounded.input, {}, kSpeechDecoderSites);
   for (const auto& steps : walk(bounded.input, memory, pass, /*wants_weights=*/true).weights) {
     matrices.push_back(at::stack(steps));
   }

@@ -25,9 +25,9 @@ ConformerEncoder::ConformerEncoder(const ConformerOptions& options, const Speech
 Encoded ConformerEncoder::forward(const nn::PackedRows& frames, const ForwardContext& context) {
   nn::PackedRows rows = subsampling_->forward(frames);
   ConformerDropout dropout{
-      .options = options_, .source = context.dropout(rows.row_keys), .first_site = kEncoderSites};
+      .options = options_, .source = context.dropout(rows.row_keys), .first_site = kSpeechSites};
   at::Tensor x = kernels::dropout(
-      rows.values, dropout.source.at(options_.dropout, kEncoderSites + kEmbeddingSite));
+      rows.values, dropout.source.at(options_.dropout, kSpeechSites + kEmbeddingSite));
   const at::Tensor vectors = options_.positions == "relative"
                                  ? distance_vectors(rows.offsets.max_length, sizes_.d_model, x)
                                  : at::Tensor();
