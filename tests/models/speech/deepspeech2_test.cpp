@@ -16,8 +16,8 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::expect_no_batch, testing::speech::expect_plain,
-    testing::speech::parameters_of, testing::speech::PlainLayers, testing::speech::shake,
+using testing::speech::expect_no_batch, testing::speech::expect_plain_network,
+    testing::speech::num_parameters_of, testing::speech::PlainLayers, testing::speech::shake_norms,
     testing::speech::speech_model, testing::speech::Utterances, testing::speech::utterances;
 
 static_assert(config::lists_every_member<DeepSpeech2Options>);
@@ -134,7 +134,7 @@ TEST(DeepSpeech2, IsThePlainNetwork) {
     for (const bool bidirectional : {true, false}) {
       SCOPED_TRACE(std::string(cell) + (bidirectional ? " in both directions" : " forward"));
       const auto options = narrow_deepspeech2(cell, bidirectional);
-      expect_plain(options, options.norm_epsilon, plain_deepspeech2(options));
+      expect_plain_network(options, options.norm_epsilon, plain_deepspeech2(options));
     }
   }
 }
@@ -185,7 +185,7 @@ TEST(DeepSpeech2, GivesTheSameRowsInPiecesWithinItsDelay) {
       auto options = narrow_deepspeech2(cell, false);
       options.row_convolution = row_convolution;
       const auto model = speech_model(options);
-      shake(*model);
+      shake_norms(*model);
       model->eval();
       // Convolutions see 2 frames and then 2 rows of 2 frames behind a row; so does the row
       // convolution.
@@ -213,7 +213,7 @@ TEST(DeepSpeech2, GivesTheSameRowsInPiecesWithinItsDelay) {
 TEST(DeepSpeech2, SeesNoFrameBeyondItsDelay) {
   const auto options = narrow_deepspeech2("gru", false);
   const auto model = speech_model(options);
-  shake(*model);
+  shake_norms(*model);
   model->eval();
   nn::PackedRows frames = utterances({5}, {40});
   const at::Tensor before = model->ctc_scores(model->encode(frames, {}));
@@ -243,11 +243,11 @@ TEST(DeepSpeech2, RefusesPiecesWhereItReadsBackward) {
 
 TEST(DeepSpeech2, HasAsManyParametersAsItsLayers) {
   DeepSpeech2Options large;
-  EXPECT_EQ(parameters_of(large, 160), 58'971'133);
+  EXPECT_EQ(num_parameters_of(large, 160), 58'971'133);
   large.cell = "lstm";  // whose gates have one bias, and are four
   const int64_t lstm = 2 * (3200 * (1280 + 800) + 3200) + 4 * 2 * (3200 * (1600 + 800) + 3200);
   const int64_t gru = 2 * (2400 * (1280 + 800) + 4800) + 4 * 2 * (2400 * (1600 + 800) + 4800);
-  EXPECT_EQ(parameters_of(large, 160), 58'971'133 + lstm - gru);
+  EXPECT_EQ(num_parameters_of(large, 160), 58'971'133 + lstm - gru);
 }
 
 TEST(DeepSpeech2, PresetsAreThePublishedSizes) {

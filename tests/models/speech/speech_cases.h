@@ -23,20 +23,20 @@ namespace stretto::models::testing::speech {
 using plain::expect_same, plain::run, plain::tensors_of;
 using stretto::testing::noise;
 
-constexpr int64_t kFeatures = 10, kTokens = 5;
+constexpr int64_t kFeatures = 10, kCharacters = 5;
 
 inline std::shared_ptr<SpeechModel> speech_model(const SpeechModelOptions& options,
                                                  at::ScalarType dtype = at::kDouble,
                                                  SpeechTarget target = SpeechTarget::kTokens) {
   auto model = make_speech_model(
-      {.model = options, .num_features = kFeatures, .num_labels = kTokens, .target = target});
+      {.model = options, .num_features = kFeatures, .num_labels = kCharacters, .target = target});
   model->to(dtype);
   return model;
 }
 
 /// Parameters of a model without memory.
-inline int64_t parameters_of(const SpeechModelOptions& options, int64_t num_features = 64,
-                             int64_t num_labels = 28) {
+inline int64_t num_parameters_of(const SpeechModelOptions& options, int64_t num_features = 64,
+                                 int64_t num_labels = 28) {
   return num_parameters(*make_speech_model({.model = options,
                                             .num_features = num_features,
                                             .num_labels = num_labels,
@@ -45,7 +45,7 @@ inline int64_t parameters_of(const SpeechModelOptions& options, int64_t num_feat
 
 /// First weights that hide nothing: gains, shifts and statistics of norms are not those that leave
 /// rows as they are.
-inline void shake(torch::nn::Module& model) {
+inline void shake_norms(torch::nn::Module& model) {
   const at::NoGradGuard no_grad;
   uint64_t seed = 300;
   for (const auto& item : model.named_parameters()) {
@@ -82,7 +82,8 @@ inline nn::PackedRows utterances(const std::vector<int64_t>& numbers,
 }
 
 /// The rows of each sequence.
-inline std::vector<at::Tensor> split(const at::Tensor& rows, const kernels::Offsets& offsets) {
+inline std::vector<at::Tensor> each_utterance(const at::Tensor& rows,
+                                              const kernels::Offsets& offsets) {
   std::vector<at::Tensor> parts;
   for (int64_t b = 0; b + 1 < offsets.values.size(0); ++b) {
     parts.push_back(
@@ -153,16 +154,17 @@ class PlainLayers {
 /// utterances)`
 /// -> rows of the encoder.
 template <class Plain>
-void expect_plain(const SpeechModelOptions& options, double epsilon, const Plain& plain_encoder) {
+void expect_plain_network(const SpeechModelOptions& options, double epsilon,
+                          const Plain& plain_encoder) {
   const auto model = speech_model(options);
-  shake(*model);
+  shake_norms(*model);
   const nn::PackedRows frames = utterances({0, 1, 2, 3}, {23, 1, 40, 6});
   for (const bool training : {true, false}) {
     SCOPED_TRACE(training ? "training" : "evaluation");
     model->train(training);
     const PlainLayers layers(*model, training, epsilon);
     const auto want = run(*model, [&] {
-      const Utterances rows = plain_encoder(layers, split(frames.values, frames.offsets));
+      const Utterances rows = plain_encoder(layers, each_utterance(frames.values, frames.offsets));
       return at::linear(at::cat(rows), layers.at("ctc.output.weight"),
                         layers.at("ctc.output.bias"));
     });
@@ -178,7 +180,7 @@ void expect_plain(const SpeechModelOptions& options, double epsilon, const Plain
 /// Scores of utterances alone are those of a batch, in fp32 and in either order.
 inline void expect_no_batch(const SpeechModelOptions& options) {
   const auto model = speech_model(options, at::kFloat);
-  shake(*model);
+  shake_norms(*model);
   model->eval();
   const at::NoGradGuard no_grad;
   std::vector<int64_t> numbers, lengths;
@@ -188,7 +190,7 @@ inline void expect_no_batch(const SpeechModelOptions& options) {
   }
   const auto scores = [&](const std::vector<int64_t>& ids, const std::vector<int64_t>& sizes) {
     const Encoded encoded = model->encode(utterances(ids, sizes, at::kFloat), {});
-    return split(model->ctc_scores(encoded), encoded.rows.offsets);
+    return each_utterance(model->ctc_scores(encoded), encoded.rows.offsets);
   };
   const auto together = scores(numbers, lengths);
   const auto backwards =

@@ -17,8 +17,8 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::kFeatures, testing::speech::kTokens, testing::speech::shake,
-    testing::speech::speech_model, testing::speech::split, testing::speech::tensors_of,
+using testing::speech::kFeatures, testing::speech::kCharacters, testing::speech::shake_norms,
+    testing::speech::speech_model, testing::speech::each_utterance, testing::speech::tensors_of,
     testing::speech::utterances;
 
 /// One convolution with a stride of 2.
@@ -77,7 +77,7 @@ TEST(SpeechModel, OfEveryPresetCanBeBuiltAndKnowsItsLengths) {
 
 TEST(SpeechModel, LossesAreThoseOfItsScores) {
   const auto model = speech_model(one_convolution<QuartzNetOptions>());
-  shake(*model);
+  shake_norms(*model);
   // Rows 3, 2 and 2; two labels that are alike need three.
   const Encoded encoded = model->encode(utterances({1, 2, 3}, {5, 4, 3}), {});
   const nn::PackedRows labels = labels_of({{2, 0}, {1, 1}, {4}});
@@ -101,7 +101,7 @@ TEST(SpeechModel, JoinsCtcWithAttentionByItsWeight) {
   options.decoder.location_filters = 3;
   options.decoder.location_kernel = 3;
   const auto model = speech_model(options);
-  shake(*model);
+  shake_norms(*model);
   const Encoded encoded = model->encode(utterances({1, 2, 3}, {5, 4, 3}), {});
   const nn::PackedRows labels = labels_of({{2, 0}, {1, 1}, {4}});
   const SpeechLosses got = model->losses(encoded, labels, {});
@@ -123,16 +123,16 @@ TEST(SpeechModel, JoinsCtcWithAttentionByItsWeight) {
 TEST(SpeechModel, ReadsALabelFromTheMeanRowOfAnUtterance) {
   const auto model =
       speech_model(one_convolution<JasperOptions>(), at::kDouble, SpeechTarget::kLabel);
-  shake(*model);
+  shake_norms(*model);
   model->eval();
   const Encoded encoded = model->encode(utterances({1, 2, 3}, {5, 0, 8}), {});
-  const auto rows = split(encoded.keys, encoded.rows.offsets);
+  const auto rows = each_utterance(encoded.keys, encoded.rows.offsets);
   const auto tensors = tensors_of(*model);
   const auto logits_of = [&](const at::Tensor& mean) {
     return at::mv(tensors.at("head.weight"), mean) + tensors.at("head.bias");
   };
   const at::Tensor got = model->label_logits(encoded);
-  ASSERT_EQ(got.sizes(), (std::vector<int64_t>{3, kTokens}));
+  ASSERT_EQ(got.sizes(), (std::vector<int64_t>{3, kCharacters}));
   EXPECT_TRUE(at::allclose(got[0], logits_of(rows[0].mean(0))));
   EXPECT_TRUE(at::allclose(got[1], tensors.at("head.bias"))) << "an utterance without frames";
   EXPECT_TRUE(at::allclose(got[2], logits_of(rows[2].mean(0))));
@@ -186,7 +186,7 @@ TEST(SpeechModel, FirstWeightsDependOnSeedAndName) {
   const auto weights = [](uint64_t seed) {
     return tensors_of(*make_speech_model({.model = one_convolution<JasperOptions>(),
                                           .num_features = kFeatures,
-                                          .num_labels = kTokens,
+                                          .num_labels = kCharacters,
                                           .seed = seed}));
   };
   EXPECT_TRUE(at::equal(weights(3).at("encoder.blocks.0.conv0.weight"),
@@ -204,10 +204,10 @@ TEST(SpeechModel, FirstWeightsDependOnSeedAndName) {
 TEST(SpeechModel, CountsTheProductsOfAnUtterance) {
   const auto model = speech_model(one_convolution<JasperOptions>());
   // 50 rows, each a filter of three frames, and a score for each label and the blank one.
-  const double rows = 50, conv = 2.0 * 7 * 3 * kFeatures, ctc = 2.0 * 7 * (kTokens + 1);
+  const double rows = 50, conv = 2.0 * 7 * 3 * kFeatures, ctc = 2.0 * 7 * (kCharacters + 1);
   EXPECT_DOUBLE_EQ(model->operations(100), rows * (conv + ctc));
   EXPECT_DOUBLE_EQ(cost_of(*model, 100).training_flops, 3 * rows * (conv + ctc));
-  EXPECT_EQ(cost_of(*model, 100).parameters, 7 * 3 * kFeatures + 14 + 8 * (kTokens + 1));
+  EXPECT_EQ(cost_of(*model, 100).parameters, 7 * 3 * kFeatures + 14 + 8 * (kCharacters + 1));
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::expect_no_batch, testing::speech::expect_plain,
-    testing::speech::parameters_of, testing::speech::PlainLayers, testing::speech::speech_model,
+using testing::speech::expect_no_batch, testing::speech::expect_plain_network,
+    testing::speech::num_parameters_of, testing::speech::PlainLayers, testing::speech::speech_model,
     testing::speech::Utterances, testing::speech::utterances;
 
 static_assert(config::lists_every_member<ConvBlockOptions>);
@@ -93,10 +93,10 @@ auto plain_blocks(const std::vector<ConvBlockOptions>& blocks, bool clips) {
 TEST(TimeDelayEncoder, IsThePlainNetwork) {
   const auto blocks = every_kind_of_block();
   auto jasper = narrow_blocks<JasperOptions>(blocks);
-  expect_plain(jasper, jasper.norm_epsilon, plain_blocks(blocks, false));
+  expect_plain_network(jasper, jasper.norm_epsilon, plain_blocks(blocks, false));
   auto wave2letter = narrow_blocks<Wave2LetterOptions>(blocks);
   wave2letter.norm_epsilon = 1e-6;
-  expect_plain(wave2letter, 1e-6, plain_blocks(blocks, true));
+  expect_plain_network(wave2letter, 1e-6, plain_blocks(blocks, true));
 }
 
 TEST(TimeDelayEncoder, ClipsItsActivationsWhereAsked) {
@@ -139,12 +139,12 @@ TEST(TimeDelayEncoder, DropsTheSameElementsInEveryBatch) {
 
 TEST(TimeDelayEncoder, HasAsManyParametersAsPublished) {
   // NVIDIA NeMo's QuartzNet15x5 and Jasper10x5dr: 64 features, 28 characters and the blank one.
-  EXPECT_EQ(parameters_of(QuartzNetOptions{}), 18'924'381);
-  EXPECT_EQ(parameters_of(JasperOptions{}), 332'632'349);
-  EXPECT_EQ(parameters_of(Wave2LetterOptions{}), 106'496'285);
+  EXPECT_EQ(num_parameters_of(QuartzNetOptions{}), 18'924'381);
+  EXPECT_EQ(num_parameters_of(JasperOptions{}), 332'632'349);
+  EXPECT_EQ(num_parameters_of(Wave2LetterOptions{}), 106'496'285);
   LasOptions las;
   las.decoder.weight = 0;
-  EXPECT_EQ(parameters_of(las), 38'063'645);
+  EXPECT_EQ(num_parameters_of(las), 38'063'645);
 }
 
 TEST(TimeDelayEncoder, FirstFiltersAreThoseOfTheFirstConvolution) {
