@@ -63,6 +63,23 @@ TEST(Conv1d, IsTheKernelOfItsForm) {
   EXPECT_THROW(Conv1d(conv1d_place(), 6, 4, Conv1dOptions{.depthwise = true}), c10::Error);
 }
 
+TEST(Conv1d, SeesItsGroupAlone) {
+  const at::Tensor x = noise({13, 6});
+  const kernels::Offsets offsets = offsets_of_three();
+  const Conv1d conv(conv1d_place(), 6, 4, Conv1dOptions{.kernel = 3, .groups = 2, .bias = true});
+  EXPECT_EQ(conv->weight.sizes(), (std::vector<int64_t>{4, 9}));
+  const at::Tensor y = conv->forward(x, offsets);
+  for (int64_t o = 0; o < 4; ++o) {
+    const at::Tensor own = kernels::time_convolution(
+        x.narrow(1, o % 2 * 3, 3).contiguous(), conv->weight.narrow(0, o, 1),
+        conv->bias.narrow(0, o, 1), {.offsets = offsets, .kernel = 3});
+    EXPECT_TRUE(at::allclose(y.select(1, o), own.squeeze(1), 1e-5, 1e-6)) << o;
+  }
+  EXPECT_THROW(Conv1d(conv1d_place(), 6, 4, Conv1dOptions{.groups = 3}), c10::Error);
+  EXPECT_THROW(Conv1d(conv1d_place(), 6, 6, Conv1dOptions{.depthwise = true, .groups = 2}),
+               c10::Error);
+}
+
 TEST(Conv1d, StartsWithTheVarianceOfItsTaps) {
   const Conv1d conv(conv1d_place(), 40, 60, Conv1dOptions{.kernel = 5});
   EXPECT_NEAR(conv->weight.std().item<double>(), std::sqrt(2.0 / (5 * 100)), 2e-3);

@@ -21,6 +21,7 @@ struct ConvBlockOptions {
   double dropout = 0;
   std::string residual = "none";
   bool separable = false;
+  int64_t groups = 1;
 
   static auto fields() {
     using namespace config;
@@ -53,6 +54,10 @@ struct ConvBlockOptions {
               "(QuartzNet)",
               any())
             .also_called({"sep_conv", "depthwise_separable"}),
+        field(&O::groups, "groups",
+              "a convolution, or the linear map of a separable one, sees the channels of one of so "
+              "many groups, and outputs of the groups alternate (section 4.3 of QuartzNet)",
+              between(1, 1024)),
     };
   }
 };

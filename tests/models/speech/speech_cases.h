@@ -112,22 +112,29 @@ class PlainLayers {
     return out;
   }
 
-  /// Zeroes on both sides, one more on the right where the window has no middle.
+  /// Zeroes on both sides, one more on the right where the window has no middle. Outputs of groups
+  /// alternate.
   Utterances conv(const std::string& name, const Utterances& all, int64_t kernel, int64_t stride,
-                  int64_t dilation) const {
+                  int64_t dilation, int64_t groups = 1) const {
     const at::Tensor& weight = at(name + ".weight");
+    const bool depthwise = name.find("depthwise") != std::string::npos;
     return each(all, [&](const at::Tensor& x) {
       const int64_t reach = (kernel - 1) * dilation, channels = x.size(1), padding = 0;
       const at::Tensor padded =
           at::constant_pad_nd(x.t().unsqueeze(0), {reach / 2, reach - reach / 2});
-      const bool depthwise =
-          name.ends_with("row_conv") || name.find("depthwise") != std::string::npos;
-      const at::Tensor filters =
-          depthwise ? weight.unsqueeze(1)
-                    : weight.view({weight.size(0), kernel, channels}).permute({0, 2, 1});
-      return at::conv1d(padded, filters, {}, stride, padding, dilation, depthwise ? channels : 1)
-          .squeeze(0)
-          .t();
+      if (depthwise) {
+        return at::conv1d(padded, weight.unsqueeze(1), {}, stride, padding, dilation, channels)
+            .squeeze(0)
+            .t();
+      }
+      const int64_t outputs = weight.size(0);
+      // PyTorch's outputs of a group lie side by side.
+      const at::Tensor by_group = weight.view({outputs / groups, groups, kernel, channels / groups})
+                                      .permute({1, 0, 3, 2})
+                                      .reshape({outputs, channels / groups, kernel});
+      const at::Tensor y =
+          at::conv1d(padded, by_group, {}, stride, padding, dilation, groups).squeeze(0);
+      return y.reshape({groups, outputs / groups, y.size(1)}).permute({2, 1, 0}).flatten(1);
     });
   }
 

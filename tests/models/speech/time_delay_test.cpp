@@ -26,12 +26,12 @@ static_assert(config::lists_every_member<LasOptions>);
 /// A stride, residual connections of both kinds, a dilation, an even kernel, and separable blocks.
 std::vector<ConvBlockOptions> every_kind_of_block() {
   const ConvBlockOptions dense{.repeat = 2, .channels = 7, .kernel = 3, .residual = "dense"};
-  return {{.channels = 6, .kernel = 5, .stride = 2},
+  return {{.channels = 6, .kernel = 5, .stride = 2, .groups = 2},
           {.repeat = 2, .channels = 8, .kernel = 4, .residual = "block"},
           dense,
           {.repeat = 2, .channels = 9, .kernel = 5, .residual = "dense", .separable = true},
           dense,
-          {.channels = 4, .kernel = 7, .dilation = 2, .separable = true}};
+          {.channels = 14, .kernel = 7, .dilation = 2, .separable = true, .groups = 7}};
 }
 
 template <class Options>
@@ -73,9 +73,10 @@ auto plain_blocks(const std::vector<ConvBlockOptions>& blocks, bool clips) {
         const int64_t stride = r == 0 ? block.stride : 1;
         if (block.separable) {
           x = layers.conv(name + "depthwise" + number, x, block.kernel, stride, block.dilation);
-          x = layers.conv(name + "conv" + number, x, 1, 1, 1);
+          x = layers.conv(name + "conv" + number, x, 1, 1, 1, block.groups);
         } else {
-          x = layers.conv(name + "conv" + number, x, block.kernel, stride, block.dilation);
+          x = layers.conv(name + "conv" + number, x, block.kernel, stride, block.dilation,
+                          block.groups);
         }
         x = layers.norm(name + "norm" + number, x);
         for (size_t k = 0; r + 1 == block.repeat && k < inputs.size(); ++k) {
@@ -147,14 +148,24 @@ TEST(TimeDelayEncoder, HasAsManyParametersAsPublished) {
   EXPECT_EQ(num_parameters_of(las), 38'063'645);
 }
 
+TEST(TimeDelayEncoder, HasGroupsAsPublished) {
+  // QuartzNet 15x5 with two groups, 12.1 million (table 4 of the paper).
+  QuartzNetOptions options;
+  options.blocks = blocks_of(options);
+  for (size_t i = 1; i + 2 < options.blocks.size(); ++i) options.blocks[i].groups = 2;
+  EXPECT_NEAR(static_cast<double>(num_parameters_of(options)), 12.1e6, 5e4);
+}
+
 TEST(TimeDelayEncoder, FirstFiltersAreThoseOfTheFirstConvolution) {
   const auto blocks = every_kind_of_block();
   const auto model = speech_model(narrow_blocks<JasperOptions>(blocks));
   const at::Tensor filters = model->first_filters();
-  EXPECT_EQ(filters.sizes(), (std::vector<int64_t>{6, 1, 5, testing::speech::kFeatures}));
+  EXPECT_EQ(filters.sizes(), (std::vector<int64_t>{6, 1, 5, testing::speech::kFeatures / 2}));
   EXPECT_TRUE(
       at::equal(filters.flatten(1), model->named_parameters()["encoder.blocks.0.conv0.weight"]));
-  const auto separable = speech_model(narrow_blocks<JasperOptions>({blocks.back()}));
+  auto last = blocks.back();
+  last.groups = 1;
+  const auto separable = speech_model(narrow_blocks<JasperOptions>({last}));
   EXPECT_EQ(separable->first_filters().sizes(),
             (std::vector<int64_t>{testing::speech::kFeatures, 1, 7, 1}));
 }
@@ -170,6 +181,7 @@ TEST(TimeDelayEncoder, SaysWhichBlocksDoNotFit) {
   const ConvBlockOptions dense{.residual = "dense"};
   EXPECT_EQ(blamed({dense, stride}), "");
   EXPECT_EQ(blamed({dense, stride, dense}), "model.blocks.2.residual");
+  EXPECT_EQ(blamed({{.channels = 6}, {.channels = 8, .groups = 4}}), "model.blocks.1.groups");
   stride.residual = "block";
   EXPECT_EQ(blamed({dense, stride}), "model.blocks.1.residual");
 }
