@@ -11,14 +11,14 @@
 
 #include "config/schema.h"
 #include "decoding/search.h"
-#include "tests/models/images/image_cases.h"
 #include "tests/models/speech/packed_frames.h"
+#include "tests/models/speech/speech_cases.h"
 
 namespace stretto::models {
 namespace {
 
-using testing::images::shake, testing::images::tensors_of;
 using testing::speech::packed_frames, testing::speech::packed_labels, testing::speech::sequences_of;
+using testing::speech::shake_norms, testing::speech::tensors_of;
 
 static_assert(config::lists_every_member<AttentionDecoderOptions>);
 
@@ -44,7 +44,7 @@ std::shared_ptr<AttentionDecoder> speller(const AttentionDecoderOptions& options
       options, AttentionDecoderPart{.init = nn::Init(4, at::kCPU),
                                     .memory_width = kSpellerMemory,
                                     .num_labels = kSpellerLabels});
-  shake(*decoder);
+  shake_norms(*decoder);
   decoder->to(dtype);
   return decoder;
 }
