@@ -132,7 +132,7 @@ def main():
     options = parse()
     if options.worker:
         return worker(options)
-    processes = {"torch": Process([sys.executable, __file__, "--worker", "--bench=", f"--threads={options.threads}"], options.preload),
+    processes = {"torch": Process([sys.executable, __file__, "--worker", f"--threads={options.threads}"], options.preload),
                  "stretto": Process([options.bench, "--serve", f"--threads={options.threads}"])}
     rows = [compare(options, processes, kind, batch) for kind in options.kinds for batch in options.batch]
     titles = ["utterances", "batch", "classes", "torch", "torch, bucketed", "Stretto", "Stretto, bucketed", "torch's best / Stretto"]
