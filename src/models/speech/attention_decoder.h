@@ -1,7 +1,6 @@
 #pragma once
 
 #include <torch/nn/module.h>
-#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <memory>
@@ -29,31 +28,31 @@ struct AttentionDecoderPart {
 /// writes the labels of an utterance one by one, with the attention of Chorowski et al. (2015,
 /// arXiv:1506.07503; models/speech/location_attention.h):
 ///
-///     h_t = first layer([embedding(label_t-1), context_t-1])
+///     h_t       = first layer([embedding(label_t-1), context_t-1])
 ///     context_t = attention(h_t, memory)
-///     further layers read [rows of the layer below, context_t]
-///     row_t = tanh(hidden [top_t, context_t])
-///     p(label_t) = softmax(output row_t)
+///     further layers read [row of the layer below, context_t]
+///     row_t     = tanh(hidden [top_t, context_t])
+///     p(label_t) = softmax(output dropout(row_t))
 ///
-/// Classes 0 to L - 1 are the labels, as a tokenizer numbers them, and class L stands in front of
-/// the first label and behind the last one. So a tokenizer need not have such tokens.
+/// Classes 0 to L - 1 are the labels, as a tokenizer numbers them. Class L, the boundary, stands in
+/// front of the first label and behind the last one, so that a tokenizer needs no such tokens.
 ///
-/// Losses are of one utterance each, which sees itself alone. Nothing is padded: steps are made by
-/// those utterances that are long enough, longest first.
+/// The loss of an utterance does not depend on those beside it, but for the rounding of products.
+/// Nothing is padded: a step is made for those utterances that are long enough, longest first.
 ///
-/// Shape letters: B utterances, N labels and S rows of the memory of all, L labels, H units, E
-/// width of embeddings, M width of the memory.
+/// Shape letters: B utterances, N steps of all (the labels and an end of each), L labels, H units,
+/// M width of the memory.
 class AttentionDecoder : public torch::nn::Module {
  public:
   AttentionDecoder(const AttentionDecoderOptions& options, const AttentionDecoderPart& part);
 
   /// -log p(labels and their end | memory) of each utterance, natural log, smoothed as
   /// `label_smoothing` says: fp32 (or double) [B], differentiable.
-  /// @param labels  ids of the same utterances (models/packed.h); no ends, and no keys needed
+  /// @param labels  ids of the same utterances (models/packed.h); neither ends nor keys are needed
   at::Tensor losses(const nn::PackedRows& labels, const Encoded& memory,
                     const ForwardContext& context) const;
 
-  /// A search over labels, which begins and ends with boundary(): decoding::search with bos = eos =
+  /// A search over labels that begins and ends with boundary(): decoding::search with bos = eos =
   /// boundary(). Weights are shared; nothing has a gradient.
   std::unique_ptr<decoding::StepModel> start(const Encoded& memory, int64_t lanes_per_source);
 
@@ -68,22 +67,26 @@ class AttentionDecoder : public torch::nn::Module {
 
  private:
   friend class AttentionSteps;
-  /// What all steps over a batch give, in the order of the packed rows of `input`.
+
+  /// What the steps of the first layer give, in the order of the packed rows of their input.
   struct Walked {
-    at::Tensor h, context;            ///< of the first layer, [N, H] and [N, M]
-    std::vector<at::Tensor> weights;  ///< of each utterance, where they are wanted
+    at::Tensor h, context;                         ///< [N, H] and [N, M]
+    std::vector<std::vector<at::Tensor>> weights;  ///< of each utterance and step, where wanted
   };
   Walked walk(const nn::PackedRows& input, const Encoded& memory, const RecurrentPass& pass,
               bool wants_weights) const;
-  /// One step of the first layer: gates [n, 4 H] of the embeddings -> h, c.
+  /// One step of the first layer. @param gates    [n, 4 H] of the embeddings
+  ///                              @param context  [n, M] of the step before, or undefined: zeroes
   kernels::RecurrentState first_step(const at::Tensor& gates, const kernels::RecurrentState& before,
                                      const at::Tensor& context) const;
+  at::Tensor embed(const at::Tensor& ids) const;
+  /// -> [N, L + 1]
   at::Tensor logits(const at::Tensor& top, const at::Tensor& context,
                     const kernels::Dropout& dropout) const;
 
-  AttentionDecoderOptions options_;
   RecurrentPart part_;
-  int64_t num_labels_, memory_width_;
+  double label_smoothing_;
+  int64_t num_labels_;
   nn::Embedding embedding_{nullptr};
   std::vector<RecurrentLayer> layers_;
   nn::Linear context_{nullptr};  // of the first layer

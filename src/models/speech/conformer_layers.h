@@ -4,11 +4,11 @@
 #include <torch/nn/pimpl.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "models/speech/conformer_options.h"
 #include "nn/attention.h"
 #include "nn/batch_norm.h"
+#include "nn/conv1d.h"
 #include "nn/feed_forward.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
@@ -74,23 +74,19 @@ TORCH_MODULE(RelativePositions);
 ///
 ///     pointwise_out(silu(norm(depthwise(glu(pointwise_in(x))))))
 ///
-/// `filters` [D, K] of the depthwise convolution have no bias, for a norm stands behind them. In
-/// evaluation, without gradients, a batch norm is part of the filters.
+/// The depthwise convolution has no bias, for a norm stands behind it. In evaluation, without
+/// gradients, a batch norm is part of its filters.
 class ConformerConvolutionImpl : public torch::nn::Module {
  public:
   ConformerConvolutionImpl(const nn::Init& init, const ConformerOptions& options);
   /// x [N, D], already normed -> [N, D].
   at::Tensor forward(const at::Tensor& x, const kernels::Offsets& offsets) const;
-  double operations() const;  ///< of the depthwise convolution, for one row
-
-  nn::Linear pointwise_in{nullptr}, pointwise_out{nullptr};
-  at::Tensor filters;
-  nn::Norm norm{nullptr};
 
  private:
-  at::Tensor convolved(const at::Tensor& x, const kernels::Offsets& offsets) const;
-
-  std::shared_ptr<nn::BatchNormImpl> batch_norm_;  // `norm`; null where it is a layer norm
+  nn::Linear pointwise_in_{nullptr}, pointwise_out_{nullptr};
+  nn::Conv1d depthwise_{nullptr};
+  nn::BatchNorm batch_norm_{nullptr};  // `norm`, or null
+  nn::LayerNorm layer_norm_{nullptr};  // `norm` in its place
 };
 TORCH_MODULE(ConformerConvolution);
 

@@ -3,14 +3,14 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <cstdint>
 #include <vector>
 
-#include "models/encoder.h"
 #include "models/speech/conformer_options.h"
-#include "nn/conv2d.h"
+#include "nn/conv1d.h"
 #include "nn/linear.h"
+#include "nn/packed_conv2d.h"
 #include "nn/packed_rows.h"
-#include "nn/time_convolution.h"
 
 namespace stretto::models {
 
@@ -20,13 +20,9 @@ namespace stretto::models {
 ///     conv2d   over time and frequency, D channels: F features become ceil(F / 2) at each of them
 ///     conv1d   over time, of F, then of D channels
 ///
-/// A sequence of T frames gives ceil(T / 2^n) rows. Tap i of row t is frame 2 t + i - 1; beyond the
-/// ends of a sequence are zeroes, in each of the convolutions. The linear map reads channels of
-/// frequency 0, then of frequency 1, and so on.
-///
-/// Planes of conv2d are one picture of all sequences, one behind the other, with rows of zeroes
-/// between them: 2^n at most 2^(n + 1) - 1 frames for each. So no sequence is as long as the
-/// longest one.
+/// A sequence of T frames gives ceil(T / 2^n) rows. Tap i of row t is row 2 t + i - 1 of the layer
+/// below; beyond the ends of a sequence are zeroes, in each of the convolutions. The linear map
+/// reads the channels of frequency 0, then those of frequency 1, and so on.
 ///
 /// Shape letters: N frames and M rows of all sequences, F features of a frame, D model width.
 class ConformerSubsamplingImpl : public torch::nn::Module {
@@ -41,12 +37,12 @@ class ConformerSubsamplingImpl : public torch::nn::Module {
   at::Tensor first_filters() const;
 
  private:
-  at::Tensor over_planes(const nn::PackedRows& frames) const;
-  at::Tensor over_time(const nn::PackedRows& frames) const;
+  void add_convolutions(const nn::Init& init, const ConformerOptions& options);
 
   int64_t num_features_, d_model_, factor_;
-  std::vector<nn::Conv2d> planes_;          // of conv2d
-  std::vector<nn::TimeConvolution> times_;  // of conv1d
+  std::vector<nn::PackedConv2d> planes_;  // of conv2d
+  std::vector<at::Tensor> plane_biases_;  // `bias` [D] of each
+  std::vector<nn::Conv1d> times_;         // of conv1d
   nn::Linear output_{nullptr};
 };
 TORCH_MODULE(ConformerSubsampling);
