@@ -46,7 +46,7 @@ void check_limits(RuleCheck& c) {
 
 void check_labels(RuleCheck& c) {
   const auto& own = speech_of(c.e);
-  if (!own.has_label() || !models::has_attention_decoder(own.model)) return;
+  if (!own.has_label() || !models::decoder_of(own.model).is_on()) return;
   c.wrong({"model.decoder.weight", "loss.name"},
           "an attention decoder writes texts, and an utterance has one label here",
           "set it to 0, or loss.name = \"ctc\"");
@@ -56,7 +56,7 @@ void check_decoding(RuleCheck& c) {
   const auto& own = speech_of(c.e);
   const auto& decode = own.decode;
   if (decode.reader == "attention") {
-    if (!own.has_label() && !models::has_attention_decoder(own.model)) {
+    if (!own.has_label() && !models::decoder_of(own.model).is_on()) {
       c.wrong({"decode.reader", "model.decoder.weight"}, "the model has no attention decoder",
               "set decode.reader = \"ctc\", or train a conformer with model.decoder.weight above 0");
     }
