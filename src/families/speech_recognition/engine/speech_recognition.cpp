@@ -65,7 +65,7 @@ SpeechRecognitionTask::SpeechRecognitionTask(const experiment::Experiment& exper
       context_(context),
       units_(units_of(experiment, assets)),
       sounds_(own_.features, own_.augment, static_cast<uint64_t>(experiment.run.seed)),
-      model_(make_speech_network(experiment, sizes_of(units_), context.device,
+      model_(make_speech_network(experiment, units_.size(), context.device,
                                  FirstWeights::kDrawn)),
       train_(open("data.train", own_.data.train, /*is_training=*/true)) {
   if (!own_.data.valid.empty()) {
@@ -146,9 +146,7 @@ train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const auto encoded = model_->encode(frames, pass);
   const auto losses = model_->losses(encoded, batch.rows(kTargetRows), pass);
-  const at::Tensor usable = batch.tensor(kLengthTensor).ge(0);
-  return {.losses = {losses.each.masked_fill(usable.logical_not(), 0).sum()},
-          .counts = counts_of(batch)};
+  return {.losses = {losses.each.sum()}, .counts = counts_of(batch)};
 }
 
 train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
@@ -161,11 +159,9 @@ train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
   }
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const at::Tensor logits = model_->label_logits(model_->encode(frames, pass));
-  // Targets of utterances without frames are empty: one label each for the others, in their order.
-  const at::Tensor places = batch.tensor(kLengthTensor).ge(0).nonzero().squeeze(1);
-  const at::Tensor used = logits.index_select(0, places), labels = batch.rows(kTargetRows).ids;
-  return {.losses = {models::label_cross_entropy(used, labels).each.sum()},
-          .statistics = {models::is_in_top(used.detach(), labels, 1).to(at::kFloat).sum()},
+  const at::Tensor& labels = batch.rows(kTargetRows).ids;  // one of each utterance
+  return {.losses = {models::label_cross_entropy(logits, labels).each.sum()},
+          .statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()},
           .counts = counts_of(batch)};
 }
 

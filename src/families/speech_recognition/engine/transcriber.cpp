@@ -238,17 +238,9 @@ SpeechReader::Heard SpeechReader::hear_labels(const nn::PackedRows& frames,
   heard.is_finite.assign(flags.const_data_ptr<int8_t>(),
                          flags.const_data_ptr<int8_t>() + flags.numel());
   if (targets == nullptr) return heard;
-  // An utterance that could not be read has no label; its loss counts nowhere.
-  const auto label_offsets = offsets_of(*targets);
-  std::vector<int64_t> labels;
-  const at::Tensor ids = targets->ids.to(at::kCPU).contiguous();
-  for (size_t i = 0; i + 1 < label_offsets.size(); ++i) {
-    const bool has_label = label_offsets[i + 1] > label_offsets[i];
-    labels.push_back(has_label ? ids.const_data_ptr<int64_t>()[label_offsets[i]] : 0);
-  }
-  heard.losses =
-      models::label_cross_entropy(heard.label_logits, at::tensor(labels, at::kLong)).each;
-  heard.possible = at::ones({static_cast<int64_t>(labels.size())}, at::kBool);
+  const at::Tensor labels = targets->ids.to(at::kCPU);  // one of each utterance
+  heard.losses = models::label_cross_entropy(heard.label_logits, labels).each;
+  heard.possible = at::ones({labels.size(0)}, at::kBool);
   return heard;
 }
 
