@@ -113,9 +113,10 @@ class SpeechPreflight {
     if (takes_tokenizer_of_other_run(experiment_)) return;
     std::unique_ptr<text::LineSource> lines;
     if (!is_named) lines = data::transcript_lines(training_, own_.tokenizer);
-    tokenizer_ = data::open_tokenizers(options, static_cast<uint64_t>(experiment_.run.seed),
-                                       lines.get(), own_.data.cache_dir)
-                     .src;
+    const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+    tokenizer_ = how_.keeps
+                     ? data::open_tokenizers(options, seed, lines.get(), own_.data.cache_dir).src
+                     : text::make_tokenizers(options, seed, lines.get(), nullptr).src;
     look_at_texts("data.train", *training_, /*is_training=*/true);
   }
 

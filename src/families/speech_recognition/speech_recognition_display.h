@@ -13,9 +13,9 @@ inline constexpr const char *kLoss = "loss", *kWer = "wer", *kCer = "cer", *kAcc
 }  // namespace speech_score
 
 /// The names of its counters (train::Task::counters); as keys they have `_` for spaces.
-inline constexpr const char *kFrames = "frames", *kUtterances = "utterances",
-                            *kUnreadable = "unreadable utterances",
-                            *kTooShort = "utterances too short for their text";
+inline constexpr const char *kHeardFrames = "frames", *kUtterances = "utterances",
+                            *kUnreadUtterances = "unreadable utterances",
+                            *kTooShortUtterances = "utterances too short for their text";
 
 /// Whether texts are written, or one label is chosen for an utterance.
 enum class SpeechAnswer { kTranscript, kLabel };

@@ -48,10 +48,10 @@ report::Display speech_recognition_display(SpeechAnswer answer) {
   report::Display display;
   display.numbers = experiment::styles_of(speech_recognition_scores(answer));
   display.rate = {.key = "frames_per_second",
-                  .unit = kFrames,
+                  .unit = kHeardFrames,
                   .short_unit = "fr",
                   .remark = "features.hop_seconds each",
-                  .batch = kFrames};
+                  .batch = kHeardFrames};
   display.loss_unit = {.name = kUtterances, .count = kUtterances};
   display.samples = "What was heard";
   display.text_pair = {.input = "Utterance", .output = "Heard", .reference = "Said"};

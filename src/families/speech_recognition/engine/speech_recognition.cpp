@@ -107,7 +107,7 @@ std::vector<std::string> SpeechRecognitionTask::statistics() const {
 }
 
 std::vector<std::string> SpeechRecognitionTask::counters() const {
-  return {kFrames, kUtterances, kUnreadable, kTooShort};
+  return {kHeardFrames, kUtterances, kUnreadUtterances, kTooShortUtterances};
 }
 
 train::TaskWords SpeechRecognitionTask::words() const {
@@ -185,8 +185,8 @@ train::Validation SpeechRecognitionTask::validate() {
   validation.scores = scores_of_speech(found, own_.has_label());
   const auto faults = faults_of(found, valid_);
   validation.counts = {{kUtterances, std::ssize(valid_.used)},
-                       {kUnreadable, faults.unread},
-                       {kTooShort, faults.too_short}};
+                       {kUnreadUtterances, faults.unread},
+                       {kTooShortUtterances, faults.too_short}};
   if (context_.group.is_root()) {
     validation.samples = speech_samples(found, valid_, own_, units_, experiment_.report.samples);
   }
