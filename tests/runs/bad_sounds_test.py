@@ -12,7 +12,7 @@ from harness import Lab, check, main
 from matrix.bench import EXPERIMENT
 from matrix.speech_rows import CONVOLUTIONS, END, RATE, TEXTS, sound, write_sounds
 
-SHORT = ("train.max_steps=2", "eval.every=2", "train.update_freq=1")
+SHORT = ("train.max_steps=4", "eval.every=2", "train.update_freq=1")
 
 
 def wave_bytes(samples, *, format_tag=1, bits=16, channels=1, rate=RATE, said=None):

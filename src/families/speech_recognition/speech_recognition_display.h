@@ -14,6 +14,7 @@ inline constexpr const char *kLoss = "loss", *kWer = "wer", *kCer = "cer", *kAcc
 
 /// The names of its counters (train::Task::counters); as keys they have `_` for spaces.
 inline constexpr const char *kHeardFrames = "frames", *kUtterances = "utterances",
+                            *kWantedLabels = "labels",
                             *kUnreadUtterances = "unreadable utterances",
                             *kTooShortUtterances = "utterances too short for their text";
 
@@ -24,6 +25,7 @@ enum class SpeechAnswer { kTranscript, kLabel };
 std::vector<experiment::ScoreSpec> speech_recognition_scores(SpeechAnswer answer);
 
 /// How its numbers and samples are told and drawn; no libtorch.
-report::Display speech_recognition_display(SpeechAnswer answer);
+/// @param loss_unit  what the loss is divided by: kWantedLabels or kUtterances
+report::Display speech_recognition_display(SpeechAnswer answer, const char* loss_unit);
 
 }  // namespace stretto::tasks

@@ -115,6 +115,8 @@ struct SpeechRecognitionOptions {
 
   /// Whether an utterance has one label in the place of a text.
   bool has_label() const { return loss.name == "label"; }
+  /// Whether the loss is divided by utterances, and not by the labels of their texts.
+  bool is_per_utterance() const { return has_label() || loss.divided_by == "utterances"; }
 
   static auto fields() {
     using config::field;

@@ -44,7 +44,7 @@ std::vector<experiment::ScoreSpec> speech_recognition_scores(SpeechAnswer answer
   return scores;
 }
 
-report::Display speech_recognition_display(SpeechAnswer answer) {
+report::Display speech_recognition_display(SpeechAnswer answer, const char* loss_unit) {
   report::Display display;
   display.numbers = experiment::styles_of(speech_recognition_scores(answer));
   display.rate = {.key = "frames_per_second",
@@ -52,7 +52,7 @@ report::Display speech_recognition_display(SpeechAnswer answer) {
                   .short_unit = "fr",
                   .remark = "features.hop_seconds each",
                   .batch = kHeardFrames};
-  display.loss_unit = {.name = kUtterances, .count = kUtterances};
+  display.loss_unit = {.name = loss_unit, .count = loss_unit};
   display.samples = "What was heard";
   display.text_pair = {.input = "Utterance", .output = "Heard", .reference = "Said"};
   return display;

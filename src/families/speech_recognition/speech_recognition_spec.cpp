@@ -93,9 +93,11 @@ std::vector<data::DataFile> files_of_speech(const Experiment& experiment) {
   return data::speech_data_files(speech_of(experiment).data, files_of_path_keys(experiment));
 }
 
-tasks::SpeechAnswer answer_of(const Experiment& experiment) {
-  return speech_of(experiment).has_label() ? tasks::SpeechAnswer::kLabel
-                                           : tasks::SpeechAnswer::kTranscript;
+report::Display display_of_speech(const Experiment& experiment) {
+  const auto& own = speech_of(experiment);
+  return tasks::speech_recognition_display(
+      own.has_label() ? tasks::SpeechAnswer::kLabel : tasks::SpeechAnswer::kTranscript,
+      own.is_per_utterance() ? tasks::kUtterances : tasks::kWantedLabels);
 }
 
 PlannedWork work_of_speech(const Experiment& experiment) {
@@ -113,8 +115,7 @@ FamilySpec speech_recognition_spec() {
                           "automatic_speech_recognition", "speech_commands",
                           "audio_classification"},
           .rules = &speech_recognition_rules,
-          .display =
-              [](const Experiment& e) { return tasks::speech_recognition_display(answer_of(e)); },
+          .display = &display_of_speech,
           .eval = eval_of_speech(),
           .infer = infer_of_speech(),
           .plan = FamilyPlan{.work = &work_of_speech},

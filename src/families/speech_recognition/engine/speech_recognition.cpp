@@ -107,7 +107,7 @@ std::vector<std::string> SpeechRecognitionTask::statistics() const {
 }
 
 std::vector<std::string> SpeechRecognitionTask::counters() const {
-  return {kHeardFrames, kUtterances, kUnreadUtterances, kTooShortUtterances};
+  return {kHeardFrames, kUtterances, kWantedLabels, kUnreadUtterances, kTooShortUtterances};
 }
 
 train::TaskWords SpeechRecognitionTask::words() const {
@@ -135,7 +135,7 @@ train::Prepared SpeechRecognitionTask::prepare(data::Batch batch) const {
 std::vector<int64_t> SpeechRecognitionTask::counts_of(const train::Prepared& batch) const {
   const data::Batch& utterances = batch;
   return {batch.rows(kFrameRows).num_rows(), utterances.num_sequences(),
-          count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
+          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
 }
 
 train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
@@ -167,8 +167,7 @@ train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
 
 std::vector<double> SpeechRecognitionTask::weights(const data::Batch& batch) const {
   const auto counts = usable_counts(batch);
-  const bool per_utterance = own_.has_label() || own_.loss.divided_by == "utterances";
-  return {static_cast<double>(per_utterance ? counts.utterances : counts.ids)};
+  return {static_cast<double>(own_.is_per_utterance() ? counts.utterances : counts.ids)};
 }
 
 std::vector<train::Score> SpeechRecognitionTask::measures(const train::Totals& totals) const {

@@ -97,11 +97,10 @@ class BatchScores {
             train::ScoreTable& table) const {
     const auto row = table.row(sample);
     const double possible = possible_.const_data_ptr<double>()[place];
-    const bool per_utterance = own_.has_label() || own_.loss.divided_by == "utterances";
     row[kUtteranceRead] = 1;
     row[kUtterancePossible] = possible;
     row[kUtteranceLoss] = possible * losses_.const_data_ptr<double>()[place];
-    row[kUtteranceUnits] = possible * (per_utterance ? 1 : static_cast<double>(target.size()));
+    row[kUtteranceUnits] = possible * (own_.is_per_utterance() ? 1 : static_cast<double>(target.size()));
     row[kUtteranceOverflowed] = heard_.is_finite[static_cast<size_t>(place)] != 0 ? 0 : 1;
     if (own_.has_label()) {
       fill_label(place, target.front(), row);

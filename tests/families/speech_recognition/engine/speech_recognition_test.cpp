@@ -343,7 +343,7 @@ TEST_F(SpeechRecognitionTest, ASoundThatVanishesIsLeftOutOfTheLossAndCounted) {
   const auto sums = made->loss(prepared, {});
   EXPECT_TRUE(std::isfinite(sums.losses.front().item<double>()));
   EXPECT_EQ(sums.counts[1], batch.num_sequences());
-  EXPECT_EQ(sums.counts[2], 1);
+  EXPECT_EQ(sums.counts[3], 1);
 }
 
 TEST_F(SpeechRecognitionTest, ABatchWithoutASoundHasALossOfZeroWithAGradient) {
