@@ -61,11 +61,15 @@ void check_reading(RuleCheck& c) {
               "set decode.reader = \"ctc\", or train a conformer with model.decoder.weight above 0");
     }
     for (const auto& [key, path] : {std::pair{"decode.lm", &decode.lm},
+                                    std::pair{"decode.lm_run", &decode.lm_run},
                                     std::pair{"decode.lexicon", &decode.lexicon}}) {
       if (path->empty()) continue;
       c.wrong({key, "decode.reader"}, "the attention decoder writes without it",
               "leave it out, or set decode.reader = \"ctc\"");
     }
+  }
+  if (!decode.lm.empty() && !decode.lm_run.empty()) {
+    c.wrong({"decode.lm_run", "decode.lm"}, "two language models", "leave one of them out");
   }
   if (decode.method == "greedy" && decode.nbest > 1) {
     c.wrong({"decode.nbest", "decode.method"}, "greedy reading has one text",

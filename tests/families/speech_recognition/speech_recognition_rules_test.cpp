@@ -103,6 +103,9 @@ TEST_F(SpeechRecognitionRulesTest, AttentionWritesWhereThereIsADecoder) {
   EXPECT_EQ(blamed(), Texts{});
   own().decode.lm = "model.arpa";
   EXPECT_EQ(blamed(), Texts{"decode.lm"});
+  own().decode.reader = "ctc";
+  own().decode.lm_run = "runs/characters";
+  EXPECT_EQ(blamed(), Texts{"decode.lm_run"});
 }
 
 TEST_F(SpeechRecognitionRulesTest, ALabelIsNotWrittenByAttention) {

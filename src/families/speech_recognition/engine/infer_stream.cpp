@@ -114,7 +114,8 @@ class SpeechStream {
                const Transcriber& transcriber, const RowClock& clock, at::Device device)
       : features_(own.features),
         rows_(model.stream()),
-        search_(transcriber.decoder()),
+        scorer_(transcriber.scorer()),
+        search_(transcriber.decoder(), scorer_.get()),
         transcriber_(transcriber),
         device_(device),
         delay_(own.decode.method == "beam" && own.decode.stream_delay > 0
@@ -156,6 +157,7 @@ class SpeechStream {
 
   audio::FeatureStream features_;
   std::unique_ptr<models::RowStream> rows_;
+  std::unique_ptr<decoding::TokenScorer> scorer_;  ///< null: none beside the decoder
   ctc::CtcSearch search_;
   const Transcriber& transcriber_;
   const at::Device device_;
@@ -179,7 +181,7 @@ int infer_speech_stream(const InferRequest& request, const CommandContext& conte
                 "name one checkpoint");
   }
   const torch::NoGradGuard no_grad;
-  const Transcriber transcriber(own, run.units);
+  const Transcriber transcriber(own, run.units, context.device);
   const RowClock clock(own.features, own.model);
   WordOutput output(clock, request.json);
   SpeechStream stream(own, *run.models.front(), transcriber, clock, context.device);
