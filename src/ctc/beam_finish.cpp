@@ -53,13 +53,16 @@ CtcHypothesis Beam::certain() const {
 
 void Beam::settle(int64_t before_frame) {
   uint32_t fixed = slots_[best_slot()].prefix;
-  const auto ends_early = [&](const Prefix& prefix) {
-    if (prefix.begin_frame >= before_frame) return false;
-    if (parts_.has_lexicon()) return prefix.word != kNone;
-    return prefix.label == parts_.labels.separator ||
-           parts_.labels.begins_word[static_cast<size_t>(prefix.label)];
-  };
-  while (fixed != 0 && !ends_early(arena_[fixed])) fixed = arena_[fixed].parent;
+  int64_t begin = frame_ + 1;  // of the label behind, and each label has a frame of its own
+  for (; fixed != 0; fixed = arena_[fixed].parent) {
+    const Prefix& prefix = arena_[fixed];
+    begin = std::min(int64_t{prefix.begin_frame}, begin - 1);
+    const bool ends_word = parts_.has_lexicon()
+                               ? prefix.word != kNone
+                               : prefix.label == parts_.labels.separator ||
+                                     parts_.labels.begins_word[static_cast<size_t>(prefix.label)];
+    if (ends_word && begin < before_frame) break;
+  }
   if (fixed == 0) return;
   const auto differs = [&](const Slot& slot) { return arena_.common(fixed, slot.prefix) != fixed; };
   for (const Slot& slot : slots_) {
