@@ -135,7 +135,8 @@ train::Prepared SpeechRecognitionTask::prepare(data::Batch batch) const {
 std::vector<int64_t> SpeechRecognitionTask::counts_of(const train::Prepared& batch) const {
   const data::Batch& utterances = batch;
   return {batch.rows(kFrameRows).num_rows(), utterances.num_sequences(),
-          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
+          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength),
+          count_lengths(utterances, kTooShortLength)};
 }
 
 train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
@@ -179,7 +180,9 @@ std::vector<train::Score> SpeechRecognitionTask::measures(const train::Totals& t
 train::Validation SpeechRecognitionTask::validate() {
   const auto found =
       evaluate_spoken_set(*reader_, valid_, sounds_, own_,
-                          {.device = context_.device, .group = context_.group, .loading = loading()});
+                          {.device = context_.device,
+                           .group = context_.group,
+                           .loading = loading()});
   train::Validation validation;
   validation.scores = scores_of_speech(found, own_.has_label());
   const auto faults = faults_of(found, valid_);
