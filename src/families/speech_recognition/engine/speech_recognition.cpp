@@ -161,9 +161,11 @@ train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const at::Tensor logits = model_->label_logits(model_->encode(frames, pass));
   const at::Tensor& labels = batch.rows(kTargetRows).ids;  // one of each utterance
-  return {.losses = {models::label_cross_entropy(logits, labels).each.sum()},
-          .statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()},
-          .counts = counts_of(batch)};
+  train::Sums sums;
+  sums.losses = {models::label_cross_entropy(logits, labels).each.sum()};
+  sums.statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()};
+  sums.counts = counts_of(batch);
+  return sums;
 }
 
 std::vector<double> SpeechRecognitionTask::weights(const data::Batch& batch) const {
