@@ -59,6 +59,7 @@ struct FeatureOptions {
   double power = 2;  ///< exponent of the magnitudes: 2 = power spectrum, 1 = magnitudes
 
   std::optional<MelOptions> mel = MelOptions{};  ///< unset: the spectrum itself, N / 2 + 1 bins
+  int64_t num_bins = 0;  ///< of the spectrum itself: how many are kept, from 0 Hz on; 0: all
   Compression compression = Compression::kLogOfMax;
   double floor = 1e-10;       ///< e of Compression
   double decibel_range = 80;  ///< in dB, of Compression::kDecibel
