@@ -19,9 +19,8 @@ constexpr int64_t kMostColumns = 960, kMostRows = 640;
 
 using Colour = std::array<double, image::kChannels>;
 // From the lowest number to the highest, equally far apart: black, violet, red, yellow, white.
-constexpr std::array<Colour, 5> kColours{
-    Colour{0, 0, 4}, Colour{87, 16, 110}, Colour{188, 55, 84}, Colour{249, 142, 9},
-    Colour{252, 255, 220}};
+constexpr std::array<Colour, 5> kColours{Colour{0, 0, 4}, Colour{87, 16, 110}, Colour{188, 55, 84},
+                                         Colour{249, 142, 9}, Colour{252, 255, 220}};
 
 /// @param share  from 0 to 1
 uint8_t shade(double share, int64_t channel) {
@@ -34,7 +33,7 @@ uint8_t shade(double share, int64_t channel) {
 }
 
 // How often a side fits into the least one, rounded up.
-int64_t factor_to(int64_t least, int64_t side) {
+int64_t times_into(int64_t least, int64_t side) {
   return std::max<int64_t>(1, (least + side - 1) / side);
 }
 
@@ -51,7 +50,7 @@ at::Tensor shares_of(const at::Tensor& matrix) {
 
 image::Image drawn(const at::Tensor& shares) {
   const int64_t columns = shares.size(0), rows = shares.size(1);
-  const int64_t down = factor_to(kLeastHeight, rows), across = factor_to(kLeastWidth, columns);
+  const int64_t down = times_into(kLeastHeight, rows), across = times_into(kLeastWidth, columns);
   auto picture = image::make_image(rows * down, columns * across);
   const auto* numbers = shares.const_data_ptr<double>();
   for (int64_t channel = 0; channel < image::kChannels; ++channel) {
@@ -73,8 +72,8 @@ report::MediaSample matrix_sample(const at::Tensor& matrix, std::string words, s
   report::MediaSample sample{
       .mime = "image/png", .bytes = {}, .words = std::move(words), .note = std::move(note)};
   if (matrix.numel() == 0) return sample;
-  const int64_t every = factor_to(matrix.size(0), kMostColumns);
-  const int64_t each = factor_to(matrix.size(1), kMostRows);
+  const int64_t every = times_into(matrix.size(0), kMostColumns);
+  const int64_t each = times_into(matrix.size(1), kMostRows);
   const at::Tensor part = matrix.slice(0, 0, c10::nullopt, every).slice(1, 0, c10::nullopt, each);
   sample.bytes = image::encode_png(drawn(shares_of(part)));
   return sample;
