@@ -35,6 +35,8 @@ constexpr uint64_t kEncoderSites = 1'000'000, kDecoderSites = 2'000'000;
 constexpr uint64_t kSecondEncoderSites = 11'000'000;
 /// Sites of an encoder of text, and of the head behind it.
 constexpr uint64_t kTextEncoderSites = 21'000'000, kTextHeadSites = 22'000'000;
+/// Sites of a model that writes frames of sound.
+constexpr uint64_t kSynthesisSites = 51'000'000;
 /// Sites of a model of pictures.
 constexpr uint64_t kImageSites = 31'000'000;
 /// The site of a part's embedding, counted from the part's first site.

@@ -24,6 +24,11 @@ struct AttentiveWeights {
   at::Tensor query_bias;  ///< [A] or undefined: the b of v . tanh(q + k + b). With `query` only
   at::Tensor score;       ///< v [A] of the additive forms
   at::Tensor gain;        ///< g, one number, of kNormedAdditive and kScaledDot
+  /// Additive forms: U [A, 2 * K], K odd, or undefined. Location-sensitive attention (Chorowski et
+  /// al. 2015, arXiv:1506.07503): the key of row s is k_s + U w, where w are the attention weights
+  /// of the K rows around s, at the step before and then summed over all steps before: PyTorch's
+  /// Conv1d from two channels, [A, 2, K]. There is none at a sequence's first step.
+  at::Tensor location = {};
 };
 
 /// What is attended to: rows of each sequence's memory, projected outside.
@@ -37,6 +42,7 @@ struct Attentive {
   Recurrent recurrent;  ///< forward only: `reverse` is refused
   Score score = Score::kAdditive;
   bool wants_weights = false;
+  bool weights_learn = false;  ///< the weights that are wanted have a gradient, for a loss of them
 };
 
 /// `context` [B, M], undefined: zeroes.
@@ -48,7 +54,7 @@ struct AttentiveOutput {
   at::Tensor h;        ///< [N, H]
   at::Tensor context;  ///< [N, M]
   /// If wanted, of each sequence its block [T, Ts] of attention weights, flattened and joined as in
-  /// cross_attention_weights. No gradient.
+  /// cross_attention_weights. No gradient unless Attentive::weights_learn.
   at::Tensor weights;
 };
 
@@ -58,7 +64,9 @@ struct AttentiveOutput {
 ///     h'      = cell(gates), q = W_query h' + b
 ///     context'= sum over the memory's rows of softmax(score(q, keys)) values
 ///
-/// Kept for backward besides what recurrent() keeps: q [N, A], and the attention weights.
+/// Kept for backward besides what recurrent() keeps: q [N, A], and the attention weights; with
+/// `location` also their sums. What `location` adds to the keys is worked out again in backward,
+/// and is not rounded in half precision. On a GPU such a layer is the plain form, a step at a time.
 AttentiveOutput attentive(const at::Tensor& x_gates, const AttentiveWeights& weights,
                           const Memory& memory, const AttentiveState& initial,
                           const Attentive& options);

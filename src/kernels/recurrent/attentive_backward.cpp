@@ -31,6 +31,9 @@ class AttentiveBackward {
  private:
   void multiply(const StepPart& part, const ThreadTeam& team) const;
   void attend(int64_t rank, int64_t step) const;
+  const float* weight_slopes_of(int64_t rank, int64_t row) const;
+  void attend_located(const cpu::AttendRow& item, int64_t rank, int64_t step,
+                      cpu::AttendSlopes slopes) const;
   void cell(int64_t rank, int64_t step) const;
   at::Tensor contexts_before() const;
   at::Tensor first_context_slopes() const;
@@ -50,6 +53,9 @@ class AttentiveBackward {
   CellBackward cells_;
   Lines outer_, context_back_, query_operand_, query_back_;
   at::Tensor dcontext_, dquery_, dscores_, dkeys_, dscore_, dgain_;
+  // With a location. Slopes of the weights of one step from the step behind it, and from the sums
+  // of all steps behind it, a row for each row of the memory; of the filters for each sequence.
+  at::Tensor dlast_, dsums_, dfilters_;
 };
 
 AttentiveBackward::AttentiveBackward(const AttentiveLayer& layer, const AttentiveTrace& trace,
@@ -74,6 +80,10 @@ AttentiveBackward::AttentiveBackward(const AttentiveLayer& layer, const Attentiv
   if (!is_additive()) return;
   dkeys_ = at::zeros({layer.memory.begins.back(), keys}, at::kFloat);
   dscore_ = at::zeros({ranks, keys}, at::kFloat);
+  if (!layer.location.is_on()) return;
+  dlast_ = at::zeros({layer.memory.begins.back()}, at::kFloat);
+  dsums_ = at::zeros({layer.memory.begins.back()}, at::kFloat);
+  dfilters_ = at::zeros({ranks, 2 * layer.location.kernel() * keys}, at::kFloat);
 }
 
 void AttentiveBackward::multiply(const StepPart& part, const ThreadTeam& team) const {
@@ -81,6 +91,37 @@ void AttentiveBackward::multiply(const StepPart& part, const ThreadTeam& team) c
                 team);
   const Lines& outer = has_own_outer() ? outer_ : cells_.operand();
   multiply_step(lines_of(outer, part), context_, nullptr, lines_to(context_back_, part), team);
+}
+
+const float* AttentiveBackward::weight_slopes_of(int64_t rank, int64_t row) const {
+  return slopes_.weights.defined() ? layer_.weights_at(slopes_.weights, rank, row) : nullptr;
+}
+
+/// The same with a location: the weights of a step are read by the steps behind it.
+void AttentiveBackward::attend_located(const cpu::AttendRow& item, int64_t rank, int64_t step,
+                                       cpu::AttendSlopes slopes) const {
+  const cpu::Cells& cells = cpu::table().cells;
+  const int64_t row = layer_.schedule.row(rank, step), source = layer_.source(rank);
+  float* dlast = dlast_.data_ptr<float>() + layer_.memory.begin(source);
+  float* dsums = dsums_.data_ptr<float>() + layer_.memory.begin(source);
+  // What the step behind left becomes the slope of this step's weights.
+  cells.add(dsums, dlast, item.count);
+  if (slopes.dweights != nullptr) cells.add(slopes.dweights, dlast, item.count);
+  slopes.dweights = dlast;
+  if (step == 0) return cells.attend_backward(item, slopes);
+  const Location& location = layer_.location;
+  const float* last = layer_.weights_at(trace_.weights, rank, row - 1);
+  const float* sums = layer_.weights_at(trace_.sums, rank, row);
+  float* of_memory = slopes.dkeys;
+  slopes.dkeys = location.key_slopes(item);
+  cells.attend_backward(location.seen(item, last, sums), slopes);
+  cells.add(slopes.dkeys, of_memory, item.count * item.width);
+  location.backward(
+      item, last, sums,
+      {.keys = slopes.dkeys,
+       .filters = dfilters_.data_ptr<float>() + layer_.schedule.sequence(rank) * dfilters_.size(1),
+       .last = dlast,
+       .sum = dsums});
 }
 
 /// From the slope of the context, of which the step behind gives a part, to the query's.
@@ -99,18 +140,21 @@ void AttentiveBackward::attend(int64_t rank, int64_t step) const {
       attend_row(memory, layer_.scorer, layer_.source(rank), row_of(trace_.queries, row),
                  layer_.weights_at(trace_.weights, rank, row));
   float* dquery = dquery_.data_ptr<float>() + row * keys;
-  if (item.count == 0)
+  if (item.count == 0) {
     std::fill_n(dquery, keys, 0.0f);
-  else
-    cells.attend_backward(
-        item, {.dcontext = dcontext,
-               .dquery = dquery,
-               .dscores = layer_.weights_at(dscores_, rank, row),
-               .dkeys = is_additive()
-                            ? dkeys_.data_ptr<float>() + memory.begin(layer_.source(rank)) * keys
-                            : nullptr,
-               .dscore = is_additive() ? dscore_.data_ptr<float>() + sequence * keys : nullptr,
-               .dgain = dgain_.data_ptr<float>() + sequence});
+  } else {
+    const cpu::AttendSlopes slopes{
+        .dcontext = dcontext,
+        .dquery = dquery,
+        .dscores = layer_.weights_at(dscores_, rank, row),
+        .dkeys = is_additive() ? dkeys_.data_ptr<float>() + memory.begin(layer_.source(rank)) * keys
+                               : nullptr,
+        .dscore = is_additive() ? dscore_.data_ptr<float>() + sequence * keys : nullptr,
+        .dgain = dgain_.data_ptr<float>() + sequence,
+        .dweights = weight_slopes_of(rank, row)};
+    layer_.location.is_on() ? attend_located(item, rank, step, slopes)
+                            : cells.attend_backward(item, slopes);
+  }
   if (has_query())
     cells.operand(dquery, nullptr, query_operand_.of_rank(rank), keys, layer_.compute());
 }
@@ -192,6 +236,7 @@ void AttentiveBackward::add_weights(AttentiveSlopes& slopes) const {
     if (layer_.weights.query_bias.defined()) slopes.weights.query_bias = gemm::column_sums(dquery_);
   }
   if (is_additive()) slopes.weights.score = gemm::column_sums(dscore_);
+  if (layer_.location.is_on()) slopes.weights.location = layer_.location.weight_slopes(dfilters_);
   if (!is_additive() && layer_.weights.gain.defined())
     slopes.weights.gain =
         gemm::column_sums(dgain_.unsqueeze(1)).reshape(layer_.weights.gain.sizes());

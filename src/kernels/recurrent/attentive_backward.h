@@ -4,9 +4,9 @@
 
 namespace stretto::kernels {
 
-/// Slopes of the outputs; either may be undefined.
+/// Slopes of the outputs; each may be undefined.
 struct OutputSlopes {
-  at::Tensor h, context;
+  at::Tensor h, context, weights;
 };
 
 struct AttentiveWants {

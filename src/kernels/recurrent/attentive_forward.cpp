@@ -22,7 +22,7 @@ class AttentiveForward {
   void start();
   void step(int64_t step, const Bundle& bundle, const ThreadTeam& team) const;
   AttentiveResult result() const {
-    return {{cells_.trace(), context_, queries_, weights_}, cells_.last()};
+    return {{cells_.trace(), context_, queries_, weights_, sums_}, cells_.last()};
   }
 
  private:
@@ -30,13 +30,15 @@ class AttentiveForward {
   void multiply(int64_t step, const StepPart& part, const ThreadTeam& team) const;
   void cell(int64_t rank, int64_t step) const;
   void attend(int64_t rank, int64_t step) const;
+  /// `item` with what the weights of the steps before add to its keys.
+  cpu::AttendRow located(const cpu::AttendRow& item, int64_t rank, int64_t step) const;
 
   const AttentiveLayer& layer_;
   const AttentivePacks& packs_;
   CellForward cells_;
   bool has_h_ = false;
   Lines query_operand_, query_, context_operand_, context_product_;
-  at::Tensor context_, queries_, weights_;
+  at::Tensor context_, queries_, weights_, sums_;
 };
 
 AttentiveForward::AttentiveForward(const AttentiveLayer& layer, const AttentivePacks& packs,
@@ -51,6 +53,7 @@ AttentiveForward::AttentiveForward(const AttentiveLayer& layer, const AttentiveP
   context_ = at::empty({rows, values}, at::kFloat);
   if (keep) queries_ = at::empty({rows, keys}, at::kFloat);
   weights_ = at::empty({layer.num_weights()}, at::kFloat);
+  if (layer.location.is_on()) sums_ = at::empty({layer.num_weights()}, at::kFloat);
 }
 
 void AttentiveForward::start() {
@@ -77,12 +80,26 @@ void AttentiveForward::cell(int64_t rank, int64_t step) const {
                              layer_.problem.width, layer_.query_compute());
 }
 
+cpu::AttendRow AttentiveForward::located(const cpu::AttendRow& item, int64_t rank,
+                                         int64_t step) const {
+  const int64_t row = layer_.schedule.row(rank, step);
+  float* sums = layer_.weights_at(sums_, rank, row);
+  if (step == 0) {
+    std::fill_n(sums, item.count, 0.0f);
+    return item;
+  }
+  const float* last = layer_.weights_at(weights_, rank, row - 1);
+  cpu::table().cells.sum(layer_.weights_at(sums_, rank, row - 1), last, sums, item.count);
+  return layer_.location.seen(item, last, sums);
+}
+
 void AttentiveForward::attend(int64_t rank, int64_t step) const {
   const int64_t row = layer_.schedule.row(rank, step), values = layer_.memory.value_width();
   const float* query = query_.of_rank(rank);
   float* context = context_.data_ptr<float>() + row * values;
-  const cpu::AttendRow item = attend_row(layer_.memory, layer_.scorer, layer_.source(rank), query,
-                                         layer_.weights_at(weights_, rank, row));
+  cpu::AttendRow item = attend_row(layer_.memory, layer_.scorer, layer_.source(rank), query,
+                                   layer_.weights_at(weights_, rank, row));
+  if (layer_.location.is_on() && item.count > 0) item = located(item, rank, step);
   if (item.count == 0)
     std::fill_n(context, values, 0.0f);
   else

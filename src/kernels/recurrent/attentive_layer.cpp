@@ -47,6 +47,7 @@ AttentiveLayer::AttentiveLayer(const AttentiveWeights& own, const PreparedMemory
               own.recurrent.hidden.size(1),
               options.recurrent.overwrites_gates},
       scorer{own.score, gain_of(own, !prepared.powers.defined()), compute},
+      location(own.location),
       sources_(one_to_one(schedule.batch())) {
   make_blocks();
 }
@@ -61,6 +62,7 @@ AttentiveLayer::AttentiveLayer(const AttentiveWeights& own, const PreparedMemory
       problem{
           schedule, cell, own.recurrent, {before.h, before.c}, {}, own.recurrent.hidden.size(1)},
       scorer{own.score, gain_of(own, !prepared.powers.defined()), compute},
+      location(),
       sources_(std::move(sources)) {
   make_blocks();
 }

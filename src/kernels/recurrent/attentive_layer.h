@@ -5,6 +5,7 @@
 #include "kernels/gemm/gemm.h"
 #include "kernels/recurrent/attention_pass.h"
 #include "kernels/recurrent/cell_pass.h"
+#include "kernels/recurrent/location_pass.h"
 
 /// What both directions of attentive() on the CPU read, without autograd.
 namespace stretto::kernels {
@@ -36,6 +37,7 @@ class AttentiveLayer {
   const at::Tensor first_context;  ///< may be undefined
   const CellProblem problem;
   const Scorer scorer;
+  const Location location;  ///< of decoding's steps: none
 
   Compute compute() const { return scorer.compute; }
   /// What the factor of the query's product, or of the scores, is rounded to.
@@ -61,6 +63,7 @@ struct AttentiveTrace {
   at::Tensor context;  ///< [N, M]
   at::Tensor queries;  ///< [N, A], kept for backward only
   at::Tensor weights;  ///< flat
+  at::Tensor sums;     ///< with a location: of the weights of all steps before, flat
 };
 
 }  // namespace stretto::kernels

@@ -69,6 +69,26 @@ struct AttendSlopes {
   float* dkeys;    ///< additive [count, width]: what this row brings is added
   float* dscore;   ///< additive [width]: the same
   float* dgain;    ///< product: the same
+  const float* dweights = nullptr;  ///< [count]: slopes of the weights themselves; null: none
+};
+
+/// What the weights of a row's step before, and their sum over all steps before, add to the keys of
+/// its sequence (AttentiveWeights::location). Both have kernel / 2 zeroes at either end.
+struct LocateRow {
+  const float *last, *sum;  ///< [count + kernel - 1]
+  const float* filters;     ///< [2 * kernel, width]: those of `last`, then those of `sum`
+  const float* keys;        ///< [count, width]
+  int64_t count, width, kernel;
+  float* out;  ///< [count, width]
+};
+
+struct LocateSlopes {
+  const float* dout;       ///< [count, width]
+  const float* transpose;  ///< of the filters: [width, 2, padded], zeroes behind the kernel
+  int64_t padded;          ///< the kernel rounded up to sixteen
+  float* scratch;          ///< [count, padded]
+  float* dfilters;         ///< [2 * kernel, width]: what this row brings is added
+  float *dlast, *dsum;     ///< [count + kernel - 1]: the same
 };
 
 /// out [rows, columns] = A^T B of a stretch of rows of one sequence.
@@ -104,6 +124,8 @@ struct Cells {
   void (*attend)(const AttendRow& row, float* context);
   void (*attend_backward)(const AttendRow& row, const AttendSlopes& slopes);
   void (*blend)(const BlendItem& item);
+  void (*locate)(const LocateRow& row);
+  void (*locate_backward)(const LocateRow& row, const LocateSlopes& slopes);
 };
 
 }  // namespace stretto::kernels::cpu

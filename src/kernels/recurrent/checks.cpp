@@ -112,6 +112,11 @@ void weights_of_attention(const AttentiveWeights& weights, Score score, const ch
   TORCH_CHECK(weights.gain.defined() == gain && (!gain || weights.gain.numel() == 1), "[kernels] ",
               name,
               ": gain must be one number for a normed or scaled score, and undefined for others");
+  const at::Tensor& location = weights.location;
+  TORCH_CHECK(!location.defined() || (additive && location.dim() == 2 && location.size(0) == keys &&
+                                      location.size(1) % 4 == 2),
+              "[kernels] ", name, ": location is for an additive score, and must be [", keys,
+              ", 2 * an odd number], got ", sizes_of(location));
 }
 
 }  // namespace stretto::kernels::checks

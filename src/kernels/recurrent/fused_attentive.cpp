@@ -23,6 +23,7 @@ enum Input : size_t {
   kQueryBias,
   kScore,
   kGain,
+  kLocation,
   kKeys,
   kValues,
   kH,
@@ -38,7 +39,8 @@ AttentiveWeights weights_of(const variable_list& in) {
           .query = present(in[kQuery]),
           .query_bias = present(in[kQueryBias]),
           .score = present(in[kScore]),
-          .gain = present(in[kGain])};
+          .gain = present(in[kGain]),
+          .location = present(in[kLocation])};
 }
 
 AttentiveState state_of(const variable_list& in) {
@@ -60,7 +62,7 @@ struct AttentiveNode : torch::autograd::Function<AttentiveNode> {
     keep(ctx, options.recurrent);
     ctx->saved_data["score"] = static_cast<int64_t>(options.score);
     ctx->set_materialize_grads(false);
-    ctx->mark_non_differentiable({trace.weights});
+    if (!options.weights_learn) ctx->mark_non_differentiable({trace.weights});
     variable_list saved(inputs.begin(), inputs.end());
     // Backward needs no gates; it needs the projected keys and values.
     saved[kGates] = at::Tensor();
@@ -69,7 +71,7 @@ struct AttentiveNode : torch::autograd::Function<AttentiveNode> {
     for (const at::Tensor& x :
          {trace.cells.h, trace.cells.gates, trace.cells.c, trace.cells.kept, trace.cells.inverse,
           trace.context, trace.queries, trace.weights, prepared.powers, prepared.peaks,
-          options.recurrent.offsets.values, memory.offsets.values})
+          options.recurrent.offsets.values, memory.offsets.values, trace.sums})
       saved.push_back(x);
     ctx->save_for_backward(saved);
     return {trace.cells.h, trace.context, trace.weights};
@@ -86,11 +88,14 @@ struct AttentiveNode : torch::autograd::Function<AttentiveNode> {
         .cells = {made(0), writable(made(1)), made(2), writable(made(3)), made(4)},
         .context = made(5),
         .queries = made(6),
-        .weights = made(7)};
+        .weights = made(7),
+        .sums = made(12)};
     const AttentiveWants wants{.weights = wants_any(ctx, kHidden, kKeys),
                                .initial = wants_any(ctx, kH, kInputs)};
     const AttentiveSlopes slopes = run_backward(
-        layer, trace, {contiguous_or_none(grads[0]), contiguous_or_none(grads[1])}, wants);
+        layer, trace,
+        {contiguous_or_none(grads[0]), contiguous_or_none(grads[1]), contiguous_or_none(grads[2])},
+        wants);
     variable_list all(kInputs + 2);
     const RecurrentWeights& cell = slopes.weights.recurrent;
     all[kGates] = slopes.gates;
@@ -105,6 +110,7 @@ struct AttentiveNode : torch::autograd::Function<AttentiveNode> {
     all[kQueryBias] = slopes.weights.query_bias;
     all[kScore] = slopes.weights.score;
     all[kGain] = slopes.weights.gain;
+    all[kLocation] = slopes.weights.location;
     all[kKeys] = slopes.keys;
     all[kValues] = slopes.values;
     all[kH] = slopes.initial.h;
@@ -133,6 +139,7 @@ AttentiveOutput attentive(const at::Tensor& x_gates, const AttentiveWeights& wei
   inputs[kQueryBias] = contiguous_or_none(weights.query_bias);
   inputs[kScore] = contiguous_or_none(weights.score);
   inputs[kGain] = contiguous_or_none(weights.gain);
+  inputs[kLocation] = contiguous_or_none(weights.location);
   inputs[kKeys] = memory.keys;
   inputs[kValues] = memory.values;
   inputs[kH] = contiguous_or_none(initial.h);

@@ -44,6 +44,30 @@ struct PaddedMemory {
   }
 };
 
+/// Attention weights of the step before, and the sum of those of all steps before, [rows, longest]
+/// each; undefined at the first step.
+struct Seen {
+  at::Tensor last, sum;
+
+  Seen first(int64_t count) const {
+    return last.defined() ? Seen{last.slice(0, 0, count), sum.slice(0, 0, count)} : Seen{};
+  }
+  Seen with(const at::Tensor& weights) const {
+    return {weights, sum.defined() ? sum + weights : weights};
+  }
+};
+
+/// The memory with keys that have seen these weights.
+PaddedMemory located(PaddedMemory memory, const Seen& seen, const at::Tensor& location) {
+  if (!location.defined() || !seen.last.defined() || seen.last.size(1) == 0) return memory;
+  const int64_t kernel = location.size(1) / 2;
+  const at::Tensor filters = location.reshape({location.size(0), 2, kernel});
+  memory.keys =
+      memory.keys +
+      at::conv1d(at::stack({seen.last, seen.sum}, 1), filters, {}, 1, kernel / 2).transpose(1, 2);
+  return memory;
+}
+
 /// Attention weights [rows, longest].
 at::Tensor attention_weights(const at::Tensor& query, const PaddedMemory& memory,
                              const AttentiveWeights& weights, Score score) {
@@ -78,7 +102,6 @@ Attended attend(const at::Tensor& h, const PaddedMemory& memory, const Attentive
 
 /// Blocks [T, Ts] of all sequences from [N, longest memory].
 at::Tensor blocks_of(const at::Tensor& weights, const Offsets& rows, const Offsets& memory) {
-  const at::NoGradGuard no_grad;
   const at::Tensor own = rows.values.to(at::kCPU, at::kLong).contiguous();
   const at::Tensor seen = memory.values.to(at::kCPU, at::kLong).contiguous();
   const int64_t *row = own.const_data_ptr<int64_t>(), *at = seen.const_data_ptr<int64_t>();
@@ -123,6 +146,7 @@ AttentiveOutput attentive(const at::Tensor& x_gates, const AttentiveWeights& wei
   const PaddedMemory padded(memory, time.ranks(all));
   States states({initial.h, initial.c}, x_gates, time, batch, width, layer.cell.cell != Cell::kGru);
   at::Tensor context = time.ranks(or_zeros(initial.context, x_gates, batch, values));
+  Seen seen;
   std::vector<at::Tensor> outputs, contexts, shares;
   for (int64_t step = 0; step < schedule.steps(); ++step) {
     const int64_t alive = schedule.active(step);
@@ -130,11 +154,14 @@ AttentiveOutput attentive(const at::Tensor& x_gates, const AttentiveWeights& wei
     const at::Tensor fed = kernels::linear(context.slice(0, 0, alive), weights.context);
     const RecurrentState now = advance(time.step(x, step) + fed, masks.operand(before.h),
                                        weights.recurrent, before, layer.cell, masks.of(time, step));
-    const Attended attended = attend(now.h, padded.first(alive), weights, options.score);
+    seen = seen.first(alive);
+    const Attended attended =
+        attend(now.h, located(padded.first(alive), seen, weights.location), weights, options.score);
+    seen = seen.with(attended.weights);
     context = attended.context;
     outputs.push_back(now.h);
     contexts.push_back(context);
-    shares.push_back(attended.weights.detach());
+    shares.push_back(options.weights_learn ? attended.weights : attended.weights.detach());
     states.set(now);
   }
   const at::Tensor none = at::empty({0, 1}, x_gates.options());

@@ -143,6 +143,9 @@ AttentiveStep::AttentiveStep(const AttentiveWeights& weights, const CellOptions&
   const at::NoGradGuard no_grad;
   checks::weights_of_cell(weights.recurrent, options, "AttentiveStep");
   checks::weights_of_attention(weights, score, "AttentiveStep");
+  TORCH_CHECK(!weights.location.defined(),
+              "[kernels] AttentiveStep: steps have no state of attention weights, which "
+              "location would read");
   AttentiveWeights own{
       fused::contiguous(weights.recurrent),     weights.context.contiguous(),
       fused::contiguous_or_none(weights.query), fused::contiguous_or_none(weights.query_bias),
