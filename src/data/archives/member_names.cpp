@@ -1,4 +1,4 @@
-#include "data/images/member_names.h"
+#include "data/archives/member_names.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "data/images/class_folders.h"
+#include "data/class_folders.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "data/images/tar_reader.h"
+#include "data/archives/tar_reader.h"
 
 #include <gtest/gtest.h>
 
