@@ -16,7 +16,9 @@
 #include "families/speech_synthesis/speech_synthesis_display.h"
 #include "models/registry.h"
 #include "models/synthesis/synthesis_losses.h"
+#include "runs/initial_weights.h"
 #include "tasks/left_out.h"
+#include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -55,7 +57,7 @@ at::Tensor loss_of_nothing(const torch::nn::Module& model) {
 }  // namespace
 
 std::vector<std::string> synthesis_replaceable_parts() {
-  return {"speakers.*"};
+  return {"voice.speakers.*"};
 }
 
 SpeechSynthesisTask::SpeechSynthesisTask(const experiment::Experiment& experiment,
@@ -207,6 +209,13 @@ std::vector<std::string> SpeechSynthesisTask::notes() const {
   add_note_of_left_out("training clips", train_.clips->left_out(), notes);
   if (can_validate()) add_note_of_left_out("validation clips", valid_.set.clips->left_out(), notes);
   return notes;
+}
+
+std::vector<runs::MatchedTable> SpeechSynthesisTask::matched_tables(
+    const runs::InitialRun& run) const {
+  require_pieces(run);
+  const auto before = text::load_tokenizers({}, run.tokenizer);
+  return {{kSymbolTable, matched_rows(*voice_.tokenizer, *before.src, "")}};
 }
 
 data::Loading SpeechSynthesisTask::loading() const {

@@ -47,9 +47,7 @@ class SpeechSynthesisTask final : public FamilyTask {
   std::vector<std::string> notes() const override;
   data::Loading loading() const override;
   int64_t update_bound() const override;
-  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& /*run*/) const override {
-    return {};
-  }
+  std::vector<runs::MatchedTable> matched_tables(const runs::InitialRun& run) const override;
 
  private:
   void warn_of_shared_clips() const;
@@ -67,6 +65,8 @@ class SpeechSynthesisTask final : public FamilyTask {
   SpokenBatches valid_;  ///< empty: there is none
 };
 
+/// The tensor that has a row for each symbol.
+inline constexpr const char* kSymbolTable = "encoder.embedding.weight";
 /// Patterns of tensors that a run of other speakers begins anew.
 std::vector<std::string> synthesis_replaceable_parts();
 

@@ -40,6 +40,10 @@ text::TokenizerPair first_tokenizer_of(const experiment::LoadedExperiment& loade
                                        const std::shared_ptr<const data::SpeechSet>& clips) {
   const auto& e = loaded.options;
   if (!other) return tokenizer_of_clips(e, clips);
+  if (e.train.init_vocabulary == "match") {
+    require_pieces(*other);
+    return tokenizer_of_clips(e, clips);
+  }
   if (experiment::takes_tokenizer_of_other_run(e)) {
     return taken_tokenizers(loaded, *other, synthesis_of(e).tokenizer.tokenizer_options());
   }

@@ -64,7 +64,7 @@ class Sentences {
   models::SynthesisLosses losses(int64_t i, const models::FrameParts& parts,
                                  const models::SynthesisLossOptions& options) const {
     const Stretch frames = stretch_of(frames_, i);
-    models::SynthesisOutput part;
+    models::SynthesisOutput part = output_;
     part.before = frames.of(output_.before);
     part.after = frames.of(output_.after);
     part.magnitude = frames.of(output_.magnitude);
