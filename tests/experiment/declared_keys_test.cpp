@@ -94,6 +94,17 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
   const KeyPaths of_pictures{
       "augment.mean",     "augment.std",        "model.version",    "model.num_heads",
       "model.activation", "model.norm_epsilon", "model.head_scale", "model.adapter.activation"};
+  // What frames are, and heads.
+  const KeyPaths of_frames{
+      "features.kind",           "features.dialect",     "features.rate",
+      "features.window_seconds", "features.hop_seconds", "features.fft_size",
+      "features.window",         "features.edges",       "features.padding",
+      "features.preemphasis",    "features.power",       "features.low_hz",
+      "features.high_hz",        "features.mel_scale",   "features.mel_norm",
+      "features.compression",    "features.floor",       "features.decibel_range",
+      "features.lifter",         "features.use_energy",  "features.normalise",
+      "features.mean",           "features.std",         "features.magnitude_floor",
+      "model.style.num_heads"};
   // Labels are read from the stack of either.
   KeyPaths of_labels = of_language;
   of_labels.insert(of_labels.end(), of_text.begin(), of_text.end());
@@ -107,6 +118,7 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
                                : task.name == "language_model"       ? of_language
                                : task.name == "text_classification"  ? of_labels
                                : task.name == "image_classification" ? of_pictures
+                               : task.name == "speech_synthesis"     ? of_frames
                                                                      : of_text;
     for_each_declared(*task.schema, [&](const config::Key& key) {
       const std::string& path = key.path;
