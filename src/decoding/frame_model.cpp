@@ -160,7 +160,7 @@ void Writing::finish(Lane& lane) {
   result.frames = at::cat(lane.frames).view({-1, model_.frame_width()}).narrow(0, 0, length);
   result.weights = at::cat(lane.weights);
   if (at::isfinite(result.frames).all().item<bool>()) return;
-  throw Error(ExitCode::kBadData,
+  throw Error(ExitCode::kNumeric,
               "the frames written for source " + std::to_string(lane.source + 1) +
                   " of the batch are not finite",
               "use a checkpoint from before the loss became infinite, or compute in fp32");

@@ -65,7 +65,7 @@ struct WrittenFrames {
 
 /// Steps until every lane has ended; a lane that has ended leaves at once. Results are in the order
 /// of the sources, on the model's device. Memory is made for many steps at once, and whenever lanes
-/// end. Throws Error(kBadData) for frames that are not finite, with the number of the source.
+/// end. Throws Error(kNumeric) for frames that are not finite, with the number of the source.
 std::vector<WrittenFrames> write_frames(FrameModel& model, const FrameLimits& limits);
 
 }  // namespace stretto::decoding

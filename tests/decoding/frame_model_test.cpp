@@ -138,7 +138,7 @@ TEST(WriteFrames, FramesThatAreNotFiniteAreAnError) {
     write_frames(model, {});
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kBadData);
+    EXPECT_EQ(error.code(), ExitCode::kNumeric);
     EXPECT_NE(std::string(error.what()).find("source 2"), std::string::npos) << error.what();
   }
 }

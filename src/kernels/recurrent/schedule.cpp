@@ -57,6 +57,9 @@ void run_member(const Segment& segment, Time time, int64_t member, int64_t size,
              {member % team, team, &barriers[static_cast<size_t>(bundle)]}, work);
 }
 
+/// Below some ten microseconds of work a team of threads costs more than it saves.
+constexpr int64_t kWorthATeam = int64_t{1} << 19;
+
 }  // namespace
 
 Schedule::Schedule(const Offsets& offsets, bool reverse) : direction_(reverse ? -1 : 1) {
@@ -109,8 +112,6 @@ void force_bundles(int64_t bundles) {
 }
 
 void run_steps(const Schedule& schedule, int64_t weights, Time time, const Work& work) {
-  // Below some ten microseconds of work a team of threads costs more than it saves.
-  constexpr int64_t kWorthATeam = int64_t{1} << 19;
   const bool small = forced_bundles() == 0 && schedule.rows() * weights < kWorthATeam;
   const int64_t threads = small || at::in_parallel_region() ? 1 : at::get_num_threads();
   std::vector<Segment> segments = segments_of(schedule, threads, weights);
@@ -121,6 +122,13 @@ void run_steps(const Schedule& schedule, int64_t weights, Time time, const Work&
 #pragma omp parallel num_threads(wanted) if (wanted > 1)
     run_member(segment, time, omp_get_thread_num(), omp_get_num_threads(), barriers, work);
   }
+}
+
+void StepTeam::run(int64_t products, const std::function<void(const ThreadTeam&)>& work) {
+  const bool alone = products < kWorthATeam || at::in_parallel_region();
+  const int wanted = alone ? 1 : at::get_num_threads();
+#pragma omp parallel num_threads(wanted) if (wanted > 1)
+  work(ThreadTeam(omp_get_thread_num(), omp_get_num_threads(), &barrier_));
 }
 
 }  // namespace stretto::kernels

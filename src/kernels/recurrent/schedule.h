@@ -90,6 +90,17 @@ enum class Time { kForward, kBackward };
 void run_steps(const Schedule& schedule, int64_t weights, Time time,
                const std::function<void(int64_t step, const Bundle&, const ThreadTeam&)>& work);
 
+/// One step of one bundle, again and again, by a team of all threads: the columns of its products
+/// are shared, and nothing is allocated.
+class StepTeam {
+ public:
+  /// @param products  the numbers that a step multiplies, for all rows: few are left to one thread
+  void run(int64_t products, const std::function<void(const ThreadTeam&)>& work);
+
+ private:
+  Barrier barrier_;
+};
+
 /// Into how many bundles `rows` go on `threads` threads: a divisor of `threads`, or all of them.
 /// `recurrent_bench --sweep` prints the times that the rule weighs.
 int64_t bundles_for(int64_t rows, int64_t threads, int64_t weights);

@@ -46,6 +46,7 @@ struct SynthesisOutput {
   /// over layers. With a gradient for losses that read it; undefined unless wanted.
   at::Tensor attention;
   kernels::Offsets steps;  ///< of the decoder's steps: ceil(frames / R) for each sentence
+  int64_t reduction = 1;   ///< R
 };
 
 /// What forward is asked for beside the frames.
