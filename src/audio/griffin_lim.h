@@ -17,6 +17,7 @@ namespace stretto::audio {
 /// @param magnitudes  [frames, fft_size / 2 + 1], not negative
 /// @param frames      fft_size, frame_samples, hop_samples, window and edges of a librosa dialect;
 ///                    its filters are not looked at
+/// @param options     iterations and momentum; magnitudes are taken as they are
 /// @param seed        of the first phases
 /// @return (frames - 1) * hop samples where frames cover the ends, else (frames - 1) * hop +
 /// fft_size Throws std::invalid_argument for a width that is another one, or for the dialect of

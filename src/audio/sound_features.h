@@ -36,7 +36,7 @@ class SoundFeatures {
   int64_t num_frames(int64_t num_samples) const;
   /// Those that are left at the fastest speed of training.
   int64_t fewest_frames(int64_t num_samples) const;
-  /// Where a frame begins that is heard in its middle: seconds from the beginning of the sound.
+  /// The middle of a frame, in seconds from the beginning of the sound.
   double seconds_at(int64_t frame) const;
 
   /// Without anything random: validation and inference.
