@@ -20,12 +20,12 @@ class TargetText {
   /// Throws as TextRules and read_pronunciations() do.
   explicit TargetText(const TargetOptions& options);
 
-  /// What has no pronunciation, or `<unk>` in its place where it is kept.
   using Unknown = std::function<void(std::string_view word)>;
   /// The text by the rules, as people read it: what scores compare.
   std::string normalised(std::string_view text) const { return rules_.apply(text); }
   /// The same as a tokenizer takes it: with a lexicon, phonemes between spaces.
-  /// @param unknown  is told words that the lexicon lacks; empty = nobody is
+  /// @param unknown  is told words that the lexicon lacks; empty = nobody is. Where they are kept,
+  ///                 `<unk>` stands for them, else nothing
   std::string target(std::string_view text, const Unknown& unknown = {}) const;
 
   bool keeps_unknown() const { return keeps_unknown_; }

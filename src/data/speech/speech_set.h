@@ -36,7 +36,7 @@ class SpeechSet {
   int64_t size() const { return std::ssize(kept_); }
   /// How long the sample is, by the header of its file.
   double seconds(int64_t sample) const;
-  /// As it stands in the data, without white space at its ends. Empty of a manifest without texts.
+  /// As it stands in the data, without white space at its ends; never empty.
   std::string_view text(int64_t sample) const;
   /// The name of the utterance: that of the data where they have names; else the path of the sound,
   /// as the data name it, and behind `#` where the part begins. Those of two sources may be equal.
@@ -51,6 +51,7 @@ class SpeechSet {
   /// Sampling rate and channels of its file.
   int64_t rate(int64_t sample) const;
   int64_t channels(int64_t sample) const;
+  UtteranceFacts facts(int64_t sample) const;
 
   /// Its samples, one channel at `rate` samples a second; 0 = that of the file.
   /// Throws a SampleError where the file has vanished or changed; Error(kBadData) where it cannot

@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/batch.h"
@@ -24,12 +26,15 @@ std::unique_ptr<text::LineSource> transcript_lines(std::shared_ptr<const SpeechS
 
 /// What no id could be found for.
 struct UnknownText {
-  std::map<std::string, int64_t> characters;  ///< or words without a pronunciation: how often
-  int64_t count = 0;                          ///< of all
-  int64_t utterances = 0;                     ///< that have some
-  int64_t first = -1;                         ///< the first such utterance
+  std::map<std::string, int64_t> parts;  ///< characters, or words: how often
+  int64_t count = 0;                     ///< of all
+  int64_t utterances = 0;                ///< that have some
+  int64_t first = -1;                    ///< the first such utterance
+  bool are_words = false;
+  std::string fate = {};  ///< what becomes of them: "they are left out of the texts"
 
-  /// "7 characters outside the alphabet in 3 utterances: `é` 4, `—` 3"; empty without any.
+  /// "the tokenizer lacks 7 characters in 3 utterances: `é` 4, `—` 3; they are left out of the
+  /// texts"; empty without any.
   std::string text() const;
 };
 
