@@ -216,7 +216,7 @@ class SpeechSynthesisRules final : public TaskRules {
     return synthesis_values_of(other, own, given);
   }
 
-  std::string name_of_data() const override { return "clips"; }
+  std::string name_of_data() const override { return "sounds"; }
   FileSizes file_sizes(const Experiment& experiment) const override {
     const auto& data = synthesis_of(experiment).data;
     return {.validation = std::min(known_clips(data, data.valid, "data.valid"), kCountedSamples)};

@@ -146,9 +146,8 @@ SpokenSet open_spoken_set(const SpeechRecognitionOptions& own, const SpeechUnits
   }
   spoken.remarks = made.remarks(set);
   if (made.samples.ids.empty()) {
-    Error error(ExitCode::kBadData, asked.key + ": no utterance can be used",
+    throw Error(ExitCode::kBadData, asked.key + ": no utterance can be used",
                 spoken.remarks.empty() ? "name sounds with texts" : join(spoken.remarks, "; "));
-    throw error;
   }
   spoken.references.resize(static_cast<size_t>(set.size()));
   for (size_t i = 0; i < made.samples.ids.size(); ++i) {
