@@ -22,7 +22,7 @@ using experiment::synthesis_of;
 
 constexpr int64_t kAnySymbols = 64;         // no other tensor than the table depends on them
 constexpr double kSecondsPerSymbol = 0.07;  // of English letters, about
-constexpr double kUsualSeconds = 6;         // of a clip
+constexpr double kSentenceSeconds = 6;      // of a clip
 
 /// A model without memory. Whether it has vectors of speakers only the data tell: `num_speakers`.
 std::shared_ptr<models::SynthesisModel> described_synthesis(
@@ -66,9 +66,9 @@ class SpeechSynthesisFamily final : public Family {
   }
   models::ModelCost model_cost(const CostRequest& request) const override {
     const auto& own = synthesis_of(request.experiment);
-    const double frames = kUsualSeconds / own.features.hop_seconds;
+    const double frames = kSentenceSeconds / own.features.hop_seconds;
     const auto model = described_synthesis(request.experiment, kAnySymbols, 1);
-    auto cost = models::cost_of(*model, kUsualSeconds / kSecondsPerSymbol, frames);
+    auto cost = models::cost_of(*model, kSentenceSeconds / kSecondsPerSymbol, frames);
     cost.training_flops /= frames;
     return cost;
   }
