@@ -79,7 +79,7 @@ struct SynthesisDecodeOptions : audio::GriffinLimOptions {
               between(0, 10000), scoring)
             .also_called({"attention_end_steps"}),
         field(&O::max_samples, "max_samples", "sentences that are spoken together", at_least(1),
-              {.unit = "sentences", .change = Change::kFree})
+              {.unit = "sentences", .change = Change::kScoring})
             .also_called({"batch_size", "infer_batch_size"}),
         field(&O::seed, "seed",
               "of the pre-net's dropout, which stays on, and of Griffin-Lim's first phases",

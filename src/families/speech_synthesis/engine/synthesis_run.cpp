@@ -109,14 +109,16 @@ models::SynthesisSetup synthesis_setup(const experiment::Experiment& experiment,
                                        int64_t num_symbols, int64_t pad, int64_t num_speakers,
                                        at::Device device, FirstWeights weights) {
   const auto& own = synthesis_of(experiment);
-  return {.model = own.model,
-          .num_symbols = text::table_rows(num_symbols, own.tokenizer.vocab_multiple),
-          .pad = pad,
-          .num_speakers = num_speakers,
-          .parts = experiment::frame_parts_of(own),
-          .seed = static_cast<uint64_t>(experiment.run.seed),
-          .draws_weights = weights == FirstWeights::kDrawn,
-          .device = device};
+  models::SynthesisSetup setup;
+  setup.model = own.model;
+  setup.num_symbols = text::table_rows(num_symbols, own.tokenizer.vocab_multiple);
+  setup.pad = pad;
+  setup.num_speakers = num_speakers;
+  setup.parts = experiment::frame_parts_of(own);
+  setup.seed = static_cast<uint64_t>(experiment.run.seed);
+  setup.draws_weights = weights == FirstWeights::kDrawn;
+  setup.device = device;
+  return setup;
 }
 
 std::shared_ptr<models::SynthesisModel> make_synthesis_network(

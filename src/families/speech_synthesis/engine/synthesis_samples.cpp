@@ -56,10 +56,12 @@ std::string seconds_text(int64_t frames, const experiment::SpeechSynthesisOption
 
 report::MediaSample player(const std::vector<float>& sound, int64_t rate, std::string words,
                            std::string note) {
-  return {.mime = "audio/wav",
-          .bytes = audio::wave_bytes(sound, rate),
-          .words = std::move(words),
-          .note = std::move(note)};
+  report::MediaSample sample;
+  sample.mime = "audio/wav";
+  sample.bytes = audio::wave_bytes(sound, rate);
+  sample.words = std::move(words);
+  sample.note = std::move(note);
+  return sample;
 }
 
 /// Adds what is shown of one clip.

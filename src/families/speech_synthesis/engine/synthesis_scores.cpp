@@ -66,7 +66,7 @@ class Sentences {
     const Stretch frames = stretch_of(frames_, i);
     models::SynthesisOutput part = output_;
     part.before = frames.of(output_.before);
-    part.after = frames.of(output_.after);
+    part.after = output_.after.is_same(output_.before) ? part.before : frames.of(output_.after);
     part.magnitude = frames.of(output_.magnitude);
     part.stop_logits = frames.of(output_.stop_logits);
     part.attention = blocks_[static_cast<size_t>(i)].of(output_.attention);
