@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "audio/lane_frames.h"
-#include "base/random.h"
 
 namespace stretto::audio {
 namespace {
@@ -156,8 +155,8 @@ float FeatureExtractor::prepare(std::span<float> samples, uint64_t dither_key, f
     for (float& sample : samples) sample *= scale;
   }
   if (options_.dither > 0) {
-    RandomStream noise(dither_key);
-    for (float& sample : samples) sample += static_cast<float>(options_.dither * noise.normal());
+    frames_->loops().noise(dither_key, std::ssize(samples), static_cast<float>(options_.dither),
+                           samples.data());
   }
   const float last = samples.back();
   if (options_.preemphasis != 0 && options_.dialect == Dialect::kLibrosa) {
@@ -192,6 +191,7 @@ Features FeatureExtractor::energies(const KnownSound& prepared, int64_t first, i
   const int64_t width = mel_ ? mel_->size() : bins_kept, lanes = frames_->lanes();
   Features result{.width = width, .values = {}};
   result.values.resize(static_cast<size_t>(count * width));
+  if (count == 0) return result;
   auto work = frames_->workspace();
   LaneBuffer bins(frames_->num_bins() * lanes), bands(width * lanes), squares(lanes);
   for (int64_t done = 0; done < count; done += lanes) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
+#include "base/random.h"
 #include "base/system_info.h"
 
 #define STRETTO_INLINE [[gnu::always_inline]] inline

@@ -67,6 +67,9 @@ struct FrameLoops {
   void (*logarithms)(float* rows, int64_t count, float floor, bool adds, float factor);
   /// x = sqrt(x), x not negative.
   void (*roots)(float* rows, int64_t count);
+  /// Adds white Gaussian noise to samples, any number of them: number i is a function of the key
+  /// and of i (Philox, and Box and Muller 1958), up to 5.8 deviations.
+  void (*noise)(uint64_t key, int64_t count, float deviation, float* samples);
   /// A step of Griffin and Lim: spectrum = magnitudes * direction of (rebuilt - share * before).
   /// @param magnitudes  [count, L]; the others [count, 2, L]
   void (*turn)(const float* rebuilt, const float* before, float share, const float* magnitudes,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "audio/audio_file.h"
 #include "audio/augment.h"
@@ -57,9 +58,13 @@ struct SoundFile {
 std::vector<SoundFile> described(const std::vector<std::string>& paths) {
   std::vector<SoundFile> files;
   for (const std::string& path : paths) {
-    files.push_back({.path = path, .info = audio_info(path)});
-    if (files.back().info.frames > 0) continue;
-    throw Error(ExitCode::kBadData, path + ": is empty", "leave it out");
+    SoundFile file;
+    file.path = path;
+    file.info = audio_info(path);
+    if (file.info.frames == 0) {
+      throw Error(ExitCode::kBadData, path + ": is empty", "leave it out of [augment]");
+    }
+    files.push_back(std::move(file));
   }
   return files;
 }

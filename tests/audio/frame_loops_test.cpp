@@ -172,6 +172,51 @@ TEST(FrameLoops, RowsAreSamplesOfAllFrames) {
   }
 }
 
+TEST(FrameLoops, NoiseIsNormalAndAFunctionOfItsPlace) {
+  for (const FrameLoops* loops : all_frame_loops()) {
+    constexpr int64_t kCount = 100'000;
+    std::vector<float> noise(kCount);
+    loops->noise(5, kCount, 1, noise.data());
+    double sum = 0, squares = 0, fourths = 0, neighbours = 0;
+    int64_t far = 0;
+    for (size_t i = 0; i < noise.size(); ++i) {
+      const double value = noise[i];
+      sum += value;
+      squares += value * value;
+      fourths += value * value * value * value;
+      if (i > 0) neighbours += value * noise[i - 1];
+      far += std::abs(value) > 1.959964 ? 1 : 0;
+    }
+    EXPECT_NEAR(sum / kCount, 0, 0.015) << loops->name;
+    EXPECT_NEAR(squares / kCount, 1, 0.02) << loops->name;
+    EXPECT_NEAR(fourths / kCount, 3, 0.15) << loops->name;
+    EXPECT_NEAR(neighbours / kCount, 0, 0.015) << loops->name;
+    EXPECT_NEAR(static_cast<double>(far) / kCount, 0.05, 0.003) << loops->name;
+
+    std::vector<float> some(77, 2);
+    loops->noise(5, 77, 3, some.data());
+    for (size_t i = 0; i < some.size(); ++i) EXPECT_NEAR(some[i], 2 + 3 * noise[i], 1e-5);
+    std::vector<float> other(77);
+    loops->noise(6, 77, 1, other.data());
+    EXPECT_NE(other[0], noise[0]) << loops->name;
+  }
+}
+
+TEST(FrameLoops, NoiseIsThatOfBoxAndMuller) {
+  for (const FrameLoops* loops : all_frame_loops()) {
+    std::vector<float> noise(1000);
+    loops->noise(9, 1000, 1, noise.data());
+    for (size_t i = 0; i < noise.size(); i += 2) {
+      const auto block = Philox::at(9, 0, i / 4);
+      const double u = static_cast<double>((block[i % 4] >> 8) + 1) * 0x1p-24;
+      const double v = static_cast<double>(block[i % 4 + 1] >> 8) * 0x1p-24;
+      const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * v;
+      EXPECT_NEAR(noise[i], radius * std::cos(angle), 3e-6) << loops->name << ", " << i;
+      EXPECT_NEAR(noise[i + 1], radius * std::sin(angle), 3e-6) << loops->name << ", " << i;
+    }
+  }
+}
+
 TEST(FrameLoops, ATurnKeepsMagnitudesAndTakesDirections) {
   for (const FrameLoops* loops : all_frame_loops()) {
     const LaneBuffer now = all_lanes({3, 4, 0, 0}, loops->lanes);
