@@ -3,7 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "kernels/gemm/packed_weights.h"
 #include "kernels/kernels.h"
@@ -25,7 +27,11 @@ Conv1dImpl::Conv1dImpl(const Init& init, int64_t in, int64_t out, const Conv1dOp
     : options_(options) {
   TORCH_CHECK(!options.depthwise || in == out, "[nn] one filter for each of ", in,
               " channels gives as many, not ", out);
-  const int64_t columns = options.depthwise ? options.kernel : options.kernel * in;
+  TORCH_CHECK(options.groups > 0 && in % options.groups == 0 && out % options.groups == 0 &&
+                  (options.groups == 1 || !options.depthwise),
+              "[nn] ", options.groups, " groups do not divide ", in, " inputs and ", out,
+              " outputs");
+  const int64_t columns = options.depthwise ? options.kernel : options.kernel * in / options.groups;
   weight = register_parameter("weight",
                               init.matrix("weight", out, columns, first_filters(in, out, options)));
   if (options.bias) bias = register_parameter("bias", init.constant("bias", out, 0.0));
@@ -37,6 +43,22 @@ at::Tensor Conv1dImpl::forward(const at::Tensor& x, const kernels::Offsets& offs
 
 at::Tensor Conv1dImpl::forward_by(const at::Tensor& filters, const at::Tensor& shift,
                                   const at::Tensor& x, const kernels::Offsets& offsets) const {
+  const int64_t groups = options_.groups;
+  if (groups == 1) return of_group(filters, shift, x, offsets);
+  std::vector<at::Tensor> outputs;
+  const int64_t inputs = x.size(1) / groups;
+  for (int64_t g = 0; g < groups; ++g) {
+    const auto own = [&](const at::Tensor& all) {
+      return all.defined() ? all.slice(0, g, std::nullopt, groups).contiguous() : all;
+    };
+    outputs.push_back(
+        of_group(own(filters), own(shift), x.narrow(1, g * inputs, inputs).contiguous(), offsets));
+  }
+  return at::stack(outputs, 2).flatten(1);
+}
+
+at::Tensor Conv1dImpl::of_group(const at::Tensor& filters, const at::Tensor& shift,
+                                const at::Tensor& x, const kernels::Offsets& offsets) const {
   const kernels::TimeWindow window{.offsets = offsets,
                                    .kernel = options_.kernel,
                                    .border = options_.border,

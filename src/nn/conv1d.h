@@ -20,17 +20,21 @@ struct Conv1dOptions {
   int64_t dilation = 1;
   kernels::Border border = kernels::Border::kCentred;
   bool depthwise = false;  ///< one filter for each channel: as many channels out as in
-  bool bias = false;       ///< starts at zero
+  /// G: output channel o sees the inputs of group o % G alone, C / G channels next to each other.
+  /// Outputs of the groups alternate, so that a convolution behind this one sees all of them
+  /// (ShuffleNet, Zhang et al. 2017, arXiv:1707.01083).
+  int64_t groups = 1;
+  bool bias = false;  ///< starts at zero
   /// How the weight starts, as the matrix that it is; nothing = normal with variance
-  /// 2 / (taps (inputs + outputs)) (Glorot and Bengio 2010), of one filter for each channel
-  /// 1 / taps.
+  /// 2 / (taps (inputs + outputs)) of a group (Glorot and Bengio 2010), of one filter for each
+  /// channel 1 / taps.
   std::optional<InitRule> rule = std::nullopt;
 };
 
 /// Convolution in time of packed rows, without padding: a sequence sees itself alone, and zeroes
 /// beyond its ends.
 ///
-/// C channels in, O channels out, K taps, N rows that go in, M that come out.
+/// C channels in, O channels out, K taps, G groups, N rows that go in, M that come out.
 class Conv1dImpl : public torch::nn::Module, public Counted {
  public:
   Conv1dImpl(const Init& init, int64_t in, int64_t out, const Conv1dOptions& options = {});
@@ -44,11 +48,14 @@ class Conv1dImpl : public torch::nn::Module, public Counted {
   double operations() const override { return 2 * static_cast<double>(weight.numel()); }
   const Conv1dOptions& options() const { return options_; }
 
-  /// [O, K * C], tap-major (kernels::time_convolution), or one filter for each channel [C, K].
+  /// [O, K * C / G], tap-major (kernels::time_convolution), or one filter for each channel [C, K].
   at::Tensor weight;
   at::Tensor bias;  ///< [O]; undefined without bias
 
  private:
+  at::Tensor of_group(const at::Tensor& filters, const at::Tensor& shift, const at::Tensor& x,
+                      const kernels::Offsets& offsets) const;
+
   Conv1dOptions options_;
 };
 TORCH_MODULE(Conv1d);

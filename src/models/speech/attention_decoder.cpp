@@ -225,8 +225,8 @@ at::Tensor AttentionDecoder::losses(const nn::PackedRows& labels, const Encoded&
     const at::Tensor in = pass.drop_input(at::cat({x, first.context}, 1), layer);
     x = layers_[i]->forward(in, {}, pass.of(layer, Direction::kForward)).h;
   }
-  const kernels::Dropout dropout =
-      context.dropout(bounded.input.row_keys).at(part_.dropout, kSpeechDecoderSites + kConvOutputSite);
+  const kernels::Dropout dropout = context.dropout(bounded.input.row_keys)
+                                       .at(part_.dropout, kSpeechDecoderSites + kConvOutputSite);
   const at::Tensor log_p = at::log_softmax(logits(x, first.context, dropout), 1);
   at::Tensor each = -log_p.gather(1, bounded.targets.unsqueeze(1)).squeeze(1);
   if (label_smoothing_ > 0) {

@@ -21,6 +21,7 @@ struct ConvBlockOptions {
   double dropout = 0;
   std::string residual = "none";
   bool separable = false;
+  int64_t groups = 1;
 
   static auto fields() {
     using namespace config;
@@ -53,6 +54,10 @@ struct ConvBlockOptions {
               "(QuartzNet)",
               any())
             .also_called({"sep_conv", "depthwise_separable"}),
+        field(&O::groups, "groups",
+              "a convolution, or the linear map of a separable one, sees the channels of one of so "
+              "many groups, and outputs of the groups alternate (section 4.3 of QuartzNet)",
+              between(1, 1024)),
     };
   }
 };
@@ -85,8 +90,7 @@ auto conv_block_fields(std::vector<std::string> presets) {
           .value_also_called("clipped_relu", {"hardtanh", "relu20"}),
       field(&O::dropout_scale, "dropout_scale",
             "the dropout of every block is multiplied by it; 0 = none",
-            {.min = 0, .max = 1, .choices = {}}, hidden)
-          .also_called({"dropout_keep_prob"}, "of each block: model.blocks.0.dropout and so on"),
+            {.min = 0, .max = 1, .choices = {}}, hidden),
   }
       .with(batch_norm_fields<O>())
       .with(Fields{nn::init_field(&O::init)});

@@ -1,5 +1,6 @@
 #include "models/speech/speech_conflicts.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -38,10 +39,19 @@ SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks)
           "add [[model.blocks]], or use a preset");
   }
   int64_t rate = 1, dense_rate = 0;  // frames for a row, and of the first dense block
+  int64_t in = 0;                    // channels; 0 = features, which are not known here
   for (size_t i = 0; i < blocks.size(); ++i) {
     const ConvBlockOptions& block = blocks[i];
     const std::string key = "model.blocks." + std::to_string(i);
     rate *= block.stride;
+    if (std::max(in % block.groups, block.channels % block.groups) > 0) {
+      blame(found, {key + ".groups", key + ".channels"},
+            std::to_string(block.groups) + " groups do not divide the channels of the block, " +
+                (in > 0 ? std::to_string(in) + " in and " : "") + std::to_string(block.channels) +
+                " out",
+            "use a number of groups that divides them");
+    }
+    in = block.channels;
     if (block.residual == "none") continue;
     if (block.stride > 1) {
       blame(found, {key + ".residual", key + ".stride"},

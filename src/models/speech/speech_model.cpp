@@ -112,7 +112,8 @@ at::Tensor SpeechModel::ctc_scores(const Encoded& encoded) const {
 
 SpeechLosses SpeechModel::losses(const Encoded& encoded, const nn::PackedRows& labels,
                                  const ForwardContext& context) const {
-  kernels::CtcLosses ctc = ctc_->losses(ctc_scores(encoded), encoded.rows.offsets, labels);
+  const at::Tensor scores = ctc_scores(encoded);  // which first sees whether there are any
+  const kernels::CtcLosses ctc = ctc_->losses(scores, encoded.rows.offsets, labels);
   SpeechLosses result;
   result.possible = ctc.possible;
   result.each = ctc.each;

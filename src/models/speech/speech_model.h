@@ -21,7 +21,8 @@ namespace stretto::models {
 
 /// What is read from an utterance.
 enum class SpeechTarget : uint8_t {
-  kTokens,  ///< labels in their order, such as characters: CTC, and with `las` attention
+  kTokens,  ///< labels in their order, such as characters: CTC, and attention if model.decoder is
+            ///< on
   kLabel,   ///< one of L labels for an utterance, such as a command
 };
 
@@ -77,8 +78,8 @@ class SpeechModel : public torch::nn::Module {
 
   int64_t output_length(int64_t frames) const { return encoder_->output_length(frames); }
   /// Begins an utterance in pieces, frames [n, F] to scores [m, L + 1] of kTokens; in evaluation.
-  /// Throws Error(kUsage) with stream_problem() where the model cannot.
-  /// An attention decoder takes no part.
+  /// Throws Error(kUsage) with stream_problem() where the model cannot. An attention decoder takes
+  /// no part.
   std::unique_ptr<RowStream> stream();
 
   /// Multiplications and additions for an utterance of so many frames and labels (models/

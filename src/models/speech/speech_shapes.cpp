@@ -175,7 +175,8 @@ std::string stream_problem(const SpeechModelOptions& options) {
 }
 
 int64_t stream_delay(const SpeechModelOptions& options) {
-  return options.is<DeepSpeech2Options>() ? look_ahead(options.as<DeepSpeech2Options>()) : 0;
+  if (!stream_problem(options).empty()) return 0;
+  return look_ahead(options.as<DeepSpeech2Options>());
 }
 
 int64_t usual_features_of(const SpeechModelOptions& options) {

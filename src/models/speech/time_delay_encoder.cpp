@@ -40,6 +40,7 @@ ConvBlockImpl::ConvBlockImpl(const nn::Init& init, const ConvBlockOptions& optio
       depthwise_.push_back(conv("depthwise" + number, in, in, form));
       form = {};
     }
+    form.groups = options.groups;
     convs_.push_back(conv("conv" + number, in, options.channels, form));
     norms_.push_back(norm("norm" + number));
     in = options.channels;
@@ -96,7 +97,7 @@ at::Tensor ConvBlockImpl::first_filters() const {
   if (!depthwise_.empty()) return depthwise_.front()->weight.unsqueeze(1).unsqueeze(3);
   const nn::Conv1d& first = convs_.front();
   const at::Tensor& weight = first->weight;
-  return weight.view({weight.size(0), 1, first->options().kernel, -1});
+  return weight.reshape({weight.size(0), 1, first->options().kernel, -1});
 }
 
 TimeDelayEncoder::TimeDelayEncoder(const TimeDelayShape& shape, const SpeechPart& part)

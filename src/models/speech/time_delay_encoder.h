@@ -55,7 +55,7 @@ class ConvBlockImpl : public torch::nn::Module {
 
   /// Multiplications and additions for one row that comes out.
   double operations() const;
-  /// [O, 1, time, features], or of a separable one [C, 1, time, 1].
+  /// [O, 1, time, features of a group], or of a separable one [C, 1, time, 1].
   at::Tensor first_filters() const;
 
  private:
