@@ -2,8 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string_view>
 
 namespace stretto::text {
@@ -52,14 +50,5 @@ class NgramModel {
  protected:
   uint32_t begin_index_ = 0, end_index_ = 0;
 };
-
-/// Opens ARPA text (plain, or compressed with gzip) or a binary file of KenLM (probing or trie).
-/// ARPA is read once: its memory-mapped form is kept in `cache_dir`, and opened from then on while
-/// the text is unchanged.
-/// @param cache_dir  empty = the user's cache folder
-/// Throws Error(kUsage) where there is no file, Error(kBadData) with the line or the field for a
-/// file that is none, is cut off or has back-offs that lead nowhere.
-std::unique_ptr<NgramModel> open_ngram_model(const std::filesystem::path& path,
-                                             const std::filesystem::path& cache_dir = {});
 
 }  // namespace stretto::text
