@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/hash.h"
@@ -22,6 +23,9 @@
 
 namespace stretto::tasks {
 namespace {
+
+// The tensor that has a row for each symbol: of Tacotron 2, and of CENTAUR.
+constexpr std::array<const char*, 2> kSymbolTables{"encoder.embedding.weight", "embedding.weight"};
 
 // "4: alba, bruno, carla, dario"
 std::string speakers_text(const data::Labels& speakers) {
@@ -215,7 +219,10 @@ std::vector<runs::MatchedTable> SpeechSynthesisTask::matched_tables(
     const runs::InitialRun& run) const {
   require_pieces(run);
   const auto before = text::load_tokenizers({}, run.tokenizer);
-  return {{kSymbolTable, matched_rows(*voice_.tokenizer, *before.src, "")}};
+  const auto parameters = model_->named_parameters();
+  const auto table = std::ranges::find_if(
+      kSymbolTables, [&](const char* name) { return parameters.contains(name); });
+  return {{*table, matched_rows(*voice_.tokenizer, *before.src, "")}};
 }
 
 data::Loading SpeechSynthesisTask::loading() const {

@@ -65,8 +65,6 @@ class SpeechSynthesisTask final : public FamilyTask {
   SpokenBatches valid_;  ///< empty: there is none
 };
 
-/// The tensor that has a row for each symbol.
-inline constexpr const char* kSymbolTable = "encoder.embedding.weight";
 /// Patterns of tensors that a run of other speakers begins anew.
 std::vector<std::string> synthesis_replaceable_parts();
 
