@@ -7,7 +7,7 @@
 namespace stretto::tasks {
 
 /// `stretto eval`: loss, distance of frames, ends and attention under teacher forcing.
-int evaluate_speech(const EvalRequest& request, const CommandContext& context);
+int evaluate_voice(const EvalRequest& request, const CommandContext& context);
 
 /// `stretto infer`: a sound for each line of text.
 int speak_lines(const InferRequest& request, const CommandContext& context);

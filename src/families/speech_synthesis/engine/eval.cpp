@@ -12,12 +12,12 @@
 #include "distributed/agreement.h"
 #include "experiment/num_threads.h"
 #include "families/speech_synthesis/engine/commands.h"
-#include "families/speech_synthesis/engine/spoken_set.h"
 #include "families/speech_synthesis/engine/synthesis_run.h"
 #include "families/speech_synthesis/engine/synthesis_scores.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 #include "families/speech_synthesis/requests.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "families/text/engine/eval_files.h"
 #include "tasks/finite_answers.h"
 #include "tasks/left_out.h"
@@ -35,7 +35,7 @@ std::string without_tabs(std::string text) {
 }
 
 // Below a line of names, a line for each clip.
-void write_clips(const std::string& path, const SpokenSet& set, const train::ScoreTable& table) {
+void write_clips(const std::string& path, const VoiceSet& set, const train::ScoreTable& table) {
   if (path.empty()) return;
   std::string lines = "clip\tframes\tloss\tmel_l1\tstop\tdiagonality\tmonotonic\ttext\n";
   for (size_t i = 0; i < set.samples.ids.size(); ++i) {
@@ -85,7 +85,7 @@ void print_clip_scores(bool as_json, const ScoredClips& scored) {
 
 }  // namespace
 
-int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
+int evaluate_voice(const EvalRequest& request, const CommandContext& context) {
   const auto& experiment = request.experiment.options;
   const auto& own = experiment::synthesis_of(experiment);
   const auto& asked = request.own.as<SynthesisEvalFiles>();
@@ -95,10 +95,10 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
   const auto& group = context.group;
   const int64_t threads = experiment::num_threads(experiment);
   const auto run = load_synthesis_run(experiment, folder, request.checkpoint, context.device);
-  const SpokenText text(own.tokenizer, run.voice.tokenizer);
-  const experiment::SpokenFrames frames(own, static_cast<uint64_t>(experiment.run.seed));
-  const auto spoken = scored_batches(open_spoken_set(own, files.key, files.paths, text,
-                                                     run.voice.speakers, threads, group.is_root()),
+  const VoiceText text(own.tokenizer, run.voice.tokenizer);
+  const experiment::VoiceFrames frames(own, static_cast<uint64_t>(experiment.run.seed));
+  const auto spoken = scored_batches(open_voice_set(own, files.key, files.paths, text,
+                                                    run.voice.speakers, threads, group.is_root()),
                                      own);
   const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) {
@@ -109,10 +109,10 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
       group,
       {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
        {"clips", hex64(spoken.set.hash()) + " of " + counted(spoken.set.num_samples(), "clip")}});
-  const auto table = score_speech(*run.model, spoken, frames, own,
-                                  {.device = context.device,
-                                   .group = group,
-                                   .loading = data::speech_loading(own.data, threads)});
+  const auto table = score_voice(*run.model, spoken, frames, own,
+                                 {.device = context.device,
+                                  .group = group,
+                                  .loading = data::speech_loading(own.data, threads)});
   for (const int64_t clip : spoken.set.samples.ids) {
     if (table.row(clip)[kClipOverflowed] == 0) continue;
     refuse_not_finite(spoken.set.clips->place(clip), "its frames", request.run_directory);
@@ -122,7 +122,7 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
   const int64_t clips = spoken.set.num_samples();
   print_clip_scores(request.json, {.checkpoint = checkpoint,
                                    .set = files.name,
-                                   .scores = scores_of_speech(table, spoken.set),
+                                   .scores = scores_of_voice(table, spoken.set),
                                    .frames = static_cast<int64_t>(table.sum(kClipLength)),
                                    .clips = clips,
                                    .unreadable = clips - num_read_clips(table, spoken.set)});

@@ -23,12 +23,12 @@
 #include "data/batch.h"
 #include "data/text_input.h"
 #include "families/speech_synthesis/engine/commands.h"
-#include "families/speech_synthesis/engine/spoken_set.h"
 #include "families/speech_synthesis/engine/synthesis_run.h"
 #include "families/speech_synthesis/engine/synthesis_samples.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 #include "families/speech_synthesis/requests.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "models/packed.h"
 #include "models/synthesis/synthesis_losses.h"
 #include "tasks/line_work.h"
@@ -42,7 +42,7 @@ constexpr int64_t kNamedEndless = 10;           // lines that never stopped, in 
 constexpr int64_t kAnyCost = int64_t{1} << 60;  // sentences bound a batch
 
 /// A line on its way to a sound.
-struct SpokenLine : WorkLine {
+struct VoiceLine : WorkLine {
   std::vector<int64_t> symbols = {};
   std::vector<float> sound = {};
   decoding::StopReason reason = decoding::StopReason::kLimit;
@@ -69,7 +69,7 @@ const char* end_name(decoding::StopReason reason) {
   return "";
 }
 
-int64_t speaker_of(const std::string& asked, const Voice& voice) {
+int64_t speaker_of(const std::string& asked, const RunVoice& voice) {
   if (!voice.speakers) {
     if (asked.empty()) return 0;
     throw Error(ExitCode::kUsage, "--speaker " + printable(asked) + ": the run has one speaker",
@@ -81,7 +81,7 @@ int64_t speaker_of(const std::string& asked, const Voice& voice) {
 }
 
 /// Speaks lines.
-class Speaker final : public LineFamily<SpokenLine> {
+class Speaker final : public LineFamily<VoiceLine> {
  public:
   Speaker(const InferRequest& request, const SynthesisRun& run, at::Device device)
       : as_json_(request.json),
@@ -97,7 +97,7 @@ class Speaker final : public LineFamily<SpokenLine> {
     make_directories(folder_);
   }
 
-  void prepare(SpokenLine& line) const override {
+  void prepare(VoiceLine& line) const override {
     line.symbols = text_.symbols(line.input.text);
     line.num_tokens = std::ssize(line.symbols);
     if (line.symbols.empty()) {
@@ -111,12 +111,12 @@ class Speaker final : public LineFamily<SpokenLine> {
     }
   }
 
-  int64_t cost(const SpokenLine& line) const override { return line.num_tokens; }
+  int64_t cost(const VoiceLine& line) const override { return line.num_tokens; }
 
-  void run(std::span<SpokenLine* const> lines, const std::function<void()>& beat) const override {
+  void run(std::span<VoiceLine* const> lines, const std::function<void()>& beat) const override {
     const auto spoken = models::synthesise(*run_.model, input_of(lines), limits_);
     for (size_t i = 0; i < lines.size(); ++i) {
-      SpokenLine& line = *lines[i];
+      VoiceLine& line = *lines[i];
       const at::Tensor weights = spoken[i].attention.to(at::kCPU, at::kFloat).contiguous();
       line.shape = models::attention_shape(
           {weights.const_data_ptr<float>(), static_cast<size_t>(weights.numel())}, line.num_tokens);
@@ -128,10 +128,10 @@ class Speaker final : public LineFamily<SpokenLine> {
   }
 
   // models::synthesise() refuses others.
-  bool is_finite(const SpokenLine& /*line*/) const override { return true; }
+  bool is_finite(const VoiceLine& /*line*/) const override { return true; }
 
-  void write(std::span<const SpokenLine> lines) override {
-    for (const SpokenLine& line : lines) {
+  void write(std::span<const VoiceLine> lines) override {
+    for (const VoiceLine& line : lines) {
       const bool is_spoken = line.input.problem.empty();
       const fs::path path = folder_ / file_name(line.number + 1);
       if (is_spoken) {
@@ -169,7 +169,7 @@ class Speaker final : public LineFamily<SpokenLine> {
       throw Error(ExitCode::kUsage, "--style: the model has no style tokens",
                   "leave it out, or train with model.style.num_tokens");
     }
-    const experiment::SpokenFrames frames(own_, /*seed=*/0);
+    const experiment::VoiceFrames frames(own_, /*seed=*/0);
     style_ = frames.style(audio::read_audio(path, {.rate = frames.rate()}));
     if (style_->num_frames() == 0) {
       throw Error(ExitCode::kBadData, path + ": there is no sound in it", "name another file");
@@ -182,9 +182,9 @@ class Speaker final : public LineFamily<SpokenLine> {
     return key;
   }
 
-  models::SynthesisInput input_of(std::span<SpokenLine* const> lines) const {
+  models::SynthesisInput input_of(std::span<VoiceLine* const> lines) const {
     data::PackedTokens symbols;
-    for (const SpokenLine* line : lines) symbols.append(line->symbols);
+    for (const VoiceLine* line : lines) symbols.append(line->symbols);
     models::SynthesisInput input;
     input.text = models::pack(symbols, nullptr, device_);
     if (run_.model->num_speakers() > 1) {
@@ -202,17 +202,17 @@ class Speaker final : public LineFamily<SpokenLine> {
     return input;
   }
 
-  void tell_of_endless(const SpokenLine& line, const fs::path& path) {
+  void tell_of_endless(const VoiceLine& line, const fs::path& path) {
     if (++num_endless_ > kNamedEndless) return;
     log::warn(line.input.place + ": never stopped: " + path.string() + " is cut at " +
               fixed(seconds_of(line), 1) + " s (decode.max_seconds)");
   }
 
-  double seconds_of(const SpokenLine& line) const {
+  double seconds_of(const VoiceLine& line) const {
     return static_cast<double>(line.sound.size()) / static_cast<double>(sounds_.rate());
   }
 
-  std::string json_of(const SpokenLine& line, const fs::path& path) const {
+  std::string json_of(const VoiceLine& line, const fs::path& path) const {
     nlohmann::ordered_json json{{"text", line.input.text}};
     if (!line.input.problem.empty()) {
       json["problem"] = line.input.problem;
@@ -231,7 +231,7 @@ class Speaker final : public LineFamily<SpokenLine> {
   const experiment::SpeechSynthesisOptions& own_;
   const SynthesisRun& run_;
   const at::Device device_;
-  const SpokenText text_;
+  const VoiceText text_;
   const experiment::FrameSounds sounds_;
   const decoding::FrameLimits limits_;
   const int64_t speaker_;

@@ -12,8 +12,8 @@
 #include "data/speech/speech_files.h"
 #include "experiment/num_threads.h"
 #include "experiment/scaled_rate.h"
-#include "families/speech_synthesis/engine/spoken_batch.h"
 #include "families/speech_synthesis/engine/synthesis_samples.h"
+#include "families/speech_synthesis/engine/voice_batch.h"
 #include "families/speech_synthesis/speech_synthesis_display.h"
 #include "models/registry.h"
 #include "models/synthesis/synthesis_losses.h"
@@ -74,15 +74,15 @@ SpeechSynthesisTask::SpeechSynthesisTask(const experiment::Experiment& experimen
       text_(options_.tokenizer, voice_.tokenizer),
       frames_(options_, static_cast<uint64_t>(experiment.run.seed)),
       model_(make_synthesis_network(experiment, voice_, context.device, FirstWeights::kDrawn)),
-      train_(open_spoken_set(options_, "data.train", options_.data.train, text_, voice_.speakers,
-                             experiment::num_threads(experiment), context.group.is_root())) {
+      train_(open_voice_set(options_, "data.train", options_.data.train, text_, voice_.speakers,
+                            experiment::num_threads(experiment), context.group.is_root())) {
   const auto& data = options_.data;
-  train_batches_ = spoken_batches(train_, data, data.batch_seconds, data::Shuffle::kEachEpoch,
-                                  static_cast<uint64_t>(experiment.run.seed));
+  train_batches_ = voice_batches(train_, data, data.batch_seconds, data::Shuffle::kEachEpoch,
+                                 static_cast<uint64_t>(experiment.run.seed));
   if (data.valid.empty()) return;
   valid_ =
-      scored_batches(open_spoken_set(options_, "data.valid", data.valid, text_, voice_.speakers,
-                                     experiment::num_threads(experiment), context.group.is_root()),
+      scored_batches(open_voice_set(options_, "data.valid", data.valid, text_, voice_.speakers,
+                                    experiment::num_threads(experiment), context.group.is_root()),
                      options_);
   warn_of_shared_clips();
 }
@@ -118,7 +118,7 @@ std::vector<std::pair<std::string, std::string>> SpeechSynthesisTask::show(const
 }
 
 train::Prepared SpeechSynthesisTask::prepare(data::Batch batch) const {
-  return prepare_spoken(std::move(batch), train_, frames_, SpokenUse::kTraining);
+  return prepare_voice_batch(std::move(batch), train_, frames_, VoiceUse::kTraining);
 }
 
 train::Sums SpeechSynthesisTask::loss(const train::Prepared& batch,
@@ -131,8 +131,8 @@ train::Sums SpeechSynthesisTask::loss(const train::Prepared& batch,
     sums.statistics = {at::zeros({}, at::TensorOptions(context_.device))};
     return sums;
   }
-  const auto input = spoken_input(batch, *model_, options_.decode.seed);
-  const auto& targets = spoken_targets(batch);
+  const auto input = voice_input(batch, *model_, options_.decode.seed);
+  const auto& targets = voice_targets(batch);
   const auto output =
       model_->forward(input, targets, {.training = true, .dropout_key = context.dropout_key()},
                       models::attention_for(options_.loss));
@@ -159,10 +159,10 @@ std::vector<train::Score> SpeechSynthesisTask::measures(const train::Totals& tot
 
 train::Validation SpeechSynthesisTask::validate() {
   const auto table =
-      score_speech(*model_, valid_, frames_, options_,
-                   {.device = context_.device, .group = context_.group, .loading = loading()});
+      score_voice(*model_, valid_, frames_, options_,
+                  {.device = context_.device, .group = context_.group, .loading = loading()});
   train::Validation validation;
-  validation.scores = scores_of_speech(table, valid_.set);
+  validation.scores = scores_of_voice(table, valid_.set);
   const int64_t samples = valid_.set.num_samples();
   validation.counts = {{synthesis_count::kFrames, std::llround(table.sum(kClipLength))},
                        {synthesis_count::kClips, samples},
@@ -170,13 +170,13 @@ train::Validation SpeechSynthesisTask::validate() {
   const int64_t shown = experiment_.report.samples;
   if (shown > 0 && context_.group.is_root()) {
     validation.samples =
-        spoken_samples(*model_, valid_.set, frames_, options_, context_.device, shown);
+        voice_samples(*model_, valid_.set, frames_, options_, context_.device, shown);
   }
   return validation;
 }
 
 std::vector<distributed::Fact> SpeechSynthesisTask::data_facts() const {
-  const auto of = [](const SpokenSet& set) {
+  const auto of = [](const VoiceSet& set) {
     return hex64(set.hash()) + " of " + counted(set.num_samples(), "clip");
   };
   std::vector<distributed::Fact> facts{{"training clips", of(train_)}};
@@ -191,7 +191,7 @@ std::vector<std::pair<std::string, std::string>> SpeechSynthesisTask::facts() co
       {"symbols", with_thousands(voice_.tokenizer->size())},
       {"speakers", voice_.speakers ? speakers_text(*voice_.speakers) : "1"},
       {"frames", frames_text(options_, model_->parts())}};
-  const auto add = [&](const std::string& name, const SpokenSet& set) {
+  const auto add = [&](const std::string& name, const VoiceSet& set) {
     facts.emplace_back(name, with_thousands(set.num_samples()) + ", " +
                                  human_duration(set.clips->total_seconds()));
     if (const auto left_out = set.clips->left_out(); left_out.count > 0) {
@@ -222,7 +222,10 @@ std::vector<runs::MatchedTable> SpeechSynthesisTask::matched_tables(
   const auto parameters = model_->named_parameters();
   const auto table = std::ranges::find_if(
       kSymbolTables, [&](const char* name) { return parameters.contains(name); });
-  return {{*table, matched_rows(*voice_.tokenizer, *before.src, "")}};
+  runs::MatchedTable matched;
+  matched.parameter = *table;
+  matched.rows = matched_rows(*voice_.tokenizer, *before.src, "");
+  return {matched};
 }
 
 data::Loading SpeechSynthesisTask::loading() const {

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "families/speech_synthesis/engine/spoken_set.h"
 #include "families/speech_synthesis/engine/synthesis_run.h"
 #include "families/speech_synthesis/engine/synthesis_scores.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "models/synthesis/synthesis_model.h"
 #include "tasks/family.h"
 
@@ -56,13 +56,13 @@ class SpeechSynthesisTask final : public FamilyTask {
   const experiment::SpeechSynthesisOptions options_;
   const Assets assets_;
   const CommandContext context_;
-  const Voice voice_;
-  const SpokenText text_;
-  const experiment::SpokenFrames frames_;
+  const RunVoice voice_;
+  const VoiceText text_;
+  const experiment::VoiceFrames frames_;
   std::shared_ptr<models::SynthesisModel> model_;
-  SpokenSet train_;
+  VoiceSet train_;
   std::unique_ptr<data::BatchSource> train_batches_;
-  SpokenBatches valid_;  ///< empty: there is none
+  VoiceBatches valid_;  ///< empty: there is none
 };
 
 /// Patterns of tensors that a run of other speakers begins anew.

@@ -44,7 +44,7 @@ class SpeechSynthesisFamily final : public Family {
   }
 
   int eval(const EvalRequest& request, const CommandContext& context) const override {
-    return evaluate_speech(request, context);
+    return evaluate_voice(request, context);
   }
   int infer(const InferRequest& request, const CommandContext& context) const override {
     return speak_lines(request, context);
@@ -96,7 +96,7 @@ class SpeechSynthesisFamily final : public Family {
         found.unread.push_back({key, "shapes: the other run says nothing of its speakers"});
         return;
       }
-      const Voice voice = voice_of(e, run.tokenizer);
+      const RunVoice voice = voice_of(e, run.tokenizer);
       const auto model = described_synthesis(e, voice.tokenizer->size(), voice.num_speakers());
       const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
       const std::string where = run.weights_file();

@@ -14,7 +14,7 @@
 #include "experiment/task_rules.h"
 #include "families/speech_synthesis/speakers.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "runs/provenance.h"
 #include "tasks/load_checkpoints.h"
 #include "tasks/open_initial_run.h"
@@ -92,13 +92,13 @@ Assets first_voice(const experiment::LoadedExperiment& loaded) {
   return assets;
 }
 
-Voice voice_of(const experiment::Experiment& experiment, const Assets& assets) {
+RunVoice voice_of(const experiment::Experiment& experiment, const Assets& assets) {
   const auto found = assets.find(kSpeakersAsset);
   if (found == assets.end()) {
     throw Error(ExitCode::kUsage, std::string("the run has no ") + kSpeakersAsset,
                 "copy the run folder again with its tokenizer folder, which has the speakers");
   }
-  Voice voice;
+  RunVoice voice;
   voice.speakers = data::labels_from_json(found->second, kSpeakersAsset);
   voice.tokenizer =
       data::open_tokenizers(synthesis_of(experiment).tokenizer.tokenizer_options(), assets).src;
@@ -122,7 +122,7 @@ models::SynthesisSetup synthesis_setup(const experiment::Experiment& experiment,
 }
 
 std::shared_ptr<models::SynthesisModel> make_synthesis_network(
-    const experiment::Experiment& experiment, const Voice& voice, at::Device device,
+    const experiment::Experiment& experiment, const RunVoice& voice, at::Device device,
     FirstWeights weights) {
   return models::make_synthesis_model(synthesis_setup(experiment, voice.tokenizer->size(),
                                                       voice.tokenizer->specials().pad,

@@ -22,7 +22,7 @@ namespace stretto::tasks {
 inline constexpr const char* kSpeakersAsset = "speakers.json";
 
 /// What a run has beside weights.
-struct Voice {
+struct RunVoice {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::optional<data::Labels> speakers;  ///< nothing: one
   int64_t num_speakers() const { return speakers ? speakers->size() : 1; }
@@ -35,7 +35,7 @@ Assets first_voice(const experiment::LoadedExperiment& experiment);
 
 /// From the files of a run folder. Throws as text::load_tokenizers() does, and Error(kUsage) where
 /// the speakers are missing.
-Voice voice_of(const experiment::Experiment& experiment, const Assets& assets);
+RunVoice voice_of(const experiment::Experiment& experiment, const Assets& assets);
 
 /// What a model is built from.
 /// @param num_symbols  of the tokenizer; @param pad  of it, -1 = none
@@ -43,12 +43,12 @@ models::SynthesisSetup synthesis_setup(const experiment::Experiment& experiment,
                                        int64_t num_symbols, int64_t pad, int64_t num_speakers,
                                        at::Device device, FirstWeights weights);
 std::shared_ptr<models::SynthesisModel> make_synthesis_network(
-    const experiment::Experiment& experiment, const Voice& voice, at::Device device,
+    const experiment::Experiment& experiment, const RunVoice& voice, at::Device device,
     FirstWeights weights);
 
 /// A run that evaluates and infers.
 struct SynthesisRun {
-  Voice voice;
+  RunVoice voice;
   std::shared_ptr<models::SynthesisModel> model;
   std::vector<std::filesystem::path> checkpoints;
 };

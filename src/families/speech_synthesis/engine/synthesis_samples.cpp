@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "data/batch.h"
 #include "families/speech_synthesis/engine/matrix_picture.h"
-#include "families/speech_synthesis/engine/spoken_batch.h"
+#include "families/speech_synthesis/engine/voice_batch.h"
 #include "models/synthesis/synthesis_losses.h"
 
 namespace stretto::tasks {
@@ -26,7 +26,7 @@ int64_t frames_in(double seconds, const experiment::SpeechSynthesisOptions& own)
 }
 
 // Samples that are equally far apart, as a batch without frames.
-data::Batch shown_batch(const SpokenSet& set, int64_t count) {
+data::Batch shown_batch(const VoiceSet& set, int64_t count) {
   data::Batch batch{.sample_ids = {}, .columns = {data::PackedTokens{}, data::PackedTokens{}}};
   const int64_t shown = std::min(count, set.num_samples());
   for (int64_t k = 0; k < shown; ++k) {
@@ -123,19 +123,20 @@ decoding::FrameLimits frame_limits(const experiment::SpeechSynthesisOptions& own
   return limits;
 }
 
-std::vector<report::Sample> spoken_samples(models::SynthesisModel& model, const SpokenSet& set,
-                                           const experiment::SpokenFrames& frames,
-                                           const experiment::SpeechSynthesisOptions& own,
-                                           at::Device device, int64_t count) {
+std::vector<report::Sample> voice_samples(models::SynthesisModel& model, const VoiceSet& set,
+                                          const experiment::VoiceFrames& frames,
+                                          const experiment::SpeechSynthesisOptions& own,
+                                          at::Device device, int64_t count) {
   const at::NoGradGuard no_gradient;
-  train::Prepared batch = prepare_spoken(shown_batch(set, count), set, frames, SpokenUse::kScoring);
+  train::Prepared batch =
+      prepare_voice_batch(shown_batch(set, count), set, frames, VoiceUse::kScoring);
   if (num_readable_clips(batch) == 0) return {};
   batch.send(device);
   const auto& counts = batch.batch().column<int64_t>(kClipFrames).values;
   auto limits = frame_limits(own);
   limits.max_frames =
       std::min(limits.max_frames, 2 * *std::ranges::max_element(counts) + kSpareFrames);
-  const auto input = spoken_input(batch, model, own.decode.seed);
+  const auto input = voice_input(batch, model, own.decode.seed);
   ShownClips shown(own, model.parts());
   std::vector<models::SynthesisedFrames> spoken;
   try {
@@ -148,7 +149,7 @@ std::vector<report::Sample> spoken_samples(models::SynthesisModel& model, const 
   size_t next = 0;
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
-    const at::Tensor recorded = spoken_targets(batch).values.narrow(0, row, counts[i]);
+    const at::Tensor recorded = voice_targets(batch).values.narrow(0, row, counts[i]);
     shown.add(set.text_of(batch.batch().sample_ids[i]), recorded, spoken[next++]);
     row += counts[i];
   }

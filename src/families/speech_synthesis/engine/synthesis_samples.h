@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "audio/features.h"
-#include "families/speech_synthesis/engine/spoken_set.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "models/synthesis/synthesis_model.h"
 #include "report/sample.h"
 
@@ -26,9 +26,9 @@ decoding::FrameLimits frame_limits(const experiment::SpeechSynthesisOptions& own
 /// the attention. A sentence is cut at twice the length of its clip. Clips that cannot be read are
 /// passed over.
 /// @param count  clips, at most
-std::vector<report::Sample> spoken_samples(models::SynthesisModel& model, const SpokenSet& set,
-                                           const experiment::SpokenFrames& frames,
-                                           const experiment::SpeechSynthesisOptions& own,
-                                           at::Device device, int64_t count);
+std::vector<report::Sample> voice_samples(models::SynthesisModel& model, const VoiceSet& set,
+                                          const experiment::VoiceFrames& frames,
+                                          const experiment::SpeechSynthesisOptions& own,
+                                          at::Device device, int64_t count);
 
 }  // namespace stretto::tasks

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "families/speech_synthesis/engine/spoken_batch.h"
+#include "families/speech_synthesis/engine/voice_batch.h"
 #include "families/speech_synthesis/speech_synthesis_display.h"
 #include "models/synthesis/synthesis_losses.h"
 
@@ -134,29 +134,29 @@ std::vector<int64_t> readable_clips(const data::Batch& batch) {
 
 }  // namespace
 
-SpokenBatches scored_batches(SpokenSet set, const experiment::SpeechSynthesisOptions& own) {
+VoiceBatches scored_batches(VoiceSet set, const experiment::SpeechSynthesisOptions& own) {
   const double seconds =
       own.eval.batch_seconds > 0 ? own.eval.batch_seconds : own.data.batch_seconds;
-  auto batches = spoken_batches(set, own.data, seconds, data::Shuffle::kNo, /*seed=*/0);
+  auto batches = voice_batches(set, own.data, seconds, data::Shuffle::kNo, /*seed=*/0);
   return {.set = std::move(set), .batches = std::move(batches)};
 }
 
-train::ScoreTable score_speech(models::SynthesisModel& model, const SpokenBatches& spoken,
-                               const experiment::SpokenFrames& frames,
-                               const experiment::SpeechSynthesisOptions& own,
-                               train::EvaluationSetup setup) {
+train::ScoreTable score_voice(models::SynthesisModel& model, const VoiceBatches& spoken,
+                              const experiment::VoiceFrames& frames,
+                              const experiment::SpeechSynthesisOptions& own,
+                              train::EvaluationSetup setup) {
   setup.prepare = [&](data::Batch batch) {
-    return prepare_spoken(std::move(batch), spoken.set, frames, SpokenUse::kScoring);
+    return prepare_voice_batch(std::move(batch), spoken.set, frames, VoiceUse::kScoring);
   };
   const auto score = [&](int64_t /*part*/, std::span<const train::Prepared> read,
                          train::ScoreTable& table) {
     const train::Prepared& batch = read.front();
     const auto clips = readable_clips(batch);
     if (clips.empty()) return;
-    const auto input = spoken_input(batch, model, own.decode.seed);
+    const auto input = voice_input(batch, model, own.decode.seed);
     const auto output =
-        model.forward(input, spoken_targets(batch), {}, models::WantsAttention::kValues);
-    const Sentences sentences(output, input, spoken_targets(batch));
+        model.forward(input, voice_targets(batch), {}, models::WantsAttention::kValues);
+    const Sentences sentences(output, input, voice_targets(batch));
     for (int64_t i = 0; i < sentences.size(); ++i) {
       fill_row(sentences, i, model.parts(), own, table.row(clips[static_cast<size_t>(i)]));
     }
@@ -166,7 +166,7 @@ train::ScoreTable score_speech(models::SynthesisModel& model, const SpokenBatche
                          score);
 }
 
-std::vector<train::Score> scores_of_speech(const train::ScoreTable& table, const SpokenSet& set) {
+std::vector<train::Score> scores_of_voice(const train::ScoreTable& table, const VoiceSet& set) {
   const double frames = std::max(1.0, table.sum(kClipLength));
   const auto clips = static_cast<double>(std::max<int64_t>(1, num_read_clips(table, set)));
   return {{.name = synthesis_score::kLoss, .value = table.sum(kClipLoss) / frames},
@@ -176,7 +176,7 @@ std::vector<train::Score> scores_of_speech(const train::ScoreTable& table, const
           {.name = synthesis_score::kMonotonic, .value = table.sum(kClipMonotonic) / clips}};
 }
 
-int64_t num_read_clips(const train::ScoreTable& table, const SpokenSet& set) {
+int64_t num_read_clips(const train::ScoreTable& table, const VoiceSet& set) {
   return std::ranges::count_if(set.samples.ids,
                                [&](int64_t clip) { return table.row(clip)[kClipLength] > 0; });
 }

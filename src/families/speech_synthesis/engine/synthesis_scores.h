@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "data/batch_source.h"
-#include "families/speech_synthesis/engine/spoken_set.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "models/synthesis/synthesis_model.h"
 #include "train/evaluation.h"
 #include "train/task.h"
@@ -32,23 +32,23 @@ enum SynthesisNumber : int64_t {
 inline constexpr double kStopTolerance = 0.1;
 
 /// Clips in batches for evaluation.
-struct SpokenBatches {
-  SpokenSet set;
+struct VoiceBatches {
+  VoiceSet set;
   std::unique_ptr<data::BatchSource> batches;
 };
-SpokenBatches scored_batches(SpokenSet set, const experiment::SpeechSynthesisOptions& own);
+VoiceBatches scored_batches(VoiceSet set, const experiment::SpeechSynthesisOptions& own);
 
 /// The numbers of a set, by number of clip. Its batches are shared out among processes
 /// (train/evaluation.h); a clip has the same numbers in every batch, but for the rounding of
 /// products. Collective.
-train::ScoreTable score_speech(models::SynthesisModel& model, const SpokenBatches& spoken,
-                               const experiment::SpokenFrames& frames,
-                               const experiment::SpeechSynthesisOptions& own,
-                               train::EvaluationSetup setup);
+train::ScoreTable score_voice(models::SynthesisModel& model, const VoiceBatches& spoken,
+                              const experiment::VoiceFrames& frames,
+                              const experiment::SpeechSynthesisOptions& own,
+                              train::EvaluationSetup setup);
 
 /// Scores as speech_synthesis_scores() lists them, of the clips that were read.
-std::vector<train::Score> scores_of_speech(const train::ScoreTable& table, const SpokenSet& set);
+std::vector<train::Score> scores_of_voice(const train::ScoreTable& table, const VoiceSet& set);
 /// Samples of a set that were read.
-int64_t num_read_clips(const train::ScoreTable& table, const SpokenSet& set);
+int64_t num_read_clips(const train::ScoreTable& table, const VoiceSet& set);
 
 }  // namespace stretto::tasks

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "data/batch.h"
-#include "families/speech_synthesis/engine/spoken_set.h"
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/engine/voice_set.h"
+#include "families/speech_synthesis/voice_frames.h"
 #include "models/synthesis/synthesis_model.h"
 #include "train/prepared.h"
 
@@ -19,12 +19,12 @@ namespace stretto::tasks {
 inline constexpr size_t kClipFrames = 2;
 
 /// What a prepared batch is for.
-enum class SpokenUse : uint8_t { kTraining, kScoring };
+enum class VoiceUse : uint8_t { kTraining, kScoring };
 
 /// Reads and trims the clips of a batch, and makes their frames: in training with dither, by (seed,
 /// Batch::epoch, clip). Clips that cannot be read have no symbols and no frames.
-train::Prepared prepare_spoken(data::Batch batch, const SpokenSet& set,
-                               const experiment::SpokenFrames& frames, SpokenUse use);
+train::Prepared prepare_voice_batch(data::Batch batch, const VoiceSet& set,
+                                    const experiment::VoiceFrames& frames, VoiceUse use);
 
 /// Clips of a prepared batch that could be read, B.
 int64_t num_readable_clips(const data::Batch& batch);
@@ -33,10 +33,10 @@ int64_t num_clip_frames(const data::Batch& batch);
 
 /// Symbols, speakers and style of a prepared batch, of which some clip could be read. The style of
 /// a clip is its own.
-models::SynthesisInput spoken_input(const train::Prepared& batch,
-                                    const models::SynthesisModel& model, int64_t seed);
+models::SynthesisInput voice_input(const train::Prepared& batch,
+                                   const models::SynthesisModel& model, int64_t seed);
 /// Its frames, values [N, W + F].
-inline const nn::PackedRows& spoken_targets(const train::Prepared& batch) {
+inline const nn::PackedRows& voice_targets(const train::Prepared& batch) {
   return batch.rows(1);
 }
 

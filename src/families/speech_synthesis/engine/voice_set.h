@@ -21,10 +21,10 @@ namespace stretto::tasks {
 
 /// From a text to the symbols that a model speaks: by `[tokenizer]`, with the end of a text behind
 /// them where the tokenizer has one. Safe to use from several threads.
-class SpokenText {
+class VoiceText {
  public:
   /// Throws as text::TargetText does.
-  SpokenText(const text::TargetOptions& options, std::shared_ptr<const text::Tokenizer> tokenizer);
+  VoiceText(const text::TargetOptions& options, std::shared_ptr<const text::Tokenizer> tokenizer);
 
   const text::TargetOptions& options() const { return options_; }
   const text::Tokenizer& tokenizer() const { return *tokenizer_; }
@@ -44,7 +44,7 @@ class SpokenText {
 };
 
 /// The clips of one key. Samples of batches are numbers of clips.
-struct SpokenSet {
+struct VoiceSet {
   std::shared_ptr<const data::SpeechSet> clips;
   data::UtteranceSamples samples;    ///< those that can be used, with ends
   std::vector<std::string> texts;    ///< [samples]: as they are spoken
@@ -65,14 +65,14 @@ struct SpokenSet {
 /// @param tells  whether this process logs what is odd about the clips
 /// Throws as data::open_speech() and speaker_numbers() do, and Error(kBadData) where no clip has a
 /// text that can be used.
-SpokenSet open_spoken_set(const experiment::SpeechSynthesisOptions& own, const std::string& key,
-                          const std::vector<std::string>& paths, const SpokenText& text,
-                          const std::optional<data::Labels>& speakers, int64_t threads, bool tells);
+VoiceSet open_voice_set(const experiment::SpeechSynthesisOptions& own, const std::string& key,
+                        const std::vector<std::string>& paths, const VoiceText& text,
+                        const std::optional<data::Labels>& speakers, int64_t threads, bool tells);
 
 /// Micro-batches by seconds. @param batch_seconds  of a batch
-std::unique_ptr<data::BatchSource> spoken_batches(const SpokenSet& set,
-                                                  const data::SpeechDataOptions& options,
-                                                  double batch_seconds, data::Shuffle shuffle,
-                                                  uint64_t seed);
+std::unique_ptr<data::BatchSource> voice_batches(const VoiceSet& set,
+                                                 const data::SpeechDataOptions& options,
+                                                 double batch_seconds, data::Shuffle shuffle,
+                                                 uint64_t seed);
 
 }  // namespace stretto::tasks

@@ -1,4 +1,4 @@
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ SpeechSynthesisOptions small_options(const std::string& spectrum = "mel") {
   return own;
 }
 
-TEST(SpokenFrames, HaveMelBandsInFrontOfMagnitudes) {
+TEST(VoiceFrames, HaveMelBandsInFrontOfMagnitudes) {
   const auto sound = testing::tones_of("abcd");
-  const SpokenFrames mel(small_options(), 1), magnitude(small_options("magnitude"), 1),
+  const VoiceFrames mel(small_options(), 1), magnitude(small_options("magnitude"), 1),
       both(small_options("both"), 1);
   EXPECT_EQ(mel.parts().width(), 20);
   EXPECT_EQ(magnitude.parts().width(), 129);
@@ -35,7 +35,7 @@ TEST(SpokenFrames, HaveMelBandsInFrontOfMagnitudes) {
   EXPECT_EQ(both.style(sound).values, mel(sound).values);
 }
 
-TEST(SpokenFrames, AreThoseOfNvidiasModelByDefault) {
+TEST(VoiceFrames, AreThoseOfNvidiasModelByDefault) {
   const SpeechSynthesisOptions own;
   const auto options = own.features.options();
   EXPECT_EQ(options.frame_samples, 1024);
@@ -47,28 +47,28 @@ TEST(SpokenFrames, AreThoseOfNvidiasModelByDefault) {
   EXPECT_EQ(frame_parts_of(own).width(), 80);
 }
 
-TEST(SpokenFrames, LeaveOutSilenceAtTheEnds) {
+TEST(VoiceFrames, LeaveOutSilenceAtTheEnds) {
   auto own = small_options();
   std::vector<float> padded(4000);
   const auto sound = testing::tones_of("abcd");
   padded.insert(padded.end(), sound.begin(), sound.end());
   padded.resize(padded.size() + 4000);
-  const auto whole = SpokenFrames(own, 1)(padded);
+  const auto whole = VoiceFrames(own, 1)(padded);
   own.features.trim_decibels = 40;
   own.features.trim_margin_seconds = 0;
-  const auto trimmed = SpokenFrames(own, 1)(padded);
-  const auto alone = SpokenFrames(own, 1)(sound);
+  const auto trimmed = VoiceFrames(own, 1)(padded);
+  const auto alone = VoiceFrames(own, 1)(sound);
   EXPECT_NEAR(static_cast<double>(trimmed.num_frames()), static_cast<double>(alone.num_frames()),
               2);
   EXPECT_GT(whole.num_frames(), trimmed.num_frames() + 100);
 }
 
-TEST(SpokenFrames, OfTrainingHaveDitherByEpochAndClip) {
+TEST(VoiceFrames, OfTrainingHaveDitherByEpochAndClip) {
   auto own = small_options();
   const auto sound = testing::tones_of("abcd");
-  EXPECT_EQ(SpokenFrames(own, 1).training(sound, 3, 7).values, SpokenFrames(own, 1)(sound).values);
+  EXPECT_EQ(VoiceFrames(own, 1).training(sound, 3, 7).values, VoiceFrames(own, 1)(sound).values);
   own.features.dither = 1e-3;
-  const SpokenFrames frames(own, 1);
+  const VoiceFrames frames(own, 1);
   EXPECT_EQ(frames.training(sound, 3, 7).values, frames.training(sound, 3, 7).values);
   EXPECT_NE(frames.training(sound, 3, 7).values, frames.training(sound, 4, 7).values);
   EXPECT_NE(frames.training(sound, 3, 7).values, frames.training(sound, 3, 8).values);
@@ -82,11 +82,11 @@ double pitch_of(const std::vector<float>& sound) {
          static_cast<double>(sound.size());
 }
 
-TEST(SpokenFrames, BecomeASoundOfTheSamePitch) {
+TEST(VoiceFrames, BecomeASoundOfTheSamePitch) {
   const auto sound = testing::tones_of("cccccccc");  // 700 Hz
   for (const char* spectrum : {"mel", "magnitude", "both"}) {
     const auto own = small_options(spectrum);
-    const auto back = FrameSounds(own)(SpokenFrames(own, 1)(sound), 1);
+    const auto back = FrameSounds(own)(VoiceFrames(own, 1)(sound), 1);
     EXPECT_NEAR(static_cast<double>(back.size()), static_cast<double>(sound.size()), 128)
         << spectrum;
     EXPECT_NEAR(pitch_of(back), 700, 70) << spectrum;

@@ -1,4 +1,4 @@
-#include "families/speech_synthesis/engine/spoken_set.h"
+#include "families/speech_synthesis/engine/voice_set.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -22,7 +22,7 @@ int64_t num_code_points(std::string_view text) {
 }
 
 // The same sequences with the end of a text behind each.
-data::PackedTokens with_ends(const data::PackedTokens& targets, const SpokenText& text) {
+data::PackedTokens with_ends(const data::PackedTokens& targets, const VoiceText& text) {
   data::PackedTokens ended;
   for (int64_t i = 0; i < targets.num_sequences(); ++i) {
     const auto symbols = targets.sequence(i);
@@ -33,7 +33,7 @@ data::PackedTokens with_ends(const data::PackedTokens& targets, const SpokenText
   return ended;
 }
 
-void tell_of(const SpokenSet& set, const experiment::SpeechSynthesisOptions& own,
+void tell_of(const VoiceSet& set, const experiment::SpeechSynthesisOptions& own,
              const std::string& key) {
   for (const auto& remark : set.remarks) log::warn(key + ": " + remark);
   const auto& outside = set.clips->outside_limits();
@@ -42,28 +42,28 @@ void tell_of(const SpokenSet& set, const experiment::SpeechSynthesisOptions& own
 
 }  // namespace
 
-SpokenText::SpokenText(const text::TargetOptions& options,
-                       std::shared_ptr<const text::Tokenizer> tokenizer)
+VoiceText::VoiceText(const text::TargetOptions& options,
+                     std::shared_ptr<const text::Tokenizer> tokenizer)
     : options_(options), rules_(options), tokenizer_(std::move(tokenizer)) {}
 
-void SpokenText::end(std::vector<int64_t>& symbols) const {
+void VoiceText::end(std::vector<int64_t>& symbols) const {
   const int64_t eos = tokenizer_->specials().eos;
   if (eos >= 0) symbols.push_back(eos);
 }
 
-std::vector<int64_t> SpokenText::symbols(std::string_view text) const {
+std::vector<int64_t> VoiceText::symbols(std::string_view text) const {
   auto symbols = data::encode_transcript(text, rules_, *tokenizer_);
   if (!symbols.empty()) end(symbols);
   return symbols;
 }
 
-int64_t SpokenText::num_unknown(std::string_view text) const {
+int64_t VoiceText::num_unknown(std::string_view text) const {
   if (options_.type != "char" || rules_.keeps_unknown()) return 0;
   const auto known = std::ssize(data::encode_transcript(text, rules_, *tokenizer_));
   return std::max<int64_t>(0, num_code_points(rules_.target(text)) - known);
 }
 
-const std::string& SpokenSet::text_of(int64_t clip) const {
+const std::string& VoiceSet::text_of(int64_t clip) const {
   const auto found = std::ranges::lower_bound(samples.ids, clip);
   if (found == samples.ids.end() || *found != clip) {
     throw std::out_of_range("no sample is clip " + std::to_string(clip));
@@ -71,7 +71,7 @@ const std::string& SpokenSet::text_of(int64_t clip) const {
   return texts[static_cast<size_t>(found - samples.ids.begin())];
 }
 
-uint64_t SpokenSet::hash() const {
+uint64_t VoiceSet::hash() const {
   Xxh3Stream all;
   const uint64_t sounds = clips->hash();
   all.update(&sounds, sizeof sounds);
@@ -84,13 +84,12 @@ uint64_t SpokenSet::hash() const {
   return all.digest();
 }
 
-SpokenSet open_spoken_set(const experiment::SpeechSynthesisOptions& own, const std::string& key,
-                          const std::vector<std::string>& paths, const SpokenText& text,
-                          const std::optional<data::Labels>& speakers, int64_t threads,
-                          bool tells) {
+VoiceSet open_voice_set(const experiment::SpeechSynthesisOptions& own, const std::string& key,
+                        const std::vector<std::string>& paths, const VoiceText& text,
+                        const std::optional<data::Labels>& speakers, int64_t threads, bool tells) {
   std::optional<log::Silence> silence;
   if (!tells) silence.emplace();
-  SpokenSet set;
+  VoiceSet set;
   set.clips = data::open_speech(own.data, key, paths);
   set.speakers = experiment::speaker_numbers(*set.clips, speakers);
   auto transcripts =
@@ -107,10 +106,10 @@ SpokenSet open_spoken_set(const experiment::SpeechSynthesisOptions& own, const s
   return set;
 }
 
-std::unique_ptr<data::BatchSource> spoken_batches(const SpokenSet& set,
-                                                  const data::SpeechDataOptions& options,
-                                                  double batch_seconds, data::Shuffle shuffle,
-                                                  uint64_t seed) {
+std::unique_ptr<data::BatchSource> voice_batches(const VoiceSet& set,
+                                                 const data::SpeechDataOptions& options,
+                                                 double batch_seconds, data::Shuffle shuffle,
+                                                 uint64_t seed) {
   return data::make_utterance_batches(set.samples, {.batch_seconds = batch_seconds,
                                                     .max_samples = options.max_samples,
                                                     .bucket_seconds = options.bucket_seconds,

@@ -1,4 +1,4 @@
-#include "families/speech_synthesis/spoken_frames.h"
+#include "families/speech_synthesis/voice_frames.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ audio::FeatureKeys magnitude_keys(const SynthesisFeatureKeys& keys) {
   return magnitudes;
 }
 
-SpokenFrames::SpokenFrames(const SpeechSynthesisOptions& own, uint64_t seed)
+VoiceFrames::VoiceFrames(const SpeechSynthesisOptions& own, uint64_t seed)
     : keys_(own.features),
       parts_(frame_parts_of(own)),
       mel_(own.features, audio::AugmentKeys{}, seed) {
@@ -57,7 +57,7 @@ SpokenFrames::SpokenFrames(const SpeechSynthesisOptions& own, uint64_t seed)
                                                       audio::AugmentKeys{}, seed);
 }
 
-std::span<const float> SpokenFrames::trimmed(std::span<const float> samples) const {
+std::span<const float> VoiceFrames::trimmed(std::span<const float> samples) const {
   const auto margin = std::llround(keys_.trim_margin_seconds * static_cast<double>(keys_.rate));
   const auto part = tasks::sounding_part(samples, keys_.trim_decibels,
                                          std::max<int64_t>(1, keys_.hop_samples()), margin);
@@ -65,15 +65,15 @@ std::span<const float> SpokenFrames::trimmed(std::span<const float> samples) con
                          static_cast<size_t>(part.end - part.begin));
 }
 
-audio::Features SpokenFrames::operator()(std::span<const float> samples) const {
+audio::Features VoiceFrames::operator()(std::span<const float> samples) const {
   const auto sound = trimmed(samples);
   if (magnitude_ == nullptr) return mel_(sound);
   if (parts_.num_mels == 0) return (*magnitude_)(sound);
   return side_by_side(mel_(sound), (*magnitude_)(sound));
 }
 
-audio::Features SpokenFrames::training(std::span<const float> samples, int64_t epoch,
-                                       int64_t sample) const {
+audio::Features VoiceFrames::training(std::span<const float> samples, int64_t epoch,
+                                      int64_t sample) const {
   const auto sound = trimmed(samples);
   if (magnitude_ == nullptr) return mel_.training(sound, epoch, sample);
   if (parts_.num_mels == 0) return magnitude_->training(sound, epoch, sample);
@@ -81,7 +81,7 @@ audio::Features SpokenFrames::training(std::span<const float> samples, int64_t e
                       magnitude_->training(sound, epoch, sample));
 }
 
-audio::Features SpokenFrames::style(std::span<const float> samples) const {
+audio::Features VoiceFrames::style(std::span<const float> samples) const {
   return part_of_frames((*this)(samples), 0, parts_.decoder_width());
 }
 

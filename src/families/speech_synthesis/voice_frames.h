@@ -20,10 +20,10 @@ models::FrameParts frame_parts_of(const SpeechSynthesisOptions& own);
 audio::FeatureKeys magnitude_keys(const SynthesisFeatureKeys& keys);
 
 /// Safe to use from several threads.
-class SpokenFrames {
+class VoiceFrames {
  public:
   /// @param seed  of the run, for dither
-  SpokenFrames(const SpeechSynthesisOptions& own, uint64_t seed);
+  VoiceFrames(const SpeechSynthesisOptions& own, uint64_t seed);
 
   int64_t rate() const { return mel_.rate(); }
   const models::FrameParts& parts() const { return parts_; }

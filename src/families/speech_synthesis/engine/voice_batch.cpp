@@ -1,4 +1,4 @@
-#include "families/speech_synthesis/engine/spoken_batch.h"
+#include "families/speech_synthesis/engine/voice_batch.h"
 
 #include <torch/torch.h>
 
@@ -11,8 +11,8 @@
 
 namespace stretto::tasks {
 
-train::Prepared prepare_spoken(data::Batch batch, const SpokenSet& set,
-                               const experiment::SpokenFrames& frames, SpokenUse use) {
+train::Prepared prepare_voice_batch(data::Batch batch, const VoiceSet& set,
+                                    const experiment::VoiceFrames& frames, VoiceUse use) {
   batch.columns.resize(kClipFrames);  // a part of a prepared batch is prepared anew
   data::PackedTokens counts, symbols;
   data::Ragged<float> rows;
@@ -22,8 +22,8 @@ train::Prepared prepare_spoken(data::Batch batch, const SpokenSet& set,
     const int64_t clip = batch.sample_ids[static_cast<size_t>(i)];
     audio::Features made;
     if (const auto samples = set.clips->load(clip, frames.rate())) {
-      made = use == SpokenUse::kTraining ? frames.training(*samples, batch.epoch, clip)
-                                         : frames(*samples);
+      made = use == VoiceUse::kTraining ? frames.training(*samples, batch.epoch, clip)
+                                        : frames(*samples);
     }
     counts.append({made.num_frames()});
     if (made.num_frames() == 0) continue;
@@ -52,13 +52,13 @@ int64_t num_clip_frames(const data::Batch& batch) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-models::SynthesisInput spoken_input(const train::Prepared& batch,
-                                    const models::SynthesisModel& model, int64_t seed) {
+models::SynthesisInput voice_input(const train::Prepared& batch,
+                                   const models::SynthesisModel& model, int64_t seed) {
   models::SynthesisInput input;
   input.text = batch.rows(0);
   if (model.num_speakers() > 1) input.speakers = batch.tensor(0);
   if (model.has_style()) {
-    input.style = spoken_targets(batch);
+    input.style = voice_targets(batch);
     input.style.values = input.style.values.narrow(1, 0, model.parts().decoder_width());
   }
   input.sentence_keys = batch.tensor(1);
