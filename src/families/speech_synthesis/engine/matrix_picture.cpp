@@ -48,7 +48,7 @@ at::Tensor shares_of(const at::Tensor& matrix) {
   return numbers.sub(least).div(most > least ? most - least : 1).contiguous();
 }
 
-image::Image drawn(const at::Tensor& shares) {
+image::Image drawn_matrix(const at::Tensor& shares) {
   const int64_t columns = shares.size(0), rows = shares.size(1);
   const int64_t down = times_into(kLeastHeight, rows), across = times_into(kLeastWidth, columns);
   auto picture = image::make_image(rows * down, columns * across);
@@ -75,7 +75,7 @@ report::MediaSample matrix_sample(const at::Tensor& matrix, std::string words, s
   const int64_t every = times_into(matrix.size(0), kMostColumns);
   const int64_t each = times_into(matrix.size(1), kMostRows);
   const at::Tensor part = matrix.slice(0, 0, c10::nullopt, every).slice(1, 0, c10::nullopt, each);
-  sample.bytes = image::encode_png(drawn(shares_of(part)));
+  sample.bytes = image::encode_png(drawn_matrix(shares_of(part)));
   return sample;
 }
 
