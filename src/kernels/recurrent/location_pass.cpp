@@ -83,18 +83,18 @@ void Location::backward(const cpu::AttendRow& item, const float* last, const flo
   ThreadMemory& mine = memory();
   const cpu::LocateRow row = lines(item.count, last, sum);
   const int64_t length = item.count + kernel_ - 1, margin = kernel_ / 2;
-  float* lines = room(mine.line_slopes, 2 * length);
-  std::fill_n(lines, 2 * length, 0.0f);
+  float* slopes_of_lines = room(mine.line_slopes, 2 * length);
+  std::fill_n(slopes_of_lines, 2 * length, 0.0f);
   const cpu::Cells& cells = cpu::table().cells;
   cells.locate_backward(row, {.dout = slopes.keys,
                               .transpose = transpose_.const_data_ptr<float>(),
                               .padded = padded_,
                               .scratch = room(mine.products, item.count * padded_),
                               .dfilters = slopes.filters,
-                              .dlast = lines,
-                              .dsum = lines + length});
-  std::copy_n(lines + margin, item.count, slopes.last);
-  cells.add(lines + length + margin, slopes.sum, item.count);
+                              .dlast = slopes_of_lines,
+                              .dsum = slopes_of_lines + length});
+  std::copy_n(slopes_of_lines + margin, item.count, slopes.last);
+  cells.add(slopes_of_lines + length + margin, slopes.sum, item.count);
 }
 
 at::Tensor Location::weight_slopes(const at::Tensor& filters) const {
