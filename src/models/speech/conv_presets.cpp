@@ -1,6 +1,5 @@
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 
 #include "models/speech/jasper_options.h"
 #include "models/speech/las_options.h"

@@ -156,10 +156,9 @@ class PlainLayers {
   double epsilon_;
 };
 
-/// What a model's scores are beside those of a plain network, with all gradients, in training and
-/// in evaluation; utterances of many lengths, some shorter than a filter. `plain(layers,
-/// utterances)`
-/// -> rows of the encoder.
+/// A model's scores and gradients beside those of a plain network, in training and in evaluation.
+/// Utterances have many lengths; some are shorter than a filter.
+/// @param plain_encoder  of (layers, frames of each utterance), gives rows of each
 template <class Plain>
 void expect_plain_network(const SpeechModelOptions& options, double epsilon,
                           const Plain& plain_encoder) {
