@@ -32,6 +32,7 @@ Encoded ConformerEncoder::forward(const nn::PackedRows& frames, const ForwardCon
                                  ? distance_vectors(rows.offsets.max_length, sizes_.d_model, x)
                                  : at::Tensor();
   for (const ConformerLayer& layer : layers_) {
+    if (x.size(0) == 0) break;  // a batch without frames
     x = layer->forward(x, rows, vectors, dropout);
     dropout.first_site += ConformerDropout::kPlaces;
   }

@@ -72,6 +72,7 @@ nn::PackedRows ConformerSubsamplingImpl::forward(const nn::PackedRows& frames) c
       "[conformer] frames must be [N, ", num_features_, "], got ",
       frames.values.defined() ? frames.values.sizes() : at::IntArrayRef());
   at::Tensor x = frames.values;
+  if (x.size(0) == 0) return behind_stride(frames, factor_, x.new_zeros({0, d_model_}));
   kernels::Offsets offsets = frames.offsets;
   for (size_t i = 0; i < planes_.size(); ++i) {
     const at::Tensor rows = planes_[i]->forward(x, offsets);

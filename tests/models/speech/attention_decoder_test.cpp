@@ -11,14 +11,14 @@
 
 #include "config/schema.h"
 #include "decoding/search.h"
-#include "tests/models/images/image_cases.h"
 #include "tests/models/speech/packed_frames.h"
+#include "tests/models/speech/speech_cases.h"
 
 namespace stretto::models {
 namespace {
 
-using testing::images::shake, testing::images::tensors_of;
 using testing::speech::packed_frames, testing::speech::packed_labels, testing::speech::sequences_of;
+using testing::speech::shake_norms, testing::speech::tensors_of;
 
 static_assert(config::lists_every_member<AttentionDecoderOptions>);
 
@@ -44,28 +44,28 @@ std::shared_ptr<AttentionDecoder> speller(const AttentionDecoderOptions& options
       options, AttentionDecoderPart{.init = nn::Init(4, at::kCPU),
                                     .memory_width = kSpellerMemory,
                                     .num_labels = kSpellerLabels});
-  shake(*decoder);
+  shake_norms(*decoder);
   decoder->to(dtype);
   return decoder;
 }
 
-Encoded memory_of(const std::vector<int64_t>& lengths, const std::vector<int64_t>& ids,
-                  at::ScalarType dtype = at::kDouble) {
+Encoded spoken_memory(const std::vector<int64_t>& lengths, const std::vector<int64_t>& ids,
+                      at::ScalarType dtype = at::kDouble) {
   Encoded memory;
   memory.rows = packed_frames(lengths, kSpellerMemory, ids, dtype);
   memory.keys = memory.rows.values;
   memory.rows.values = {};
   return memory;
 }
-Encoded memory_of(const std::vector<int64_t>& lengths) {
-  return memory_of(lengths, testing::speech::first_ids(lengths.size()));
+Encoded spoken_memory(const std::vector<int64_t>& lengths) {
+  return spoken_memory(lengths, testing::speech::first_ids(lengths.size()));
 }
 
 using SpellerTensors = std::map<std::string, at::Tensor>;
 
 /// -log p of the labels and their end, one step after the other, from the formulas.
-at::Tensor plain_loss(const SpellerTensors& tensors, const AttentionDecoderOptions& options,
-                      const std::vector<int64_t>& labels, const at::Tensor& memory) {
+at::Tensor plain_speller_loss(const SpellerTensors& tensors, const AttentionDecoderOptions& options,
+                              const std::vector<int64_t>& labels, const at::Tensor& memory) {
   const auto linear = [&](const std::string& name, const at::Tensor& x) {
     const auto bias = tensors.find(name + ".bias");
     return at::linear(x, tensors.at(name + ".weight"),
@@ -130,12 +130,13 @@ TEST(AttentionDecoder, LossesAndGradientsAreThoseOfTheFormulas) {
       AttentionDecoderOptions options = small_speller(coverage ? 2 : 1, coverage);
       options.label_smoothing = smoothing;
       const auto decoder = speller(options);
-      Encoded memory = memory_of(spoken_lengths());
+      Encoded memory = spoken_memory(spoken_lengths());
       memory.keys.requires_grad_(true);
       const auto rows = sequences_of(memory.keys, memory.rows.offsets);
       std::vector<at::Tensor> losses;
       for (size_t i = 0; i < rows.size(); ++i) {
-        losses.push_back(plain_loss(tensors_of(*decoder), options, spoken_labels()[i], rows[i]));
+        losses.push_back(
+            plain_speller_loss(tensors_of(*decoder), options, spoken_labels()[i], rows[i]));
       }
       const at::Tensor want = at::stack(losses);
       const at::Tensor got = decoder->losses(packed_labels(spoken_labels()), memory, {});
@@ -154,7 +155,9 @@ TEST(AttentionDecoder, LossesAndGradientsAreThoseOfTheFormulas) {
 
 TEST(AttentionDecoder, LearnsFromRowsThatHaveNoGradient) {
   const auto decoder = speller(small_speller());
-  decoder->losses(packed_labels(spoken_labels()), memory_of(spoken_lengths()), {}).sum().backward();
+  decoder->losses(packed_labels(spoken_labels()), spoken_memory(spoken_lengths()), {})
+      .sum()
+      .backward();
   for (const auto& item : decoder->named_parameters()) {
     ASSERT_TRUE(item.value().grad().defined()) << item.key();
     EXPECT_GT(item.value().grad().abs().sum().item<double>(), 0) << item.key();
@@ -168,12 +171,12 @@ TEST(AttentionDecoder, AnUtteranceHasTheSameLossInEveryBatch) {
   for (const bool training : {false, true}) {
     const ForwardContext context{.training = training, .dropout_key = 5};
     const at::Tensor together =
-        decoder->losses(packed_labels(spoken_labels()), memory_of(spoken_lengths()), context);
+        decoder->losses(packed_labels(spoken_labels()), spoken_memory(spoken_lengths()), context);
     // The key of a mask is that of an utterance's first row, so that one without rows has none.
     for (size_t i = 0; i + 1 < spoken_lengths().size(); ++i) {
       const std::vector<int64_t> length{spoken_lengths()[i]}, id{static_cast<int64_t>(i)};
       const at::Tensor alone =
-          decoder->losses(packed_labels({spoken_labels()[i]}), memory_of(length, id), context);
+          decoder->losses(packed_labels({spoken_labels()[i]}), spoken_memory(length, id), context);
       EXPECT_NEAR(alone.item<double>(), together[static_cast<int64_t>(i)].item<double>(), 1e-9);
     }
   }
@@ -181,7 +184,7 @@ TEST(AttentionDecoder, AnUtteranceHasTheSameLossInEveryBatch) {
 
 TEST(AttentionDecoder, StepsAreThoseOfTeacherForcing) {
   const auto decoder = speller(small_speller());
-  const Encoded memory = memory_of({6, 3, 9});
+  const Encoded memory = spoken_memory({6, 3, 9});
   const std::vector<std::vector<int64_t>> labels{{1, 2, 0}, {3, 3, 3}, {4, 0, 2}};
   const at::Tensor want = decoder->losses(packed_labels(labels), memory, {});
   // Two lanes of each source: the first spells the labels, the second something else.
@@ -207,8 +210,8 @@ TEST(AttentionDecoder, StepsAreThoseOfTeacherForcing) {
 
 TEST(AttentionDecoder, LanesGoOnWhenOtherSourcesLeave) {
   const auto decoder = speller(small_speller());
-  const auto all = decoder->start(memory_of({6, 3, 9}), 2);
-  const auto last = decoder->start(memory_of({9}, {2}), 1);
+  const auto all = decoder->start(spoken_memory({6, 3, 9}), 2);
+  const auto last = decoder->start(spoken_memory({9}, {2}), 1);
   const int64_t end = decoder->boundary();
   all->step(at::full({6}, end, at::kLong));
   last->step(at::full({1}, end, at::kLong));
@@ -224,7 +227,7 @@ TEST(AttentionDecoder, LanesGoOnWhenOtherSourcesLeave) {
 TEST(AttentionDecoder, ShowsWhereEachLabelWasRead) {
   const auto decoder = speller(small_speller());
   const auto matrices =
-      decoder->attention(packed_labels(spoken_labels()), memory_of(spoken_lengths()));
+      decoder->attention(packed_labels(spoken_labels()), spoken_memory(spoken_lengths()));
   ASSERT_EQ(matrices.size(), spoken_labels().size());
   for (size_t i = 0; i < matrices.size(); ++i) {
     const auto rows = static_cast<int64_t>(spoken_labels()[i].size()) + 1;
@@ -239,7 +242,7 @@ TEST(AttentionDecoder, SpellsWhatItLearnt) {
   options.hidden_dim = options.attention_dim = 24;
   const auto decoder = speller(options, at::kFloat);
   const std::vector<int64_t> lengths{8, 5}, ids{0, 1};
-  const Encoded memory = memory_of(lengths, ids, at::kFloat);
+  const Encoded memory = spoken_memory(lengths, ids, at::kFloat);
   const std::vector<std::vector<int64_t>> labels{{1, 3, 3, 0, 2}, {2, 0, 4}};
   torch::optim::Adam optimizer(decoder->parameters(), torch::optim::AdamOptions(0.03));
   for (int update = 0; update < 120; ++update) {
@@ -265,7 +268,7 @@ TEST(AttentionDecoder, SpellsWhatItLearnt) {
 
 TEST(AttentionDecoder, RefusesLabelsOfOtherUtterances) {
   const auto decoder = speller(small_speller());
-  EXPECT_THROW(decoder->losses(packed_labels({{1}, {2}}), memory_of({4}), {}), c10::Error);
+  EXPECT_THROW(decoder->losses(packed_labels({{1}, {2}}), spoken_memory({4}), {}), c10::Error);
   const AttentionDecoderPart no_labels{.init = nn::Init(4, at::kCPU), .memory_width = 6};
   EXPECT_THROW(AttentionDecoder(small_speller(), no_labels), c10::Error);
 }

@@ -10,14 +10,14 @@
 #include "config/schema.h"
 #include "models/registry.h"
 #include "models/speech/conformer_conflicts.h"
-#include "tests/models/images/image_cases.h"
 #include "tests/models/speech/packed_frames.h"
 #include "tests/models/speech/plain_conformer.h"
+#include "tests/models/speech/speech_cases.h"
 
 namespace stretto::models {
 namespace {
 
-using testing::images::expect_same, testing::images::shake, testing::images::tensors_of;
+using testing::speech::expect_same, testing::speech::shake_norms, testing::speech::tensors_of;
 using testing::speech::packed_frames, testing::speech::PlainConformer,
     testing::speech::sequences_of;
 
@@ -46,7 +46,7 @@ std::shared_ptr<ConformerEncoder> conformer(const ConformerOptions& options,
                                             at::ScalarType dtype = at::kDouble) {
   const SpeechPart part{.init = nn::Init(3, at::kCPU), .num_features = kConformerFeatures};
   auto encoder = std::make_shared<ConformerEncoder>(options, part);
-  shake(*encoder);
+  shake_norms(*encoder);
   encoder->to(dtype);
   return encoder;
 }
@@ -76,10 +76,10 @@ TEST(ConformerEncoder, IsThePlainNetworkInTrainingAndEvaluation) {
       const auto encoder = conformer(options);
       encoder->train(training);
       const PlainConformer plain(tensors_of(*encoder), options, training);
-      const auto want = testing::images::run(*encoder, [&] {
+      const auto want = testing::speech::run(*encoder, [&] {
         return at::cat(plain.forward(sequences_of(frames.values, frames.offsets)));
       });
-      const auto got = testing::images::run(
+      const auto got = testing::speech::run(
           *encoder, [&] { return encoder->forward(frames, {.training = training}).keys; });
       expect_same(got, want, 1e-8);
     }
