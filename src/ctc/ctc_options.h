@@ -62,7 +62,7 @@ struct CtcOptions {
         field(&O::lm, "lm",
               "n-gram language model: ARPA text, plain or gzip, or a binary file of KenLM", any(),
               path)
-            .also_called({"lm_path", "kenlm_model_path", "kenlm_path", "lm_model_path", "kenlm"})
+            .also_called({"kenlm_model_path", "kenlm_path", "lm_model_path", "kenlm"})
             .read_with("method", {"beam"}),
         field(&O::lm_unit, "lm_unit", "words, or labels: what a token of the language model is",
               one_of({"words", "labels"}), scoring)
@@ -70,7 +70,7 @@ struct CtcOptions {
             .value_also_called("labels", {"characters", "chars", "tokens", "pieces"})
             .read_with("method", {"beam"}),
         field(&O::alpha, "alpha", "weight of the language model", any(), scoring)
-            .also_called({"lm_weight", "lm_alpha", "beam_alpha"})
+            .also_called({"lm_alpha", "beam_alpha"})
             .read_with("method", {"beam"}),
         field(&O::beta, "beta", "added for each token of lm_unit", any(), scoring)
             .also_called(

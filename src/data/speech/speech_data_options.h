@@ -68,7 +68,7 @@ struct SpeechDataOptions {
             one_of({"auto", "librispeech", "manifest", "kaldi", "ljspeech", "m_ailabs",
                     "text_files", "class_folders", "labelled_names"}),
             reading)
-            .also_called({"dataset_type", "file_format", "dataset_format", "dataset"})
+            .also_called({"dataset_type", "file_format", "dataset_format"})
             .value_also_called("librispeech", {"libri", "trans_txt"})
             .value_also_called("manifest", {"csv", "tsv", "jsonl", "json", "nemo", "deepspeech",
                                             "common_voice", "commonvoice"})
@@ -124,7 +124,7 @@ struct SpeechDataOptions {
             "\"LABEL WORDS\" replaces a word of a text that is that label, such as \"0 zero\"; of "
             "labelled_names and class_folders",
             any(), reading)
-            .also_called({"label_map", "label_names"}),
+            .also_called({"label_map"}),
     };
   }
 

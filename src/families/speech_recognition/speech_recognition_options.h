@@ -60,7 +60,7 @@ struct SpeechLossOptions {
               "ctc: the labels of a text, whose places are not known. label: the text as a whole "
               "is one of some classes, as in speech commands",
               one_of({"ctc", "label"}))
-            .also_called({"type", "criterion", "task_type"})
+            .also_called({"type", "task_type"})
             .value_also_called("ctc", {"ctc_loss", "transcript"})
             .value_also_called("label", {"cross_entropy", "classification", "commands"}),
         field(&O::divided_by, "divided_by",
@@ -93,7 +93,7 @@ struct SpeechEvalOptions {
               "seconds of the sounds of one validation batch; 0 = as data.batch_seconds",
               at_least(0), {.unit = "seconds", .change = Change::kScoring})
             .also_called({"eval_batch_size", "valid_batch_size", "validation_batch_size",
-                          "per_device_eval_batch_size", "test_batch_size", "max_samples"},
+                          "per_device_eval_batch_size", "test_batch_size"},
                          "in seconds of sound"),
     };
   }
