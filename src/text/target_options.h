@@ -56,9 +56,9 @@ struct TargetOptions {
             .value_also_called("phonemes", {"phoneme", "phone", "phones", "phn"}),
         field(&O::alphabet, "alphabet",
               "of char: the characters, such as \" 'abcdefghijklmnopqrstuvwxyz\"; empty = those of "
-              "the training texts",
-              any(), {.change = Change::kFixed})
-            .also_called({"characters", "vocabulary", "symbols", "charset"}),
+              "the training texts")
+            .also_called({"characters", "vocabulary", "symbols", "charset"})
+            .read_with("type", {"char"}),
         field(&O::normalise, "normalise",
               "rules by which a text is written anew, in this order: " + text_rule_help(),
               one_of(text_rule_names()))
@@ -73,10 +73,12 @@ struct TargetOptions {
               "of phonemes: a file whose lines are a word and its phonemes, as CMUdict; the first "
               "of several pronunciations counts. Empty = texts are phonemes",
               any(), path)
-            .also_called({"pronunciations", "phoneme_dict", "cmudict", "dictionary"}),
+            .also_called({"pronunciations", "phoneme_dict", "cmudict", "dictionary"})
+            .read_with("type", {"phonemes"}),
         field(&O::word_boundary, "word_boundary",
               "with a lexicon: the phoneme that stands between two words; empty = none")
-            .also_called({"word_separator", "sil_token"}),
+            .also_called({"word_separator", "sil_token"})
+            .read_with("type", {"phonemes"}),
         field(&O::vocab_size, "vocab_size",
               "pieces of a trained model, specials included; of char, word and phonemes the most "
               "that there may be",

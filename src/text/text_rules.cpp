@@ -41,11 +41,11 @@ std::string in_form(std::string_view text, FormOf form_of) {
   return U_FAILURE(status) ? std::string(text) : utf8_of(result);
 }
 
-std::string nfc(std::string_view text) {
+std::string in_nfc(std::string_view text) {
   return in_form(text, [](UErrorCode& status) { return icu::Normalizer2::getNFCInstance(status); });
 }
 
-std::string nfkc(std::string_view text) {
+std::string in_nfkc(std::string_view text) {
   return in_form(text,
                  [](UErrorCode& status) { return icu::Normalizer2::getNFKCInstance(status); });
 }
@@ -71,7 +71,7 @@ std::string without_accents(std::string_view text) {
   for_each_code_point(parted, [&](char32_t c) {
     if (!is_nonspacing_mark(c)) append_utf8(bare, c);
   });
-  return nfc(bare);
+  return in_nfc(bare);
 }
 
 std::string with_plain_quotes(std::string_view text) {
@@ -162,8 +162,8 @@ struct TextRule {
 };
 
 constexpr std::array<TextRule, 11> kTextRules{{
-    {"nfc", "characters composed (Unicode)", nfc},
-    {"nfkc", "the same with compatible characters, such as ligatures, replaced", nfkc},
+    {"nfc", "characters composed (Unicode)", in_nfc},
+    {"nfkc", "the same with compatible characters, such as ligatures, replaced", in_nfkc},
     {"lower", "lower case", lower_case},
     {"upper", "upper case", upper_case},
     {"accents", "letters without accents", without_accents},

@@ -102,8 +102,8 @@ double number_in(const std::string& text, const std::string& what, const std::st
                    "write it as 12.5");
 }
 
-UtteranceRow row_of(ManifestTexts texts, const std::string& manifest, int64_t line,
-                    const SpeechDataOptions& options) {
+UtteranceRow manifest_row(ManifestTexts texts, const std::string& manifest, int64_t line,
+                          const SpeechDataOptions& options) {
   UtteranceRow row{.line = line};
   row.shown = trim(texts[kSoundColumn]);
   if (row.shown.empty()) {
@@ -150,7 +150,7 @@ class SeparatedUtterances {
                          "each row has the columns of the header; a text with a comma stands "
                          "between quotes");
       }
-      texts[column] = std::move(fields[*places_[column]]);
+      texts[column] = fields[*places_[column]];  // two columns may be one
     }
     return true;
   }
@@ -236,7 +236,7 @@ UtteranceRows rows_from(Records records, const std::string& manifest,
     ManifestTexts texts;
     int64_t line = 0;
     if (!records.next(texts, line)) return false;
-    all.rows.push_back(row_of(std::move(texts), manifest, line, options));
+    all.rows.push_back(manifest_row(std::move(texts), manifest, line, options));
     return true;
   });
   return all;

@@ -25,7 +25,6 @@ constexpr size_t kMostShownOfMember = 1000;
 
 /// What the header says, or what is wrong with it.
 void look_at_sound(audio::AudioBytes bytes, SoundFile& sound) {
-  const std::string name = bytes.name();
   const audio::AudioReader reader(std::move(bytes));
   sound.rate = reader.info().rate;
   sound.channels = reader.info().channels;

@@ -10,7 +10,6 @@
 
 #include "data/archives/tar_reader.h"
 #include "data/bad_samples.h"
-#include "data/listed_files.h"
 
 namespace stretto::data {
 

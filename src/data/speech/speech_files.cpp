@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -87,7 +88,10 @@ int64_t count_in_folder(const SpeechDataOptions& options, const SpeechInput& inp
 std::vector<DataFile> speech_data_files(const SpeechDataOptions& options,
                                         const std::vector<DataFile>& files) {
   std::vector<DataFile> result;
-  for (const auto& file : files) add_with_kind(options, file, result);
+  for (const auto& file : files) {
+    // What paths start from is no data by itself.
+    if (file.key != "data.audio_dir") add_with_kind(options, file, result);
+  }
   return result;
 }
 

@@ -14,7 +14,7 @@ namespace stretto::data {
 /// The paths of `[data]` with the kinds by which data.json has them: a folder with all its files, a
 /// manifest with the sounds that it names and that are there, an archive as bytes. Of a Kaldi
 /// folder wav.scp is the manifest, and the texts beside it are files of their own. A path that
-/// cannot be told, as one that is not there, stays as it is.
+/// cannot be told, as one that is not there, stays as it is. data.audio_dir is none of them.
 /// @param files  of the path keys (experiment/data_files.h)
 std::vector<DataFile> speech_data_files(const SpeechDataOptions& options,
                                         const std::vector<DataFile>& files);

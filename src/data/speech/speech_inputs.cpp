@@ -82,7 +82,7 @@ bool is_parted_by_bars(const std::string& path) {
   return false;
 }
 
-std::optional<SpeechFormat> format_named(const std::string& name) {
+std::optional<SpeechFormat> speech_format_named(const std::string& name) {
   const auto found = std::find(kSpeechFormats.begin(), kSpeechFormats.end(), name);
   if (found == kSpeechFormats.end()) return std::nullopt;  // auto
   return static_cast<SpeechFormat>(found - kSpeechFormats.begin());
@@ -92,7 +92,7 @@ std::optional<SpeechFormat> format_named(const std::string& name) {
 class ResolvingSpeech {
  public:
   ResolvingSpeech(const SpeechDataOptions& options, const std::string& key)
-      : options_(options), key_(key), format_(format_named(options.format)) {}
+      : options_(options), key_(key), format_(speech_format_named(options.format)) {}
 
   std::vector<SpeechInput> resolve(const std::vector<std::string>& paths) {
     for (const auto& path : paths) {

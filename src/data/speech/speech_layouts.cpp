@@ -30,7 +30,7 @@ std::string last_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-std::string below(std::string_view folder, const std::string& name) {
+std::string path_below(std::string_view folder, const std::string& name) {
   return folder.empty() ? name : std::string(folder) + "/" + name;
 }
 
@@ -148,7 +148,7 @@ class LibriSpeechReading final : public LayoutReading {
       read_lines(name, [&](std::string_view line, int64_t number) {
         const NamedText parts = split_name(line);
         std::string id(parts.name);
-        const std::string stem = below(folder, id);
+        const std::string stem = path_below(folder, id);
         std::string speaker = id.substr(0, id.find('-'));
         add({.id = std::move(id),
              .text = std::string(parts.text),
@@ -183,7 +183,7 @@ class MetadataReading final : public LayoutReading {
                            "a line is ID|TEXT or ID|TEXT|NORMALISED");
         }
         std::string id = without_sound_ending(trim(fields[0]));
-        const std::string stem = below(folder, "wavs/" + id);
+        const std::string stem = path_below(folder, "wavs/" + id);
         add({.id = std::move(id),
              .text = std::move(fields[text_of_bars(fields, is_raw_)]),
              .speaker = speaker,

@@ -17,15 +17,15 @@ namespace stretto::data {
 namespace {
 
 using stretto::testing::failure;
-using Files = std::map<std::string, std::string>;
-using Faults = std::vector<std::string>;
+using FilesByName = std::map<std::string, std::string>;
+using FaultTexts = std::vector<std::string>;
 
-struct Read {
+struct KaldiRead {
   UtteranceRows all;
-  Faults faults;
+  FaultTexts faults;
 };
 
-Read read(const Files& files, const SpeechDataOptions& options = {}) {
+KaldiRead read_kaldi(const FilesByName& files, const SpeechDataOptions& options = {}) {
   const KaldiFolder folder{.path = "/k",
                            .open = [&](const std::string& name) -> std::optional<LineReader> {
                              const auto found = files.find(name);
@@ -33,16 +33,16 @@ Read read(const Files& files, const SpeechDataOptions& options = {}) {
                              return test::lines_of(found->second, "/k/" + name);
                            }};
   BadSamples bad = test::skipping();
-  Read result;
+  KaldiRead result;
   result.all = read_kaldi_rows(folder, options, bad);
   result.faults = test::faults_of(bad.left_out());
   return result;
 }
 
 TEST(KaldiRows, WithoutSegmentsEachRecordingIsAnUtterance) {
-  const auto [all, faults] = read({{"wav.scp", "u2 b.wav\nu1  /x/a.wav\n"},
-                                   {"text", "u1 hello world\nu2\tyes\n"},
-                                   {"utt2spk", "u1 ann\n"}});
+  const auto [all, faults] = read_kaldi({{"wav.scp", "u2 b.wav\nu1  /x/a.wav\n"},
+                                         {"text", "u1 hello world\nu2\tyes\n"},
+                                         {"utt2spk", "u1 ann\n"}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].id, "u2");
   EXPECT_EQ(all.rows[0].sound, "/k/b.wav");
@@ -57,9 +57,9 @@ TEST(KaldiRows, WithoutSegmentsEachRecordingIsAnUtterance) {
 }
 
 TEST(KaldiRows, SegmentsArePartsOfRecordings) {
-  const auto [all, faults] = read({{"wav.scp", "r a.wav\n"},
-                                   {"segments", "u1 r 0.5 2\nu2\tr\t2\t-1\n"},
-                                   {"text", "u1 one\nu2 two\n"}});
+  const auto [all, faults] = read_kaldi({{"wav.scp", "r a.wav\n"},
+                                         {"segments", "u1 r 0.5 2\nu2\tr\t2\t-1\n"},
+                                         {"text", "u1 one\nu2 two\n"}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].offset, 0.5);
   EXPECT_EQ(all.rows[0].duration, 1.5);
@@ -88,31 +88,32 @@ TEST(KaldiRows, ACommandIsRefusedAndNeverRun) {
 }
 
 TEST(KaldiRows, BadLinesAreNamed) {
-  const auto [all, faults] = read({{"wav.scp", "r a.wav\nr b.wav\ns\n"},
-                                   {"segments",
-                                    "u1 r 2 1\nu2 q 0 1\nu3 r 0 x\nu4 r 0\nu5 r 0 1\n"
-                                    "u5 r 1 2\nu6 r 0 1\n"},
-                                   {"text", "u5 five\n"}});
+  const auto [all, faults] = read_kaldi({{"wav.scp", "r a.wav\nr b.wav\ns\n"},
+                                         {"segments",
+                                          "u1 r 2 1\nu2 q 0 1\nu3 r 0 x\nu4 r 0\nu5 r 0 1\n"
+                                          "u5 r 1 2\nu6 r 0 1\n"},
+                                         {"text", "u5 five\n"}});
   ASSERT_EQ(all.rows.size(), 1U);
   EXPECT_EQ(all.rows[0].id, "u5");
-  EXPECT_EQ(faults, (Faults{"/wav.scp:2: `r` stands in line 1 already",
-                            "/wav.scp:3: names no sound", "/segments:1: is no segment: r 2 1",
-                            "/segments:2: is of recording `q`, which wav.scp does not have",
-                            "/segments:3: is no segment: r 0 x", "/segments:4: is no segment: r 0",
-                            "/segments:6: `u5` stands in line 5 already",
-                            "/segments:7: text has no line of `u6`"}));
+  EXPECT_EQ(faults,
+            (FaultTexts{"/wav.scp:2: `r` stands in line 1 already", "/wav.scp:3: names no sound",
+                        "/segments:1: is no segment: r 2 1",
+                        "/segments:2: is of recording `q`, which wav.scp does not have",
+                        "/segments:3: is no segment: r 0 x", "/segments:4: is no segment: r 0",
+                        "/segments:6: `u5` stands in line 5 already",
+                        "/segments:7: text has no line of `u6`"}));
 }
 
 TEST(KaldiRows, FilesThatAreNeededAreMissed) {
   EXPECT_STREQ(failure(ExitCode::kUsage,
                        [] {
-                         read({{"text", "u one\n"}});
+                         read_kaldi({{"text", "u one\n"}});
                        })
                    .what(),
                "/k/wav.scp: is missing");
   EXPECT_STREQ(failure(ExitCode::kUsage,
                        [] {
-                         read({{"wav.scp", "u a.wav\n"}});
+                         read_kaldi({{"wav.scp", "u a.wav\n"}});
                        })
                    .what(),
                "/k/text: is missing");

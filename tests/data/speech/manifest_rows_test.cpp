@@ -16,23 +16,24 @@ namespace {
 using stretto::testing::failure;
 using test::lines_of;
 
-struct Read {
+struct ManifestRead {
   std::vector<UtteranceRow> rows;
   std::vector<std::string> faults;
 };
 
-Read read(std::string_view text, MediaListFormat format, const SpeechDataOptions& options = {}) {
+ManifestRead read_manifest_text(std::string_view text, MediaListFormat format,
+                                const SpeechDataOptions& options = {}) {
   BadSamples bad = test::skipping();
-  Read result;
+  ManifestRead result;
   result.rows = read_manifest_rows(lines_of(text, "/d/a.list"), format, options, bad).rows;
   result.faults = test::faults_of(bad.left_out());
   return result;
 }
 
 TEST(ManifestRows, CsvOfDeepSpeech) {
-  const auto [rows, faults] =
-      read("wav_filename,wav_filesize,transcript\na.wav,1044,\"well, yes\"\n\n/x/b.wav,12,no\n",
-           MediaListFormat::kCsv);
+  const auto [rows, faults] = read_manifest_text(
+      "wav_filename,wav_filesize,transcript\na.wav,1044,\"well, yes\"\n\n/x/b.wav,12,no\n",
+      MediaListFormat::kCsv);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].sound, "/d/a.wav");
   EXPECT_EQ(rows[0].shown, "a.wav");
@@ -45,7 +46,7 @@ TEST(ManifestRows, CsvOfDeepSpeech) {
 }
 
 TEST(ManifestRows, JsonLinesOfNeMo) {
-  const auto [rows, faults] = read(
+  const auto [rows, faults] = read_manifest_text(
       "{\"audio_filepath\": \"a.flac\", \"offset\": 1.5, \"duration\": 2.25, \"text\": \"one\", "
       "\"speaker\": 7}\n{\"audio_filepath\": \"b.flac\", \"duration\": 3, \"text\": \"two\"}\n",
       MediaListFormat::kJsonLines);
@@ -59,8 +60,9 @@ TEST(ManifestRows, JsonLinesOfNeMo) {
 }
 
 TEST(ManifestRows, TsvOfCommonVoiceWithAFolderOfClips) {
-  const auto [rows, faults] = read("client_id\tpath\tsentence\nabc\tx.mp3\tShe said \"no\".\n",
-                                   MediaListFormat::kTsv, {.audio_dir = "/clips"});
+  const auto [rows, faults] =
+      read_manifest_text("client_id\tpath\tsentence\nabc\tx.mp3\tShe said \"no\".\n",
+                         MediaListFormat::kTsv, {.audio_dir = "/clips"});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].sound, "/clips/x.mp3");
   EXPECT_EQ(rows[0].text, "She said \"no\".");
@@ -71,25 +73,28 @@ TEST(ManifestRows, TsvOfCommonVoiceWithAFolderOfClips) {
 TEST(ManifestRows, AColumnThatIsNamedCountsAlone) {
   const SpeechDataOptions options{.text = "spoken", .id = "name"};
   const auto [rows, faults] =
-      read("path,text,spoken,name\na.wav,1,one,u1\n", MediaListFormat::kCsv, options);
+      read_manifest_text("path,text,spoken,name\na.wav,1,one,u1\n", MediaListFormat::kCsv, options);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].text, "one");
   EXPECT_EQ(rows[0].id, "u1");
-  const auto error = failure(ExitCode::kUsage,
-                             [&] { read("path,text\na.wav,1\n", MediaListFormat::kCsv, options); });
+  const auto error = failure(ExitCode::kUsage, [&] {
+    read_manifest_text("path,text\na.wav,1\n", MediaListFormat::kCsv, options);
+  });
   EXPECT_EQ(std::string(error.what()), "/d/a.list:1: the header has no column `spoken`");
 }
 
 TEST(ManifestRows, WithoutAColumnOfTextsThereIsNothingToLearn) {
-  failure(ExitCode::kUsage, [] { read("path,size\na.wav,1\n", MediaListFormat::kCsv); });
-  const auto [rows, faults] = read("{\"path\": \"a.wav\"}\n", MediaListFormat::kJsonLines);
+  failure(ExitCode::kUsage,
+          [] { read_manifest_text("path,size\na.wav,1\n", MediaListFormat::kCsv); });
+  const auto [rows, faults] =
+      read_manifest_text("{\"path\": \"a.wav\"}\n", MediaListFormat::kJsonLines);
   EXPECT_TRUE(rows.empty());
   ASSERT_EQ(faults.size(), 1U);
   EXPECT_EQ(faults[0].find(":1: has none of the columns transcript, text"), 0U) << faults[0];
 }
 
 TEST(ManifestRows, BadRowsAreNamedAndTheOthersStay) {
-  const auto [rows, faults] = read(
+  const auto [rows, faults] = read_manifest_text(
       "path,text,offset,duration\na.wav,one,-1,\n,two,,\nc.wav\nd.wav,four,nan,\ne.wav,five,1e3,x\n"
       "f.wav,six,,\n",
       MediaListFormat::kCsv);
@@ -103,7 +108,7 @@ TEST(ManifestRows, BadRowsAreNamedAndTheOthersStay) {
 }
 
 TEST(ManifestRows, BrokenJsonIsABadRow) {
-  const auto [rows, faults] = read(
+  const auto [rows, faults] = read_manifest_text(
       "{\"path\": \"a.wav\", \"text\": \n[1]\n{\"path\": [\"a\"], \"text\": \"x\"}\n"
       "{\"path\": \"b.wav\", \"text\": \"yes\"}\n",
       MediaListFormat::kJsonLines);

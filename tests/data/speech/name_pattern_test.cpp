@@ -12,7 +12,7 @@ namespace {
 
 using stretto::testing::failure;
 
-TEST(NamePattern, PartsAreWhatStandsBetween) {
+TEST(NamesOfSounds, PartsAreWhatStandsBetween) {
   const NamePattern digits("{text}_{speaker}_{take}");
   const auto parts = digits.match("7_jackson_32");
   ASSERT_TRUE(parts);
@@ -24,11 +24,11 @@ TEST(NamePattern, PartsAreWhatStandsBetween) {
   EXPECT_EQ(words->speaker, "theo");
 }
 
-TEST(NamePattern, TheWholeNameMayBeTheText) {
+TEST(NamesOfSounds, TheWholeNameMayBeTheText) {
   EXPECT_EQ(NamePattern("{text}").match("0_0_1_0")->text, "0 0 1 0");
 }
 
-TEST(NamePattern, TheTextMayStandBehind) {
+TEST(NamesOfSounds, TheTextMayStandBehind) {
   const auto parts = NamePattern("u-{id}-{speaker}={text}.clean").match("u-17-ann=yes_no.clean");
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->id, "17");
@@ -36,14 +36,14 @@ TEST(NamePattern, TheTextMayStandBehind) {
   EXPECT_EQ(parts->text, "yes no");
 }
 
-TEST(NamePattern, NamesThatDoNotFitAreNone) {
+TEST(NamesOfSounds, NamesThatDoNotFitAreNone) {
   const NamePattern digits("{text}_{speaker}_{take}");
   for (const char* name : {"", "7", "7_jackson", "__", "7__1", "_ann_1", "7_ann_"}) {
     EXPECT_FALSE(digits.match(name)) << name;
   }
 }
 
-TEST(NamePattern, BrokenPatternsAreRefused) {
+TEST(NamesOfSounds, BrokenPatternsAreRefused) {
   for (const char* pattern :
        {"", "abc", "{speaker}", "{text}{id}", "{text}_{text}", "{text", "{}", "text}", "{te{xt}"}) {
     failure(ExitCode::kUsage, [&] { NamePattern{pattern}; });

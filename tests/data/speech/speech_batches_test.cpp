@@ -13,7 +13,7 @@ namespace stretto::data {
 namespace {
 
 /// Samples with even ids, of 0.3 to 6.3 seconds, and as many targets as whole seconds.
-UtteranceSamples many(int64_t count) {
+UtteranceSamples utterances_of(int64_t count) {
   UtteranceSamples samples;
   for (int64_t i = 0; i < count; ++i) {
     const double seconds = 0.3 + static_cast<double>(i * 37 % 60) / 10;
@@ -30,11 +30,11 @@ double seconds_of(const Batch& batch) {
 }
 
 TEST(UtteranceBatches, AnEpochHasEachSampleOnceWithinTheBounds) {
-  const auto source = make_utterance_batches(many(200), {.batch_seconds = 20,
-                                                         .max_samples = 12,
-                                                         .bucket_seconds = 0.5,
-                                                         .shuffle = Shuffle::kEachEpoch,
-                                                         .seed = 5});
+  const auto source = make_utterance_batches(utterances_of(200), {.batch_seconds = 20,
+                                                                  .max_samples = 12,
+                                                                  .bucket_seconds = 0.5,
+                                                                  .shuffle = Shuffle::kEachEpoch,
+                                                                  .seed = 5});
   for (const int64_t epoch : {0, 3}) {
     std::multiset<int64_t> ids;
     for (int64_t i = 0; i < source->num_batches(); ++i) {
@@ -62,7 +62,8 @@ TEST(UtteranceBatches, AnEpochHasEachSampleOnceWithinTheBounds) {
 TEST(UtteranceBatches, TheOrderIsAFunctionOfSeedAndEpoch) {
   const auto order = [](uint64_t seed, int64_t epoch, Shuffle shuffle) {
     const auto source = make_utterance_batches(
-        many(60), {.batch_seconds = 10, .bucket_seconds = 1, .shuffle = shuffle, .seed = seed});
+        utterances_of(60),
+        {.batch_seconds = 10, .bucket_seconds = 1, .shuffle = shuffle, .seed = seed});
     std::vector<int64_t> ids;
     for (int64_t i = 0; i < source->num_batches(); ++i) {
       for (const int64_t id : source->sample_ids(epoch, i)) ids.push_back(id);
@@ -78,13 +79,13 @@ TEST(UtteranceBatches, TheOrderIsAFunctionOfSeedAndEpoch) {
 TEST(UtteranceBatches, WithBucketsTheCompanyOfASampleChanges) {
   const auto company = [](double bucket) {
     const auto source = make_utterance_batches(
-        many(120),
+        utterances_of(120),
         {.batch_seconds = 8, .bucket_seconds = bucket, .shuffle = Shuffle::kEachEpoch, .seed = 1});
     std::set<std::multiset<int64_t>> groups;
     for (int64_t epoch = 0; epoch < 4; ++epoch) {
       for (int64_t i = 0; i < source->num_batches(); ++i) {
         const auto ids = source->sample_ids(epoch, i);
-        groups.insert({ids.begin(), ids.end()});
+        groups.insert(std::multiset<int64_t>(ids.begin(), ids.end()));
       }
     }
     return groups.size();
@@ -111,7 +112,7 @@ TEST(UtteranceBatches, FramesMayBoundThemToo) {
 
 TEST(UtteranceBatches, ListsOfOtherLengthsAreErrors) {
   EXPECT_THROW(make_utterance_batches({}, {}), std::invalid_argument);
-  UtteranceSamples samples = many(3);
+  UtteranceSamples samples = utterances_of(3);
   samples.seconds.pop_back();
   EXPECT_THROW(make_utterance_batches(samples, {}), std::invalid_argument);
 }

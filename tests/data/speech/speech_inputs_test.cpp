@@ -114,6 +114,7 @@ TEST_F(SpeechInputsTest, FilesOfDataHaveTheirKinds) {
   for (const char* name : {"libri", "a.csv", "kaldi", "d.tar", "missing"}) {
     files.push_back({.key = "data.train", .path = below(name)});
   }
+  files.push_back({.key = "data.audio_dir", .path = below("libri")});
   const auto result = speech_data_files(options_, files);
   std::vector<std::pair<std::string, DataKind>> kinds;
   for (const auto& file : result) kinds.emplace_back(file.path, file.kind);

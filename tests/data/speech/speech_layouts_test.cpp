@@ -15,28 +15,29 @@ namespace stretto::data {
 namespace {
 
 using stretto::testing::failure;
-using Files = std::map<std::string, std::string>;
-using Faults = std::vector<std::string>;
+using FilesByName = std::map<std::string, std::string>;
+using FaultTexts = std::vector<std::string>;
 
-struct Read {
+struct LayoutRead {
   UtteranceRows all;
-  Faults faults;
+  FaultTexts faults;
 };
 
-Read read(SpeechFormat format, const Files& files, const SpeechDataOptions& options = {}) {
+LayoutRead read_layout_of(SpeechFormat format, const FilesByName& files,
+                          const SpeechDataOptions& options = {}) {
   LayoutFiles layout{.path = "/d", .names = {}, .open = [&](const std::string& name) {
                        return test::lines_of(files.at(name), "/d/" + name);
                      }};
   for (const auto& file : files) layout.names.push_back(file.first);
   BadSamples bad = test::skipping();
-  Read result;
+  LayoutRead result;
   result.all = read_layout(format, layout, options, bad);
   result.faults = test::faults_of(bad.left_out());
   return result;
 }
 
 TEST(SpeechLayouts, LibriSpeech) {
-  const auto [all, faults] = read(
+  const auto [all, faults] = read_layout_of(
       SpeechFormat::kLibriSpeech,
       {{"84/121/84-121.trans.txt", "84-121-0000 GO DO YOU\n84-121-0001 NO\n84-121-0002 GONE\n"},
        {"84/121/84-121-0000.flac", ""},
@@ -50,31 +51,32 @@ TEST(SpeechLayouts, LibriSpeech) {
   EXPECT_EQ(all.rows[1].sound, "84/121/84-121-0001.wav");
   EXPECT_EQ(all.lists.at(all.rows[1].list), "/d/84/121/84-121.trans.txt");
   EXPECT_EQ(all.rows[1].line, 2);
-  EXPECT_EQ(faults, Faults{"/84/121/84-121.trans.txt:3: there is no sound "
-                           "84/121/84-121-0002.wav or .flac"});
+  EXPECT_EQ(faults, FaultTexts{"/84/121/84-121.trans.txt:3: there is no sound "
+                               "84/121/84-121-0002.wav or .flac"});
 }
 
 TEST(SpeechLayouts, LjSpeechTakesTheNormalisedText) {
-  const Files files{{"metadata.csv", "LJ1|in 1455|in fourteen fifty-five\nLJ2|two|\nLJ3\n"},
-                    {"wavs/LJ1.wav", ""},
-                    {"wavs/LJ2.wav", ""}};
-  const auto [all, faults] = read(SpeechFormat::kLjSpeech, files);
+  const FilesByName files{{"metadata.csv", "LJ1|in 1455|in fourteen fifty-five\nLJ2|two|\nLJ3\n"},
+                          {"wavs/LJ1.wav", ""},
+                          {"wavs/LJ2.wav", ""}};
+  const auto [all, faults] = read_layout_of(SpeechFormat::kLjSpeech, files);
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].text, "in fourteen fifty-five");
   EXPECT_EQ(all.rows[0].sound, "wavs/LJ1.wav");
   EXPECT_EQ(all.rows[1].text, "two");
-  EXPECT_EQ(faults, Faults{"/metadata.csv:3: has no `|`"});
-  const auto raw = read(SpeechFormat::kLjSpeech, files, {.text = "raw"});
+  EXPECT_EQ(faults, FaultTexts{"/metadata.csv:3: has no `|`"});
+  const auto raw = read_layout_of(SpeechFormat::kLjSpeech, files, {.text = "raw"});
   EXPECT_EQ(raw.all.rows.at(0).text, "in 1455");
-  failure(ExitCode::kUsage, [&] { read(SpeechFormat::kLjSpeech, files, {.text = "words"}); });
+  failure(ExitCode::kUsage,
+          [&] { read_layout_of(SpeechFormat::kLjSpeech, files, {.text = "words"}); });
 }
 
 TEST(SpeechLayouts, MAilabsHasSpeakersAboveBooks) {
-  const auto [all, faults] =
-      read(SpeechFormat::kMAilabs, {{"by_book/female/ann/emma/metadata.csv", "emma_1|A|a\n"},
-                                    {"by_book/female/ann/emma/wavs/emma_1.wav", ""},
-                                    {"by_book/male/bob/ivanhoe/metadata.csv", "iv_1|B|b\n"},
-                                    {"by_book/male/bob/ivanhoe/wavs/iv_1.wav", ""}});
+  const auto [all, faults] = read_layout_of(
+      SpeechFormat::kMAilabs, {{"by_book/female/ann/emma/metadata.csv", "emma_1|A|a\n"},
+                               {"by_book/female/ann/emma/wavs/emma_1.wav", ""},
+                               {"by_book/male/bob/ivanhoe/metadata.csv", "iv_1|B|b\n"},
+                               {"by_book/male/bob/ivanhoe/wavs/iv_1.wav", ""}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].speaker, "ann");
   EXPECT_EQ(all.rows[1].speaker, "bob");
@@ -83,47 +85,48 @@ TEST(SpeechLayouts, MAilabsHasSpeakersAboveBooks) {
 }
 
 TEST(SpeechLayouts, TextFilesStandBesideSounds) {
-  const auto [all, faults] = read(SpeechFormat::kTextFiles, {{"a/1.wav", ""},
-                                                             {"a/1.txt", "he was\n\n not \n"},
-                                                             {"a/2.flac", ""},
-                                                             {"a/2.normalized.txt", "two"},
-                                                             {"a/2.txt", "2"},
-                                                             {"a/3.wav", ""}});
+  const auto [all, faults] =
+      read_layout_of(SpeechFormat::kTextFiles, {{"a/1.wav", ""},
+                                                {"a/1.txt", "he was\n\n not \n"},
+                                                {"a/2.flac", ""},
+                                                {"a/2.normalized.txt", "two"},
+                                                {"a/2.txt", "2"},
+                                                {"a/3.wav", ""}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].text, "he was not");
   EXPECT_EQ(all.rows[0].line, 0);
   EXPECT_EQ(all.rows[1].text, "two");
-  EXPECT_EQ(faults, Faults{"/a/3.wav: there is no text beside it"});
+  EXPECT_EQ(faults, FaultTexts{"/a/3.wav: there is no text beside it"});
 }
 
 TEST(SpeechLayouts, ClassFoldersAreTexts) {
-  const auto [all, faults] = read(SpeechFormat::kClassFolders,
-                                  {{"v2/yes/0a7c_nohash_0.wav", ""},
-                                   {"v2/no_way/b.wav", ""},
-                                   {"v2/_background_noise_/rain.wav", ""},
-                                   {"v2/yes/README", ""}},
-                                  {.label_words = {"yes yeah"}});
+  const auto [all, faults] = read_layout_of(SpeechFormat::kClassFolders,
+                                            {{"v2/yes/0a7c_nohash_0.wav", ""},
+                                             {"v2/no_way/b.wav", ""},
+                                             {"v2/_background_noise_/rain.wav", ""},
+                                             {"v2/yes/README", ""}},
+                                            {.label_words = {"yes yeah"}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].text, "no way");
   EXPECT_EQ(all.rows[1].text, "yeah");
   EXPECT_EQ(all.rows[1].speaker, "0a7c");
   EXPECT_TRUE(faults.empty());
   failure(ExitCode::kUsage, [] {
-    read(SpeechFormat::kClassFolders, {{"train/yes/a.wav", ""}, {"test/yes/b.wav", ""}});
+    read_layout_of(SpeechFormat::kClassFolders, {{"train/yes/a.wav", ""}, {"test/yes/b.wav", ""}});
   });
 }
 
 TEST(SpeechLayouts, NamesHaveTexts) {
   const auto [all, faults] =
-      read(SpeechFormat::kLabelledNames,
-           {{"r/7_ann_0.wav", ""}, {"r/0_bob_1.wav", ""}, {"r/odd.wav", ""}},
-           {.name_pattern = "{text}_{speaker}_{take}", .label_words = {"7 seven"}});
+      read_layout_of(SpeechFormat::kLabelledNames,
+                     {{"r/7_ann_0.wav", ""}, {"r/0_bob_1.wav", ""}, {"r/odd.wav", ""}},
+                     {.name_pattern = "{text}_{speaker}_{take}", .label_words = {"7 seven"}});
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.rows[0].text, "0");
   EXPECT_EQ(all.rows[0].speaker, "bob");
   EXPECT_EQ(all.rows[1].text, "seven");
-  EXPECT_EQ(faults, Faults{"/r/odd.wav: its name does not fit data.name_pattern = "
-                           "\"{text}_{speaker}_{take}\""});
+  EXPECT_EQ(faults, FaultTexts{"/r/odd.wav: its name does not fit data.name_pattern = "
+                               "\"{text}_{speaker}_{take}\""});
 }
 
 TEST(SpeechLayouts, ListsNameIdsOrPaths) {
@@ -141,7 +144,7 @@ TEST(SpeechLayouts, ListsNameIdsOrPaths) {
   EXPECT_EQ(all.rows[2].speaker, "3");
   EXPECT_EQ(all.rows[2].text, "two");
   EXPECT_EQ(all.rows[3].text, "3") << "the only column behind a path is the text";
-  EXPECT_EQ(test::faults_of(bad.left_out()), Faults{":5: is no utterance: x"});
+  EXPECT_EQ(test::faults_of(bad.left_out()), FaultTexts{":5: is no utterance: x"});
 }
 
 TEST(SoundNames, EndingsTell) {

@@ -236,6 +236,34 @@ TEST_F(SpeechSetTest, SilenceTeachesNothing) {
   EXPECT_FALSE(set->load(0, 16000));
 }
 
+TEST_F(SpeechSetTest, SamplesThatAreNoNumbersAreFoundWhenTheyAreRead) {
+  // Floats of 32 bits: 0.5, NaN, 0.25.
+  const std::string samples =
+      audio::test::bytes_of_integers({0x3F000000, 0x7FC00000, 0x3E800000}, 4);
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += samples;
+  put("a.wav", audio::test::wave(8000, 1, 32, 3, many));
+  put("b.wav", wav(0.5));
+  put("list.csv", "path,text\na.wav,one\nb.wav,two\n");
+  const auto set = open("list.csv");
+  EXPECT_EQ(set->size(), 2);
+  failure(ExitCode::kBadData, [&] { set->read(0, 0); });
+  EXPECT_FALSE(set->load(0, 0));
+  EXPECT_EQ(set->left_out().count, 1);
+}
+
+TEST_F(SpeechSetTest, ManyChannelsAreOne) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < 8 * 4000; ++i) samples.push_back(i % 8 * 100 + i);
+  put("a.wav", audio::test::wave(192000, 8, 24, 1, audio::test::bytes_of_integers(samples, 3)));
+  options_.min_seconds = 0;
+  put("list.csv", "path,text\na.wav,one\n");
+  const auto set = open("list.csv");
+  EXPECT_EQ(set->channels(0), 8);
+  EXPECT_EQ(set->read(0, 0).size(), 4000U);
+  EXPECT_EQ(set->read(0, 16000).size(), 334U);
+}
+
 TEST_F(SpeechSetTest, SharedSoundsAreFound) {
   put("a.wav", wav(0.5, 1));
   put("b.wav", wav(0.5, 2));

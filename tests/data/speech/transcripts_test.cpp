@@ -49,7 +49,8 @@ TEST_F(TranscriptsTest, TextsBecomeIdsByTheRules) {
   EXPECT_EQ(target(made, 0), (Ids{4, 5, 5, 4}));
   EXPECT_EQ(made.texts, (Names{"abba", "c"}));
   EXPECT_TRUE(made.remarks(*set).empty());
-  EXPECT_EQ(encode_transcript(" Cab", text::TargetText(text::TargetOptions{}), *abc()), (Ids{6, 4, 5}));
+  EXPECT_EQ(encode_transcript(" Cab", text::TargetText(text::TargetOptions{}), *abc()),
+            (Ids{6, 4, 5}));
 }
 
 TEST_F(TranscriptsTest, UnknownCharactersAreCountedAndShown) {
