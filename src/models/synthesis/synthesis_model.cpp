@@ -66,7 +66,9 @@ std::pair<at::Tensor, kernels::Offsets> joined(
     longest = std::max(longest, one.frames.size(0));
   }
   const at::Tensor all = at::cat(frames);
-  return {all, {.values = at::tensor(bounds, at::kInt).to(all.device()), .max_length = longest}};
+  const kernels::Offsets offsets{.values = at::tensor(bounds, at::kInt).to(all.device()),
+                                 .max_length = longest};
+  return {all, offsets};
 }
 
 }  // namespace

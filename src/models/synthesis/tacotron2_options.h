@@ -69,10 +69,11 @@ struct Tacotron2Options : SynthesisKeys {
         field(&O::location_kernel, "location_kernel", "characters that such a filter sees",
               between(1, 1023))
             .also_called({"attention_location_kernel_size", "attention_kernel", "aconv_filts"}),
-        field(&O::zoneout, "zoneout",
-              "probability that a unit of the decoder's LSTMs keeps its value of the step before "
-              "(Krueger et al. 2016)",
-              fraction())
+        field(
+            &O::zoneout, "zoneout",
+            "probability that a unit of an LSTM keeps its value of the step before (Krueger et al. "
+            "2016)",
+            fraction())
             .also_called({"zoneout_prob", "zoneout_rate", "tacotron_zoneout_rate"}),
         field(&O::decoder_dropout, "decoder_dropout",
               "on what the decoder's LSTMs give to the layers above; 0.1 in NVIDIA's model, which "

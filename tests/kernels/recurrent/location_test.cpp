@@ -33,7 +33,7 @@ Case located_case(const Widths& widths, int64_t kernel, const std::vector<int>& 
                 noise({memory.back(), widths.values}, 33),
                 noise({widths.keys, widths.hidden}, 35) * 0.3,
                 noise({widths.keys}, 37),
-                noise({widths.keys, 2 * kernel}, 38) * 0.5,
+                noise({widths.keys, 2 * kernel}, 38) / std::sqrt(4.0 * static_cast<double>(kernel)),
                 noise({4 * widths.hidden, widths.hidden}, 39) * 0.3};
   return cases::make(
       "located width " + std::to_string(widths.hidden),
