@@ -17,7 +17,8 @@ namespace {
 InitRule first_filters(int64_t in, int64_t out, const Conv1dOptions& options) {
   if (options.rule) return *options.rule;
   const auto taps = static_cast<double>(options.kernel);
-  const double variance = options.depthwise ? 1 / taps : 2 / (taps * static_cast<double>(in + out));
+  const auto channels = static_cast<double>((in + out) / options.groups);
+  const double variance = options.depthwise ? 1 / taps : 2 / (taps * channels);
   return {.distribution = Distribution::kNormal, .number = std::sqrt(variance)};
 }
 
@@ -65,7 +66,9 @@ at::Tensor Conv1dImpl::of_group(const at::Tensor& filters, const at::Tensor& shi
                                    .dilation = options_.dilation,
                                    .stride = options_.stride};
   if (options_.depthwise) return kernels::depthwise_convolution(x, filters, shift, window);
-  if (options_.kernel == 1 && options_.stride == 1) return kernels::linear(x, filters, shift);
+  // Filters of a group are made anew for each product, and linear() would keep them each time.
+  const bool is_map = options_.kernel == 1 && options_.stride == 1 && options_.groups == 1;
+  if (is_map) return kernels::linear(x, filters, shift);
   return kernels::time_convolution(x, filters, shift, window);
 }
 

@@ -76,7 +76,7 @@ ConvBlocks jasper(int64_t repeat, const char* residual) {
   return blocks;
 }
 
-/// ConvBlocks of two for each width, separable and without dropout.
+/// A convolution with a stride, and `each` blocks for each width, all separable.
 void add_separable(ConvBlocks& blocks, const std::array<ConvWidth, 5>& widths, int64_t repeat,
                    int64_t each) {
   blocks.push_back(with_stride(block_of(widths[0])));

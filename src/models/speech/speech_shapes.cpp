@@ -47,10 +47,9 @@ std::vector<PlaneConvOptions> preset_convolutions(const DeepSpeech2Preset& prese
 
 /// The strides in time of a model's layers, bottom first.
 std::vector<int64_t> strides_of(const DeepSpeech2Options& options) {
+  const DeepSpeech2Shape shape = shape_of(options);
   std::vector<int64_t> strides;
-  for (const PlaneConvOptions& conv : shape_of(options).convolutions) {
-    strides.push_back(conv.time_stride);
-  }
+  for (const PlaneConvOptions& conv : shape.convolutions) strides.push_back(conv.time_stride);
   return strides;
 }
 std::vector<int64_t> strides_of(const ConformerOptions& options) {
@@ -58,8 +57,9 @@ std::vector<int64_t> strides_of(const ConformerOptions& options) {
 }
 template <class Kind>
 std::vector<int64_t> strides_of(const Kind& options) {
+  const std::vector<ConvBlockOptions> blocks = blocks_of(options);
   std::vector<int64_t> strides;
-  for (const ConvBlockOptions& block : blocks_of(options)) strides.push_back(block.stride);
+  for (const ConvBlockOptions& block : blocks) strides.push_back(block.stride);
   return strides;
 }
 

@@ -16,9 +16,10 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::expect_no_batch, testing::speech::expect_plain_network,
-    testing::speech::num_parameters_of, testing::speech::PlainLayers, testing::speech::shake_norms,
-    testing::speech::speech_model, testing::speech::Utterances, testing::speech::utterances;
+using testing::speech::expect_near_in_narrow_types, testing::speech::expect_no_batch,
+    testing::speech::expect_plain_network, testing::speech::num_parameters_of,
+    testing::speech::PlainLayers, testing::speech::shake_norms, testing::speech::speech_model,
+    testing::speech::Utterances, testing::speech::utterances;
 
 static_assert(config::lists_every_member<DeepSpeech2Options>);
 static_assert(config::lists_every_member<PlaneConvOptions>);
@@ -137,6 +138,11 @@ TEST(DeepSpeech2, IsThePlainNetwork) {
       expect_plain_network(options, options.norm_epsilon, plain_deepspeech2(options));
     }
   }
+}
+
+TEST(DeepSpeech2, IsNearInNarrowTypes) {
+  expect_near_in_narrow_types(narrow_deepspeech2("gru", true));
+  expect_near_in_narrow_types(narrow_deepspeech2("lstm", false));
 }
 
 TEST(DeepSpeech2, GivesTheSameScoresInEveryBatch) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "kernels/compute.h"
 #include "models/registry.h"
 #include "models/speech/speech_model.h"
 #include "tests/kernels/gradcheck.h"
@@ -180,6 +181,33 @@ void expect_plain_network(const SpeechModelOptions& options, double epsilon,
     if (training) continue;
     EXPECT_TRUE(
         at::allclose(model->ctc_scores(model->encode(frames, {})), want.logits, 1e-8, 1e-9));
+  }
+}
+
+/// Scores in fp32, and with products rounded to bf16, are near those in fp64; in training, where
+/// norms go by the batch, and in evaluation.
+inline void expect_near_in_narrow_types(const SpeechModelOptions& options) {
+  const auto model = speech_model(options);
+  shake_norms(*model);
+  const auto scores = [&](at::ScalarType type) {
+    model->to(type);
+    return model->ctc_scores(model->encode(utterances({0, 1, 2}, {23, 31, 40}, type), {}))
+        .detach()
+        .to(at::kDouble);
+  };
+  const auto distance = [](const at::Tensor& got, const at::Tensor& want) {
+    return ((got - want).norm() / want.norm()).item<double>();
+  };
+  for (const bool training : {false, true}) {
+    SCOPED_TRACE(training ? "training" : "evaluation");
+    model->train(training);
+    const at::Tensor narrow = scores(at::kFloat), wide = scores(at::kDouble);
+    EXPECT_LT(distance(narrow, wide), 1e-5);
+    const kernels::ComputeScope scope(kernels::Compute::kBf16);
+    const at::Tensor rounded = scores(at::kFloat);
+    EXPECT_LT(distance(rounded, wide), 1e-1);
+    EXPECT_GT(distance(rounded, wide), 1e-5) << "nothing was rounded";
+    model->to(at::kDouble);
   }
 }
 

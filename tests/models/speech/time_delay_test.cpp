@@ -13,9 +13,10 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::expect_no_batch, testing::speech::expect_plain_network,
-    testing::speech::num_parameters_of, testing::speech::PlainLayers, testing::speech::speech_model,
-    testing::speech::Utterances, testing::speech::utterances;
+using testing::speech::expect_near_in_narrow_types, testing::speech::expect_no_batch,
+    testing::speech::expect_plain_network, testing::speech::num_parameters_of,
+    testing::speech::PlainLayers, testing::speech::speech_model, testing::speech::Utterances,
+    testing::speech::utterances;
 
 static_assert(config::lists_every_member<ConvBlockOptions>);
 static_assert(config::lists_every_member<Wave2LetterOptions>);
@@ -98,6 +99,10 @@ TEST(TimeDelayEncoder, IsThePlainNetwork) {
   auto wave2letter = narrow_blocks<Wave2LetterOptions>(blocks);
   wave2letter.norm_epsilon = 1e-6;
   expect_plain_network(wave2letter, 1e-6, plain_blocks(blocks, true));
+}
+
+TEST(TimeDelayEncoder, IsNearInNarrowTypes) {
+  expect_near_in_narrow_types(narrow_blocks<JasperOptions>(every_kind_of_block()));
 }
 
 TEST(TimeDelayEncoder, ClipsItsActivationsWhereAsked) {
