@@ -132,12 +132,12 @@ def main():
     options = parse()
     if options.worker:
         return worker(options)
-    processes = {"torch": Process([sys.executable, __file__, "--worker", "--bench=", f"--threads={options.threads}"], options.preload),
+    processes = {"torch": Process([sys.executable, __file__, "--worker", f"--threads={options.threads}"], options.preload),
                  "stretto": Process([options.bench, "--serve", f"--threads={options.threads}"])}
     rows = [compare(options, processes, kind, batch) for kind in options.kinds for batch in options.batch]
     titles = ["utterances", "batch", "classes", "torch", "torch, bucketed", "Stretto", "Stretto, bucketed", "torch's best / Stretto"]
-    notes = [f"{options.threads} threads, forward and backward, microseconds for 1,000 real frames. Medians of {options.rounds} rounds; the "
-             "ratio is that of the faster form of PyTorch to Stretto on ragged batches. The goal is 2."]
+    notes = [f"{options.threads} threads, forward and backward, microseconds for 1,000 real frames. Medians of {options.rounds} rounds; "
+             "the ratio is that of the faster form of PyTorch to Stretto on ragged batches. The goal is 2."]
     records.publish(records.page("CTC beside PyTorch", notes, records.table(titles, rows), "minutes"), options.out)
     return 0
 

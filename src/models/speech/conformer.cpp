@@ -37,7 +37,7 @@ Encoded ConformerEncoder::forward(const nn::PackedRows& frames, const ForwardCon
     dropout.first_site += ConformerDropout::kPlaces;
   }
   rows.values = {};
-  return {.rows = std::move(rows), .keys = x};
+  return {.rows = std::move(rows), .keys = x, .values = {}, .state = {}};
 }
 
 double ConformerEncoder::operations(double length) const {

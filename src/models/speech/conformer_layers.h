@@ -39,11 +39,11 @@ struct ConformerDropout {
   kernels::Dropout at(double p, Place place) const { return source.at(p, first_site + place); }
 };
 
-/// The distances between rows of sequences of up to `longest` rows, R = 2 longest - 1, as vectors
-/// for RelativePositions: row c is that of a query c - (longest - 1) rows in front of its key, that
-/// is of distance d = longest - 1 - c from key to query, with sin(d w_j) in its first half, cos(d
-/// w_j) in the second, and w_j = 10000^(-2 j / D). fp64 numbers, rounded once.
-/// @return  [R, D] like `like` in dtype and device; R = 1 where there is no row
+/// A vector for each distance between a query and a key in sequences of up to `longest` rows, for
+/// RelativePositions. Row c is of query i and key j with i - j = d = longest - 1 - c: sin(d w_k) in
+/// its first half, cos(d w_k) in the second, w_k = 10000^(-2 k / D). Computed in fp64, rounded
+/// once.
+/// @return  [R, D], R = 2 longest - 1 (at least 1), like `like` in dtype and device
 at::Tensor distance_vectors(int64_t longest, int64_t d_model, const at::Tensor& like);
 
 /// Relative positions of Transformer-XL (Dai et al. 2019, arXiv:1901.02860, section 3.3), of query
