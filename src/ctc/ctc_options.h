@@ -12,6 +12,8 @@ namespace stretto::ctc {
 /// Scores are natural logarithms:
 ///
 ///     log p(labels | frames) + alpha * log p(words) + beta * number of words + hot words
+///
+/// Without a language model, beta adds nothing.
 struct CtcOptions {
   std::string method = "greedy";
   int64_t beam_size = 100;
@@ -72,7 +74,8 @@ struct CtcOptions {
         field(&O::alpha, "alpha", "weight of the language model", any(), scoring)
             .also_called({"lm_alpha", "beam_alpha"})
             .read_with("method", {"beam"}),
-        field(&O::beta, "beta", "added for each token of lm_unit", any(), scoring)
+        field(&O::beta, "beta", "added for each token that the language model scores", any(),
+              scoring)
             .also_called(
                 {"word_score", "word_insertion_bonus", "lm_beta", "beam_beta", "insertion_bonus"})
             .read_with("method", {"beam"}),

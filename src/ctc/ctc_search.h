@@ -4,49 +4,18 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "ctc/ctc_labels.h"
 #include "ctc/ctc_options.h"
+#include "ctc/hypothesis.h"
 #include "decoding/token_scorer.h"
 #include "text/ngram/lexicon.h"
 
 /// Shape letters: T frames, L labels. A frame has L + 1 classes; class L is the blank.
 namespace stretto::ctc {
 
-/// What the labels of a model mean as text.
-struct CtcLabels {
-  std::vector<std::string> names;  ///< [L] as lexicons and language models of labels have them
-  std::vector<std::string> texts;  ///< [L] what a label adds to the text, without a word's mark
-  std::vector<bool> begins_word;   ///< [L] with a label of this kind a new word begins
-  int64_t separator = -1;          ///< the label that stands between words; -1 = there is none
-
-  int64_t size() const { return static_cast<int64_t>(names.size()); }
-};
-
-/// Labels by their names: " ", "|" or "<space>" is the separator, "▁" in front of a name begins a
-/// word. A name in angle brackets or without a text, such as "<pad>", adds none.
-CtcLabels labels_by_name(std::vector<std::string> names);
-
-/// A word of a hypothesis and the frames that it takes.
-struct CtcWord {
-  std::string text;
-  int64_t begin_frame = 0;
-  int64_t end_frame = 0;  ///< behind the last one
-  bool operator==(const CtcWord&) const = default;
-};
-
-/// One text that the frames may be.
-struct CtcHypothesis {
-  std::vector<int64_t> ids;           ///< labels
-  std::vector<int64_t> begin_frames;  ///< [ids] where each label most probably begins
-  std::vector<CtcWord> words;
-  std::string text;         ///< words with a space between
-  double score = 0;         ///< all of CtcOptions' sum; what n best are sorted by
-  double log_prob = 0;      ///< of the labels, over all alignments (greedy: of the best one)
-  double lm_log_prob = 0;   ///< of the language model, natural log, without alpha
-  bool is_complete = true;  ///< false: the last word is none of the lexicon
-};
+struct DecoderParts;
 
 /// All that searches share: labels, lexicon, language model, hot words. Unchanged after it was
 /// made; threads may search with it at once.
@@ -72,11 +41,10 @@ class CtcDecoder {
   /// most. Throws Error(kNumeric) where a probability is NaN, naming its frame.
   std::vector<CtcHypothesis> decode(std::span<const float> log_probs) const;
 
-  struct Parts;  ///< for CtcSearch
-  const Parts& parts() const { return *parts_; }
+  const DecoderParts& parts() const { return *parts_; }  ///< for CtcSearch
 
  private:
-  std::unique_ptr<const Parts> parts_;
+  std::unique_ptr<const DecoderParts> parts_;
 };
 
 /// One search, which takes frames as they come: results do not depend on how frames are cut into

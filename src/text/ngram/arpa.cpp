@@ -35,7 +35,8 @@ class GzipLines final : public ArpaLines {
  public:
   explicit GzipLines(const std::filesystem::path& path)
       : place_(path.string()), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) throw Error(ExitCode::kIo, place_ + ": cannot be opened");
+    if (!file_)
+      throw Error(ExitCode::kIo, place_ + ": cannot be opened", "look at its permissions");
     gzbuffer(file_.get(), 1U << 18);
   }
 
@@ -70,7 +71,8 @@ class GzipLines final : public ArpaLines {
     const size_t before = buffer_.size();
     if (before > kMostLineBytes)
       throw Error(ExitCode::kBadData,
-                  place_ + ": a line of more than a megabyte: this is no ARPA text");
+                  place_ + ": a line of more than a megabyte: this is no ARPA text",
+                  "decode.lm takes ARPA text, plain or gzip, or a binary file of KenLM");
     buffer_.resize(before + kRead);
     const int got = gzread(file_.get(), buffer_.data() + before, static_cast<unsigned>(kRead));
     buffer_.resize(before + static_cast<size_t>(got > 0 ? got : 0));
@@ -90,21 +92,21 @@ class GzipLines final : public ArpaLines {
   size_t scanned_ = 0;  ///< no line ends before here
 };
 
-bool is_space(char c) {
+bool is_blank_char(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && is_blank_char(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank_char(text.back())) text.remove_suffix(1);
   return text;
 }
 
 /// Takes the next word of a line; empty at its end.
 std::string_view take_word(std::string_view& line) {
-  line = trimmed(line);
+  line = without_blanks(line);
   size_t length = 0;
-  while (length < line.size() && !is_space(line[length])) ++length;
+  while (length < line.size() && !is_blank_char(line[length])) ++length;
   const std::string_view word = line.substr(0, length);
   line.remove_prefix(length);
   return word;
@@ -144,7 +146,7 @@ void ArpaReader::fail(const std::string& what) const {
 
 bool ArpaReader::next() {
   if (!lines_.next(line_)) return false;
-  line_ = trimmed(line_);
+  line_ = without_blanks(line_);
   ++number_;
   return true;
 }
@@ -169,8 +171,8 @@ std::vector<uint64_t> ArpaReader::read_counts() {
     std::string_view rest = line_.substr(5);
     const size_t equals = rest.find('=');
     if (equals == std::string_view::npos) fail("expected `ngram ORDER=COUNT`");
-    const std::string_view order = trimmed(rest.substr(0, equals));
-    const std::string_view count = trimmed(rest.substr(equals + 1));
+    const std::string_view order = without_blanks(rest.substr(0, equals));
+    const std::string_view count = without_blanks(rest.substr(equals + 1));
     if (order != std::to_string(counts.size() + 1))
       fail("expected the count of order " + std::to_string(counts.size() + 1));
     uint64_t value = 0;

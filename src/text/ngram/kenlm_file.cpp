@@ -37,9 +37,10 @@ std::string tested_bytes() {
 
 void check_head(const KenlmHead& head, const std::string& place) {
   if (head.order() < 2 || head.order() > kMaxNgramOrder) {
-    throw Error(ExitCode::kBadData, place + ": the model is of order " +
-                                        std::to_string(head.order()) + ", and orders from 2 to " +
-                                        std::to_string(kMaxNgramOrder) + " can be read");
+    throw Error(ExitCode::kBadData,
+                place + ": the model is of order " + std::to_string(head.order()) +
+                    ", and orders from 2 to " + std::to_string(kMaxNgramOrder) + " can be read",
+                "make a model of such an order, with `lmplz -o 4` for instance");
   }
   if (static_cast<uint32_t>(head.kind) > 5)
     throw_bad_kenlm(place, "its kind is " + std::to_string(static_cast<uint32_t>(head.kind)));

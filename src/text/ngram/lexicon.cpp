@@ -11,7 +11,7 @@
 namespace stretto::text {
 namespace {
 
-[[noreturn]] void fail(const std::string& place, int64_t line, const std::string& what) {
+[[noreturn]] void fail_lexicon(const std::string& place, int64_t line, const std::string& what) {
   throw Error(ExitCode::kBadData, place + ":" + std::to_string(line) + ": " + what,
               "a lexicon has a word a line, and behind it its labels with spaces between, if they "
               "are not those of the tokenizer");
@@ -25,7 +25,7 @@ std::vector<int32_t> labels_of(std::string_view names, const LabelPlaces& places
   for (const std::string& name : split_words(names)) {
     const auto found = places.find(name);
     if (found == places.end())
-      fail(place, line, "the model has no label `" + printable(name, 40) + "`");
+      fail_lexicon(place, line, "the model has no label `" + printable(name, 40) + "`");
     labels.push_back(found->second);
   }
   return labels;
@@ -53,7 +53,7 @@ std::vector<LexiconEntry> parse_lexicon(std::string_view text, const std::string
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (line.empty()) continue;
-    if (!is_valid_utf8(line)) fail(place, number, "not UTF-8");
+    if (!is_valid_utf8(line)) fail_lexicon(place, number, "not UTF-8");
     const auto [word, names] = word_and_names(line);
     LexiconEntry entry;
     entry.word = word;

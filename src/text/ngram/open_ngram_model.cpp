@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/atomic_file.h"
@@ -38,15 +41,17 @@ std::unique_ptr<NgramModel> open_kenlm(ModelBytes bytes, const std::string& plac
 }
 
 /// The file of the cache for a text as it is now: named after its path, and after what changes with
-/// its content. Reading the content would take longer than opening the model.
+/// its content: size, time, first and last bytes. Reading all would take longer than opening the
+/// model.
 struct CachedForm {
   fs::path folder;
   std::string of_path;  ///< begins the names of all forms of this path
-  fs::path file() const { return folder / (of_path + of_content + ".kenlm"); }
   std::string of_content;
+  fs::path file() const { return folder / (of_path + of_content + ".kenlm"); }
 };
 
-std::optional<CachedForm> cached_form(const fs::path& path, const fs::path& cache_dir) {
+std::optional<CachedForm> cached_form(const fs::path& path, std::string_view bytes,
+                                      const fs::path& cache_dir) {
   std::error_code problem;
   const fs::path whole = fs::weakly_canonical(path, problem);
   struct stat status {};
@@ -54,10 +59,15 @@ std::optional<CachedForm> cached_form(const fs::path& path, const fs::path& cach
   CachedForm form;
   form.folder = (cache_dir.empty() ? user_cache_dir() : cache_dir) / "ngrams";
   form.of_path = "ngram-" + hex64(xxh3_64(whole.string())) + "-";
-  form.of_content =
-      hex64(xxh3_64(std::to_string(status.st_size) + " " + std::to_string(status.st_mtim.tv_sec) +
-                    " " + std::to_string(status.st_mtim.tv_nsec) + " " +
-                    std::to_string(status.st_ino) + " " + std::to_string(kCacheVersion)));
+  constexpr size_t kEdge = 4096;
+  const size_t edge = std::min(bytes.size(), kEdge);
+  std::string facts(bytes.substr(0, edge));
+  facts += bytes.substr(bytes.size() - edge);
+  for (const int64_t fact : {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec},
+                             int64_t{status.st_mtim.tv_nsec}, int64_t{kCacheVersion}}) {
+    facts += " " + std::to_string(fact);
+  }
+  form.of_content = hex64(xxh3_64(facts));
   return form;
 }
 
@@ -110,8 +120,9 @@ std::unique_ptr<NgramModel> open_ngram_model(const fs::path& path, const fs::pat
   MappedFile file(path);
   if (is_kenlm(file.bytes())) return open_kenlm(ModelBytes(std::move(file)), path.string());
   if (file.size() == 0)
-    throw Error(ExitCode::kBadData, path.string() + ": the language model is an empty file");
-  const std::optional<CachedForm> form = cached_form(path, cache_dir);
+    throw Error(ExitCode::kBadData, path.string() + ": the language model is an empty file",
+                "decode.lm takes ARPA text, plain or gzip, or a binary file of KenLM");
+  const std::optional<CachedForm> form = cached_form(path, file.bytes(), cache_dir);
   if (form) {
     if (auto model = open_cached(*form)) return model;
     try {

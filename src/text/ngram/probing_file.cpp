@@ -68,7 +68,8 @@ ProbingFile::Entry* ProbingFile::Order::find(uint64_t key) {
 bool ProbingFile::Order::add(const Entry& entry) {
   if (find(entry.key) != nullptr) return false;
   if (entries_.size() >= std::numeric_limits<uint32_t>::max() - 16)
-    throw Error(ExitCode::kBadData, "an n-gram model has more than 4 billion n-grams of an order");
+    throw Error(ExitCode::kBadData, "an n-gram model has more than 4 billion n-grams of an order",
+                "prune it, or make a binary file with KenLM's build_binary");
   entries_.push_back(entry);
   if (entries_.size() * 2 > places_.size()) {
     places_.assign(places_.size() * 2, 0);
