@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::span<const uint32_t>;
 
-constexpr int64_t kMaxPairs = int64_t{1} << 28;
+constexpr int64_t kMostTablePairs = int64_t{1} << 28;
 
 /// The last step of the best alignment of each two beginnings.
 class StepTable {
@@ -50,10 +50,10 @@ class StepTable {
   std::vector<Edit> steps_;  ///< [reference + 1, hypothesis + 1]
 };
 
-void require_few_pairs(Words reference, Words hypothesis) {
+void require_small_table(Words reference, Words hypothesis) {
   const auto longer = static_cast<int64_t>(std::max(reference.size(), hypothesis.size())) + 1;
   const auto shorter = static_cast<int64_t>(std::min(reference.size(), hypothesis.size())) + 1;
-  if (longer <= kMaxPairs / shorter) return;
+  if (longer <= kMostTablePairs / shorter) return;
   throw Error(
       ExitCode::kBadData,
       "a segment of " + with_thousands(longer) + " words or characters is too long to be aligned",
@@ -70,7 +70,7 @@ std::vector<AlignedPair> align_edits(Words reference, Words hypothesis) {
   const auto behind = static_cast<size_t>(ends.first - rest.rbegin());
   const Words middle = rest.first(rest.size() - behind);
   const Words other_middle = other.first(other.size() - behind);
-  require_few_pairs(middle, other_middle);
+  require_small_table(middle, other_middle);
   StepTable steps(middle, other_middle);
 
   std::vector<AlignedPair> pairs;  // from the end on

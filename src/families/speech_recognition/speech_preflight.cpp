@@ -27,23 +27,23 @@ namespace {
 constexpr int64_t kFewUtterances = 4000;
 
 // Whether the paths of a key are read within a moment. Throws as data::count_utterances().
-bool is_quick(const data::SpeechDataOptions& options, const std::string& key,
+bool is_quick_speech(const data::SpeechDataOptions& options, const std::string& key,
               const std::vector<std::string>& paths) {
   const auto count = data::count_utterances(options, paths, key);
   return count && *count <= kFewUtterances;
 }
 
-enum class Depth { kFiles, kTexts };
+enum class SpeechDepth { kFiles, kTexts };
 
 class SpeechPreflight {
  public:
   SpeechPreflight(const Experiment& experiment, const std::vector<config::Problem>& known,
-                  const PreflightOptions& how, Depth depth)
+                  const PreflightOptions& how, SpeechDepth depth)
       : experiment_(experiment),
         own_(speech_of(experiment)),
         known_(known),
         how_(how),
-        looks_at_texts_(depth == Depth::kTexts && !is_in_doubt("tokenizer.")) {}
+        looks_at_texts_(depth == SpeechDepth::kTexts && !is_in_doubt("tokenizer.")) {}
 
   Preflight run() {
     const bool in_doubt = std::ranges::any_of(known_, [](const auto& problem) {
@@ -77,7 +77,7 @@ class SpeechPreflight {
             const Take& take) {
     if (paths.empty() || config::is_unreliable(known_, key)) return;
     note_stop(found_, stage, key, [&] {
-      if (!how_.full && !is_quick(own_.data, key, paths)) {
+      if (!how_.full && !is_quick_speech(own_.data, key, paths)) {
         found_.unread.push_back({key, "the sounds and their texts"});
         return;
       }
@@ -105,17 +105,18 @@ class SpeechPreflight {
     }
     const auto options = own_.tokenizer.tokenizer_options();
     const bool is_named = text::names_tokenizer(options);
-    const bool is_quick = is_named || options.type == "char" || options.type == "word";
-    if (!is_quick && !how_.full) {
+    const bool is_at_hand = is_named || options.type == "char" || options.type == "word";
+    if (!is_at_hand && !how_.full) {
       found_.unread.push_back({"tokenizer.type", "the tokenizer, which training makes"});
       return;
     }
     if (takes_tokenizer_of_other_run(experiment_)) return;
     std::unique_ptr<text::LineSource> lines;
     if (!is_named) lines = data::transcript_lines(training_, own_.tokenizer);
-    tokenizer_ = data::open_tokenizers(options, static_cast<uint64_t>(experiment_.run.seed),
-                                       lines.get(), own_.data.cache_dir)
-                     .src;
+    const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+    tokenizer_ = how_.keeps
+                     ? data::open_tokenizers(options, seed, lines.get(), own_.data.cache_dir).src
+                     : text::make_tokenizers(options, seed, lines.get(), nullptr).src;
     look_at_texts("data.train", *training_, /*is_training=*/true);
   }
 
@@ -168,20 +169,20 @@ class SpeechPreflight {
 
 Preflight look_at_speech(const Experiment& experiment, const std::vector<config::Problem>& known,
                          const PreflightOptions& how) {
-  return SpeechPreflight(experiment, known, how, Depth::kTexts).run();
+  return SpeechPreflight(experiment, known, how, SpeechDepth::kTexts).run();
 }
 
 Preflight look_at_speech_files(const Experiment& experiment,
                                const std::vector<config::Problem>& known,
                                const PreflightOptions& how) {
-  return SpeechPreflight(experiment, known, how, Depth::kFiles).run();
+  return SpeechPreflight(experiment, known, how, SpeechDepth::kFiles).run();
 }
 
 void prepare_speech(const Experiment& experiment) {
   const auto& data = speech_of(experiment).data;
   for (const auto* paths : {&data.train, &data.valid}) {
     const std::string key = paths == &data.train ? "data.train" : "data.valid";
-    if (!paths->empty() && is_quick(data, key, *paths)) data::open_speech(data, key, *paths);
+    if (!paths->empty() && is_quick_speech(data, key, *paths)) data::open_speech(data, key, *paths);
   }
 }
 

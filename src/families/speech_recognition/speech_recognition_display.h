@@ -13,9 +13,10 @@ inline constexpr const char *kLoss = "loss", *kWer = "wer", *kCer = "cer", *kAcc
 }  // namespace speech_score
 
 /// The names of its counters (train::Task::counters); as keys they have `_` for spaces.
-inline constexpr const char *kFrames = "frames", *kUtterances = "utterances",
-                            *kUnreadable = "unreadable utterances",
-                            *kTooShort = "utterances too short for their text";
+inline constexpr const char *kHeardFrames = "frames", *kUtterances = "utterances",
+                            *kWantedLabels = "labels",
+                            *kUnreadUtterances = "unreadable utterances",
+                            *kTooShortUtterances = "utterances too short for their text";
 
 /// Whether texts are written, or one label is chosen for an utterance.
 enum class SpeechAnswer { kTranscript, kLabel };
@@ -24,6 +25,7 @@ enum class SpeechAnswer { kTranscript, kLabel };
 std::vector<experiment::ScoreSpec> speech_recognition_scores(SpeechAnswer answer);
 
 /// How its numbers and samples are told and drawn; no libtorch.
-report::Display speech_recognition_display(SpeechAnswer answer);
+/// @param loss_unit  what the loss is divided by: kWantedLabels or kUtterances
+report::Display speech_recognition_display(SpeechAnswer answer, const char* loss_unit);
 
 }  // namespace stretto::tasks

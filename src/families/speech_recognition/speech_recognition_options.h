@@ -18,6 +18,7 @@ struct SpeechDecodeOptions : ctc::CtcOptions {
   using Inherited = ctc::CtcOptions;
 
   std::string reader = "ctc";
+  std::string lm_run;
   double length_penalty = 0;
   double stream_delay = 2;
 
@@ -32,6 +33,12 @@ struct SpeechDecodeOptions : ctc::CtcOptions {
               "where method is beam",
               one_of({"ctc", "attention"}), scoring)
             .also_called({"decoder_type", "decoder_name"}),
+        field(&O::lm_run, "lm_run",
+              "run of a language model of this program over the recogniser's tokens, in the place "
+              "of lm",
+              any(), {.change = Change::kScoring, .is_path = true})
+            .also_called({"neural_lm", "rnnlm", "lm_checkpoint"})
+            .read_with("method", {"beam"}),
         field(&O::length_penalty, "length_penalty",
               "of the attention decoder: scores are divided by length^a", at_least(0), scoring)
             .also_called({"lenpen", "length_alpha"})
@@ -115,6 +122,8 @@ struct SpeechRecognitionOptions {
 
   /// Whether an utterance has one label in the place of a text.
   bool has_label() const { return loss.name == "label"; }
+  /// Whether the loss is divided by utterances, and not by the labels of their texts.
+  bool is_per_utterance() const { return has_label() || loss.divided_by == "utterances"; }
 
   static auto fields() {
     using config::field;

@@ -24,19 +24,19 @@
 namespace stretto::experiment {
 namespace {
 
-void check_features(RuleCheck& c) {
+void check_speech_features(RuleCheck& c) {
   for (const auto& conflict : audio::feature_conflicts(speech_of(c.e).features, "features")) {
     c.wrong(conflict.keys, conflict.what, conflict.hint);
   }
 }
 
-void check_augmentation(RuleCheck& c) {
+void check_sound_augmentation(RuleCheck& c) {
   for (const auto& conflict : audio::augment_conflicts(speech_of(c.e).augment, "augment")) {
     c.wrong(conflict.keys, conflict.what, conflict.hint);
   }
 }
 
-void check_limits(RuleCheck& c) {
+void check_speech_limits(RuleCheck& c) {
   const auto& data = speech_of(c.e).data;
   if (data.max_seconds == 0 || data.min_seconds < data.max_seconds) return;
   c.wrong({"data.min_seconds", "data.max_seconds"}, "nothing is longer than " +
@@ -44,7 +44,7 @@ void check_limits(RuleCheck& c) {
           "lower it, or raise data.max_seconds");
 }
 
-void check_labels(RuleCheck& c) {
+void check_one_label(RuleCheck& c) {
   const auto& own = speech_of(c.e);
   if (!own.has_label() || !models::decoder_of(own.model).is_on()) return;
   c.wrong({"model.decoder.weight", "loss.name"},
@@ -52,7 +52,7 @@ void check_labels(RuleCheck& c) {
           "set it to 0, or loss.name = \"ctc\"");
 }
 
-void check_decoding(RuleCheck& c) {
+void check_reading(RuleCheck& c) {
   const auto& own = speech_of(c.e);
   const auto& decode = own.decode;
   if (decode.reader == "attention") {
@@ -61,11 +61,15 @@ void check_decoding(RuleCheck& c) {
               "set decode.reader = \"ctc\", or train a conformer with model.decoder.weight above 0");
     }
     for (const auto& [key, path] : {std::pair{"decode.lm", &decode.lm},
+                                    std::pair{"decode.lm_run", &decode.lm_run},
                                     std::pair{"decode.lexicon", &decode.lexicon}}) {
       if (path->empty()) continue;
       c.wrong({key, "decode.reader"}, "the attention decoder writes without it",
               "leave it out, or set decode.reader = \"ctc\"");
     }
+  }
+  if (!decode.lm.empty() && !decode.lm_run.empty()) {
+    c.wrong({"decode.lm_run", "decode.lm"}, "two language models", "leave one of them out");
   }
   if (decode.method == "greedy" && decode.nbest > 1) {
     c.wrong({"decode.nbest", "decode.method"}, "greedy reading has one text",
@@ -95,14 +99,14 @@ class SpeechRecognitionRules final : public TaskRules {
     for (const auto& conflict : models::option_conflicts(speech_of(check.e).model)) {
       check.wrong(conflict.keys, conflict.what, conflict.hint);
     }
-    check_labels(check);
-    check_features(check);
+    check_one_label(check);
+    check_speech_features(check);
   }
 
   void check_data(RuleCheck& check) const override {
-    check_augmentation(check);
-    check_limits(check);
-    check_decoding(check);
+    check_sound_augmentation(check);
+    check_speech_limits(check);
+    check_reading(check);
   }
 
   void check_training(RuleCheck& check) const override {

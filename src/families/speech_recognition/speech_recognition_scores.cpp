@@ -44,15 +44,15 @@ std::vector<experiment::ScoreSpec> speech_recognition_scores(SpeechAnswer answer
   return scores;
 }
 
-report::Display speech_recognition_display(SpeechAnswer answer) {
+report::Display speech_recognition_display(SpeechAnswer answer, const char* loss_unit) {
   report::Display display;
   display.numbers = experiment::styles_of(speech_recognition_scores(answer));
   display.rate = {.key = "frames_per_second",
-                  .unit = kFrames,
+                  .unit = kHeardFrames,
                   .short_unit = "fr",
                   .remark = "features.hop_seconds each",
-                  .batch = kFrames};
-  display.loss_unit = {.name = kUtterances, .count = kUtterances};
+                  .batch = kHeardFrames};
+  display.loss_unit = {.name = loss_unit, .count = loss_unit};
   display.samples = "What was heard";
   display.text_pair = {.input = "Utterance", .output = "Heard", .reference = "Said"};
   return display;

@@ -23,7 +23,7 @@ namespace {
 using tasks::SpeechEvalFiles, tasks::SpeechInferArguments;
 
 /// An option that families of text have too, with what it means here.
-CommandOption with_help(CommandOption option, const char* help) {
+CommandOption for_speech(CommandOption option, const char* help) {
   option.help = help;
   return option;
 }
@@ -31,10 +31,10 @@ CommandOption with_help(CommandOption option, const char* help) {
 FamilyCommand eval_of_speech() {
   return {.options = {
               command_option(&SpeechEvalFiles::data,
-                             with_help(data_option(), "of sounds what data.train takes: a "
+                             for_speech(data_option(), "of sounds what data.train takes: a "
                                                       "manifest, a folder, an archive")),
               command_option(&SpeechEvalFiles::predictions,
-                             with_help(predictions_option(),
+                             for_speech(predictions_option(),
                                        "of sounds a table: each utterance with its errors, loss, "
                                        "what was said and what was heard")),
               command_option(&SpeechEvalFiles::confusions,
@@ -46,7 +46,7 @@ FamilyCommand eval_of_speech() {
 }
 
 // A stream has no file, no list and no n best.
-void check_infer(const Experiment& experiment, const FamilyValues& values) {
+void check_speech_infer(const Experiment& experiment, const FamilyValues& values) {
   const auto& asked = values.as<SpeechInferArguments>();
   const auto& own = speech_of(experiment);
   if (!asked.stream) return;
@@ -80,22 +80,24 @@ FamilyCommand infer_of_speech() {
                                   .check = must_exist("check --data")}),
                   command_option(&SpeechInferArguments::nbest, std::move(nbest)),
                   command_option(&SpeechInferArguments::scores,
-                                 with_help(scores_option(), "of sounds in front of each text its "
+                                 for_speech(scores_option(), "of sounds in front of each text its "
                                                             "natural log-probability")),
                   command_option(&SpeechInferArguments::stream,
                                  {.name = "--stream",
                                   .help = "read 16-bit PCM of one channel at features.rate from "
                                           "stdin, and write words as they become certain"})},
-      .check = &check_infer};
+      .check = &check_speech_infer};
 }
 
 std::vector<data::DataFile> files_of_speech(const Experiment& experiment) {
   return data::speech_data_files(speech_of(experiment).data, files_of_path_keys(experiment));
 }
 
-tasks::SpeechAnswer answer_of(const Experiment& experiment) {
-  return speech_of(experiment).has_label() ? tasks::SpeechAnswer::kLabel
-                                           : tasks::SpeechAnswer::kTranscript;
+report::Display display_of_speech(const Experiment& experiment) {
+  const auto& own = speech_of(experiment);
+  return tasks::speech_recognition_display(
+      own.has_label() ? tasks::SpeechAnswer::kLabel : tasks::SpeechAnswer::kTranscript,
+      own.is_per_utterance() ? tasks::kUtterances : tasks::kWantedLabels);
 }
 
 PlannedWork work_of_speech(const Experiment& experiment) {
@@ -113,8 +115,7 @@ FamilySpec speech_recognition_spec() {
                           "automatic_speech_recognition", "speech_commands",
                           "audio_classification"},
           .rules = &speech_recognition_rules,
-          .display =
-              [](const Experiment& e) { return tasks::speech_recognition_display(answer_of(e)); },
+          .display = &display_of_speech,
           .eval = eval_of_speech(),
           .infer = infer_of_speech(),
           .plan = FamilyPlan{.work = &work_of_speech},

@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kUsualNumber = 5;  // of labels in JSON
+constexpr int64_t kUsualLabels = 5;  // of labels in JSON
 
 /// A sound on its way through the models.
 struct SoundLine : WorkLine {
@@ -173,7 +173,7 @@ class SoundReader final : public LineFamily<SoundLine> {
 
  private:
   int64_t num_labels_told() const {
-    const int64_t asked = asked_.nbest > 0 ? asked_.nbest : as_json_ ? kUsualNumber : 1;
+    const int64_t asked = asked_.nbest > 0 ? asked_.nbest : as_json_ ? kUsualLabels : 1;
     return std::min(asked, run_.units.size());
   }
 
@@ -262,7 +262,7 @@ class SoundReader final : public LineFamily<SoundLine> {
   const SpeechReader reader_;
 };
 
-bool reads_paths(const std::vector<std::string>& files) {
+bool reads_sound_paths(const std::vector<std::string>& files) {
   return files.empty() || std::ranges::find(files, "-") != files.end();
 }
 
@@ -272,14 +272,14 @@ void require_one_source(const InferRequest& request, const SpeechInferArguments&
                                       ": sounds come from one of them",
                 "leave one of them out");
   }
-  if (request.files.size() > 1 && reads_paths(request.files)) {
+  if (request.files.size() > 1 && reads_sound_paths(request.files)) {
     throw Error(ExitCode::kUsage, "-: stdin has the paths of sounds, one a line",
                 "name sounds, or give - alone");
   }
 }
 
 // What was asked, as the configuration has it.
-experiment::SpeechRecognitionOptions options_of(const InferRequest& request,
+experiment::SpeechRecognitionOptions asked_options(const InferRequest& request,
                                                 const SpeechInferArguments& asked) {
   auto own = experiment::speech_of(request.experiment.options);
   if (own.has_label() || asked.nbest == 0) return own;
@@ -304,14 +304,14 @@ int infer_speech(const InferRequest& request, const CommandContext& context) {
   const auto& asked = request.own.as<SpeechInferArguments>();
   if (asked.stream) return infer_speech_stream(request, context);
   require_one_source(request, asked);
-  const auto own = options_of(request, asked);
+  const auto own = asked_options(request, asked);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run =
       load_speech_run(request.experiment.options, folder, request.checkpoints, context.device);
   std::shared_ptr<const data::SpeechSet> set;
   if (!asked.data.empty()) set = data::open_speech(own.data, "--data", asked.data);
   SoundReader reader(request, own, run, set.get(), context.device);
-  const bool lines = set == nullptr && reads_paths(request.files);
+  const bool lines = set == nullptr && reads_sound_paths(request.files);
   const double seconds =
       own.eval.batch_seconds > 0 ? own.eval.batch_seconds : own.data.batch_seconds;
   const double frames = std::max(1.0, seconds * experiment::frames_per_second(own));

@@ -58,7 +58,7 @@ class PcmInput {
     std::vector<float> samples;
     for (size_t at = 0; at + 1 < held_; at += 2) {
       const auto low = static_cast<uint8_t>(bytes_[at]), high = static_cast<uint8_t>(bytes_[at + 1]);
-      const auto sample = static_cast<int16_t>(static_cast<uint16_t>(low | high << 8));
+      const auto sample = static_cast<int16_t>(static_cast<uint16_t>(low | (high << 8)));
       samples.push_back(static_cast<float>(sample) / 32768);
     }
     if (held_ % 2 != 0) bytes_[0] = bytes_[held_ - 1];
@@ -114,7 +114,8 @@ class SpeechStream {
                const Transcriber& transcriber, const RowClock& clock, at::Device device)
       : features_(own.features),
         rows_(model.stream()),
-        search_(transcriber.decoder()),
+        scorer_(transcriber.scorer()),
+        search_(transcriber.decoder(), scorer_.get()),
         transcriber_(transcriber),
         device_(device),
         delay_(own.decode.method == "beam" && own.decode.stream_delay > 0
@@ -156,6 +157,7 @@ class SpeechStream {
 
   audio::FeatureStream features_;
   std::unique_ptr<models::RowStream> rows_;
+  std::unique_ptr<decoding::TokenScorer> scorer_;  ///< null: none beside the decoder
   ctc::CtcSearch search_;
   const Transcriber& transcriber_;
   const at::Device device_;
@@ -179,7 +181,7 @@ int infer_speech_stream(const InferRequest& request, const CommandContext& conte
                 "name one checkpoint");
   }
   const torch::NoGradGuard no_grad;
-  const Transcriber transcriber(own, run.units);
+  const Transcriber transcriber(own, run.units, context.device);
   const RowClock clock(own.features, own.model);
   WordOutput output(clock, request.json);
   SpeechStream stream(own, *run.models.front(), transcriber, clock, context.device);

@@ -19,39 +19,36 @@ using data::kUtteranceLength, data::kUtteranceTarget;
 /// The features of an utterance; nothing where it cannot be read.
 using MakeFeatures = std::function<std::optional<audio::Features>(int64_t sample)>;
 
-enum class Keys { kNone, kOfSamples };
+enum class FrameUse { kTraining, kTest };
 
-// Frames of each utterance, and the targets of those that have some.
-train::Prepared prepared(data::Batch batch, const FrameMaker& maker, const MakeFeatures& make,
-                         Keys keys) {
+// Frames and targets of the utterances that can be used.
+train::Prepared prepared_utterances(data::Batch batch, const FrameMaker& maker, const MakeFeatures& make,
+                         FrameUse use) {
   data::Ragged<float> frames;
   frames.width = maker.sounds.width();
   data::PackedTokens targets;
+  std::vector<int64_t> ids;
   auto& lengths = batch.column<int64_t>(kUtteranceLength).values;
   for (int64_t i = 0; i < batch.num_sequences(); ++i) {
     const auto at = static_cast<size_t>(i);
     const auto target = batch.column<int64_t>(kUtteranceTarget).sequence(i);
     const auto features = make(batch.sample_ids[at]);
-    const bool trains = keys == Keys::kOfSamples;
     if (!features) {
       lengths[at] = kUnreadLength;
-    } else if (trains && !fits(maker.own, features->num_frames(), target)) {
+    } else if (use == FrameUse::kTraining && !fits(maker.own, features->num_frames(), target)) {
       lengths[at] = kTooShortLength;
+    } else {
+      frames.append(features->values);
+      targets.append(target);
+      ids.push_back(batch.sample_ids[at]);
     }
-    const bool is_usable = lengths[at] >= 0;
-    if (is_usable) {
-      frames.values.insert(frames.values.end(), features->values.begin(), features->values.end());
-    }
-    frames.close_sequence();
-    targets.append(is_usable ? target : std::span<const int64_t>());
   }
-  const auto* ids = keys == Keys::kOfSamples ? &batch.sample_ids : nullptr;
-  nn::PackedRows frame_rows = models::pack(frames, ids, at::kCPU);
-  nn::PackedRows target_rows = models::pack(targets, ids, at::kCPU);
+  const auto* keys = use == FrameUse::kTraining ? &ids : nullptr;
+  nn::PackedRows frame_rows = models::pack(frames, keys, at::kCPU);
+  nn::PackedRows target_rows = models::pack(targets, keys, at::kCPU);
   train::Prepared made(std::move(batch));
   made.add(std::move(frame_rows));
   made.add(std::move(target_rows));
-  made.add(made.column(kUtteranceLength));
   return made;
 }
 
@@ -70,7 +67,7 @@ train::Prepared prepare_training_utterances(data::Batch batch, const FrameMaker&
     if (!samples) return std::nullopt;
     return maker.sounds.training(*samples, epoch, sample);
   };
-  return prepared(std::move(batch), maker, make, Keys::kOfSamples);
+  return prepared_utterances(std::move(batch), maker, make, FrameUse::kTraining);
 }
 
 train::Prepared prepare_test_utterances(data::Batch batch, const FrameMaker& maker) {
@@ -79,7 +76,7 @@ train::Prepared prepare_test_utterances(data::Batch batch, const FrameMaker& mak
     if (!samples) return std::nullopt;
     return maker.sounds(*samples);
   };
-  return prepared(std::move(batch), maker, make, Keys::kNone);
+  return prepared_utterances(std::move(batch), maker, make, FrameUse::kTest);
 }
 
 int64_t count_lengths(const data::Batch& batch, int64_t value) {

@@ -12,18 +12,17 @@
 
 /// From a batch of numbered utterances to the frames that a model sees.
 ///
-/// Shape letters: B utterances, N frames of all of them, F features of a frame.
+/// Shape letters: U utterances that can be used, N frames of all of them, F features of a frame.
 namespace stretto::tasks {
 
-/// What stands in the column data::kUtteranceLength for an utterance without frames: its sound could
-/// not be read; or it has too few frames for its text, in training.
+/// What stands in the column data::kUtteranceLength for an utterance that cannot be used: its sound
+/// could not be read; or it has too few frames for its text, in training.
 inline constexpr int64_t kUnreadLength = -1, kTooShortLength = -2;
 
-/// The rows of a prepared batch. An utterance without frames is empty in both.
+/// The rows of a prepared batch: U sequences, those of the utterances that can be used, in the order
+/// of the batch.
 inline constexpr size_t kFrameRows = 0;   ///< values [N, F]; keys in training
 inline constexpr size_t kTargetRows = 1;  ///< ids of the text, or one label
-/// Its only tensor: the column of lengths, int64 [B].
-inline constexpr size_t kLengthTensor = 0;
 
 /// How sounds become frames.
 struct FrameMaker {
@@ -33,10 +32,10 @@ struct FrameMaker {
 };
 
 /// Utterances as training has them, augmented by (seed, Batch::epoch, sample). One that cannot be
-/// used keeps its place: its length says why, it has no frames, and its target is empty.
+/// used keeps its place in the batch, where its length says why, and has no rows.
 train::Prepared prepare_training_utterances(data::Batch batch, const FrameMaker& maker);
 
-/// As validation and inference have them. Targets of those that cannot be read are empty.
+/// As validation has them; those that cannot be read have no rows.
 train::Prepared prepare_test_utterances(data::Batch batch, const FrameMaker& maker);
 
 /// Whether frames are enough for a target: of a label one row behind the model, of a text as many

@@ -65,7 +65,7 @@ SpeechRecognitionTask::SpeechRecognitionTask(const experiment::Experiment& exper
       context_(context),
       units_(units_of(experiment, assets)),
       sounds_(own_.features, own_.augment, static_cast<uint64_t>(experiment.run.seed)),
-      model_(make_speech_network(experiment, sizes_of(units_), context.device,
+      model_(make_speech_network(experiment, units_.size(), context.device,
                                  FirstWeights::kDrawn)),
       train_(open("data.train", own_.data.train, /*is_training=*/true)) {
   if (!own_.data.valid.empty()) {
@@ -107,7 +107,7 @@ std::vector<std::string> SpeechRecognitionTask::statistics() const {
 }
 
 std::vector<std::string> SpeechRecognitionTask::counters() const {
-  return {kFrames, kUtterances, kUnreadable, kTooShort};
+  return {kHeardFrames, kUtterances, kWantedLabels, kUnreadUtterances, kTooShortUtterances};
 }
 
 train::TaskWords SpeechRecognitionTask::words() const {
@@ -135,7 +135,7 @@ train::Prepared SpeechRecognitionTask::prepare(data::Batch batch) const {
 std::vector<int64_t> SpeechRecognitionTask::counts_of(const train::Prepared& batch) const {
   const data::Batch& utterances = batch;
   return {batch.rows(kFrameRows).num_rows(), utterances.num_sequences(),
-          count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
+          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
 }
 
 train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
@@ -146,9 +146,7 @@ train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const auto encoded = model_->encode(frames, pass);
   const auto losses = model_->losses(encoded, batch.rows(kTargetRows), pass);
-  const at::Tensor usable = batch.tensor(kLengthTensor).ge(0);
-  return {.losses = {losses.each.masked_fill(usable.logical_not(), 0).sum()},
-          .counts = counts_of(batch)};
+  return {.losses = {losses.each.sum()}, .counts = counts_of(batch)};
 }
 
 train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
@@ -161,18 +159,15 @@ train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
   }
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const at::Tensor logits = model_->label_logits(model_->encode(frames, pass));
-  // Targets of utterances without frames are empty: one label each for the others, in their order.
-  const at::Tensor places = batch.tensor(kLengthTensor).ge(0).nonzero().squeeze(1);
-  const at::Tensor used = logits.index_select(0, places), labels = batch.rows(kTargetRows).ids;
-  return {.losses = {models::label_cross_entropy(used, labels).each.sum()},
-          .statistics = {models::is_in_top(used.detach(), labels, 1).to(at::kFloat).sum()},
+  const at::Tensor& labels = batch.rows(kTargetRows).ids;  // one of each utterance
+  return {.losses = {models::label_cross_entropy(logits, labels).each.sum()},
+          .statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()},
           .counts = counts_of(batch)};
 }
 
 std::vector<double> SpeechRecognitionTask::weights(const data::Batch& batch) const {
   const auto counts = usable_counts(batch);
-  const bool per_utterance = own_.has_label() || own_.loss.divided_by == "utterances";
-  return {static_cast<double>(per_utterance ? counts.utterances : counts.ids)};
+  return {static_cast<double>(own_.is_per_utterance() ? counts.utterances : counts.ids)};
 }
 
 std::vector<train::Score> SpeechRecognitionTask::measures(const train::Totals& totals) const {
@@ -189,8 +184,8 @@ train::Validation SpeechRecognitionTask::validate() {
   validation.scores = scores_of_speech(found, own_.has_label());
   const auto faults = faults_of(found, valid_);
   validation.counts = {{kUtterances, std::ssize(valid_.used)},
-                       {kUnreadable, faults.unread},
-                       {kTooShort, faults.too_short}};
+                       {kUnreadUtterances, faults.unread},
+                       {kTooShortUtterances, faults.too_short}};
   if (context_.group.is_root()) {
     validation.samples = speech_samples(found, valid_, own_, units_, experiment_.report.samples);
   }

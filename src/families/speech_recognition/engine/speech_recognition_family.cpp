@@ -34,48 +34,51 @@ namespace {
 
 using experiment::speech_of;
 
-std::shared_ptr<models::SpeechModel> described(const experiment::Experiment& experiment) {
-  return make_speech_network(experiment, UnitSizes{}, at::kMeta, FirstWeights::kUnset);
+constexpr double kLabelsOfSecond = 14;  // characters of read English
+constexpr int64_t kAnyUnits = 8;  // no other tensors than those of the outputs depend on them
+
+std::shared_ptr<models::SpeechModel> described_speech(const experiment::Experiment& experiment) {
+  return make_speech_network(experiment, kAnyUnits, at::kMeta, FirstWeights::kUnset);
 }
 
-std::shared_ptr<const data::SpeechSet> training_set(const experiment::Experiment& experiment) {
+std::shared_ptr<const data::SpeechSet> training_speech(const experiment::Experiment& experiment) {
   const log::Silence silence;  // the task tells of its sounds
   const auto& data = speech_of(experiment).data;
   return data::open_speech(data, "data.train", data.train);
 }
 
 // The tokenizer that the configuration names, or one that is trained on the transcripts.
-text::TokenizerPair own_tokenizer(const experiment::Experiment& experiment) {
+text::TokenizerPair own_speech_tokenizer(const experiment::Experiment& experiment) {
   const auto& own = speech_of(experiment);
   const auto options = own.tokenizer.tokenizer_options();
   std::unique_ptr<text::LineSource> lines;
   if (!text::names_tokenizer(options)) {
-    lines = data::transcript_lines(training_set(experiment), own.tokenizer);
+    lines = data::transcript_lines(training_speech(experiment), own.tokenizer);
   }
   return data::open_tokenizers(options, static_cast<uint64_t>(experiment.run.seed), lines.get(),
                                own.data.cache_dir);
 }
 
-text::TokenizerPair first_tokenizer(const experiment::LoadedExperiment& loaded) {
+text::TokenizerPair first_speech_tokenizer(const experiment::LoadedExperiment& loaded) {
   const auto& train = loaded.options.train;
-  if (train.init_from.empty()) return own_tokenizer(loaded.options);
+  if (train.init_from.empty()) return own_speech_tokenizer(loaded.options);
   const bool match = train.init_vocabulary == "match";
   const auto run =
       open_initial_run(loaded.options, match ? runs::Reading::kHeads : runs::Reading::kAll);
   if (match) {
     require_pieces(run);
-    return own_tokenizer(loaded.options);
+    return own_speech_tokenizer(loaded.options);
   }
   if (experiment::takes_tokenizer_of_other_run(loaded.options)) {
     return taken_tokenizers(loaded, run, speech_of(loaded.options).tokenizer.tokenizer_options());
   }
-  auto own = own_tokenizer(loaded.options);
+  auto own = own_speech_tokenizer(loaded.options);
   runs::require_tokenizer_of(run, runs::tokenizer_hashes(own.assets));
   return own;
 }
 
 // The labels of the run that `train.init_from` names, if it has some.
-std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& experiment) {
+std::optional<data::Labels> speech_labels_of_other_run(const experiment::Experiment& experiment) {
   if (experiment.train.init_from.empty()) return std::nullopt;
   const auto run = open_initial_run(experiment, runs::Reading::kHeads);
   const auto found = run.tokenizer.find(kSpeechLabelsAsset);
@@ -83,17 +86,17 @@ std::optional<data::Labels> labels_of_other_run(const experiment::Experiment& ex
   return data::labels_from_json(found->second, (run.folder / kSpeechLabelsAsset).string());
 }
 
-std::vector<std::string> sorted_names(std::vector<std::string> names) {
+std::vector<std::string> sorted_labels(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   return names;
 }
 
 // Another run's head means the labels in its own order: with the same labels that order is taken.
-data::Labels first_labels(const experiment::Experiment& experiment) {
-  auto own = experiment::labels_of_texts(*training_set(experiment), speech_of(experiment).tokenizer);
-  auto others = labels_of_other_run(experiment);
+data::Labels first_speech_labels(const experiment::Experiment& experiment) {
+  auto own = experiment::labels_of_texts(*training_speech(experiment), speech_of(experiment).tokenizer);
+  auto others = speech_labels_of_other_run(experiment);
   if (!others || others->names() == own.names()) return own;
-  if (sorted_names(others->names()) == sorted_names(own.names())) {
+  if (sorted_labels(others->names()) == sorted_labels(own.names())) {
     log::info("labels in the order of " + experiment.train.init_from);
     return *std::move(others);
   }
@@ -109,8 +112,8 @@ data::Labels first_labels(const experiment::Experiment& experiment) {
 class SpeechRecognitionFamily final : public Family {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
-    if (!speech_of(experiment.options).has_label()) return first_tokenizer(experiment).assets;
-    const auto labels = first_labels(experiment.options);
+    if (!speech_of(experiment.options).has_label()) return first_speech_tokenizer(experiment).assets;
+    const auto labels = first_speech_labels(experiment.options);
     return {{kSpeechLabelsAsset, data::labels_to_json(&labels)}};
   }
 
@@ -136,13 +139,15 @@ class SpeechRecognitionFamily final : public Family {
 
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override {
-    return optim::names_of(optim::Arena(*described(experiment), optim::Arena::Gradients::kNone));
+    return optim::names_of(optim::Arena(*described_speech(experiment), optim::Arena::Gradients::kNone));
   }
 
   /// Of a frame, the unit of the family's throughput.
   models::ModelCost model_cost(const CostRequest& request) const override {
-    const double frames = experiment::usual_frames(speech_of(request.experiment));
-    auto cost = models::cost_of(*described(request.experiment), frames);
+    const auto& own = speech_of(request.experiment);
+    const double frames = experiment::usual_frames(own);
+    const double labels = kLabelsOfSecond * frames * own.features.hop_seconds;
+    auto cost = models::cost_of(*described_speech(request.experiment), frames, labels);
     cost.training_flops /= frames;
     return cost;
   }
@@ -150,7 +155,7 @@ class SpeechRecognitionFamily final : public Family {
   std::shared_ptr<torch::nn::Module> make_network(const experiment::Experiment& experiment,
                                                   const Assets& assets,
                                                   bool draws_weights) const override {
-    return make_speech_network(experiment, sizes_of(units_of(experiment, assets)),
+    return make_speech_network(experiment, units_of(experiment, assets).size(),
                                draws_weights ? at::kCPU : at::kMeta,
                                draws_weights ? FirstWeights::kDrawn : FirstWeights::kUnset);
   }
@@ -165,7 +170,7 @@ class SpeechRecognitionFamily final : public Family {
           open_initial_run(e, request.full ? runs::Reading::kAll : runs::Reading::kHeads);
       experiment::note_stop(found, experiment::Stage::kWeights, key,
                             [&] { InitialModel(run).require_alike(e); });
-      const auto model = described(e);
+      const auto model = described_speech(e);
       const optim::Arena arena(*model, optim::Arena::Gradients::kNone);
       const std::string where = run.weights_file();
       const auto weights = runs::weights_to_begin_with(run.checkpoint.file("model"), where, arena,

@@ -55,27 +55,15 @@ SpeechUnits units_of(const experiment::Experiment& experiment, const Assets& ass
   return units;
 }
 
-UnitSizes sizes_of(const SpeechUnits& units) {
-  UnitSizes sizes{.count = units.size()};
-  if (units.tokenizer) {
-    const auto specials = units.tokenizer->specials();
-    sizes.bos = specials.bos;
-    sizes.eos = specials.eos;
-  }
-  return sizes;
-}
-
 std::shared_ptr<models::SpeechModel> make_speech_network(const experiment::Experiment& experiment,
-                                                         const UnitSizes& units, at::Device device,
+                                                         int64_t num_units, at::Device device,
                                                          FirstWeights weights) {
   const auto& own = experiment::speech_of(experiment);
   return models::make_speech_model(
       {.model = own.model,
        .num_features = own.features.width(),
-       .num_labels = units.count,
+       .num_labels = num_units,
        .target = own.has_label() ? models::SpeechTarget::kLabel : models::SpeechTarget::kTokens,
-       .bos = units.bos,
-       .eos = units.eos,
        .seed = static_cast<uint64_t>(experiment.run.seed),
        .draws_weights = weights == FirstWeights::kDrawn,
        .device = device});
@@ -89,7 +77,7 @@ SpeechRun load_speech_run(const experiment::Experiment& experiment, const runs::
   const auto make = [&](const experiment::Experiment& described) -> torch::nn::Module& {
     require_equal_rows(experiment, described);
     run.models.push_back(
-        make_speech_network(described, sizes_of(run.units), device, FirstWeights::kUnset));
+        make_speech_network(described, run.units.size(), device, FirstWeights::kUnset));
     return *run.models.back();
   };
   run.checkpoints = load_checkpoints(experiment, folder, checkpoints, assets, {.make = make});

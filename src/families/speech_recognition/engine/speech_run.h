@@ -34,15 +34,9 @@ struct SpeechUnits {
 /// Those of a run. Throws Error(kUsage) where a file is missing, and Error(kBadData) where it is
 /// broken.
 SpeechUnits units_of(const experiment::Experiment& experiment, const Assets& assets);
-/// As many that stand for nothing, where names and shapes alone are asked for.
-struct UnitSizes {
-  int64_t count = 8;
-  int64_t bos = -1, eos = -1;
-};
-UnitSizes sizes_of(const SpeechUnits& units);
-
+/// The network of an experiment, for so many tokens or labels.
 std::shared_ptr<models::SpeechModel> make_speech_network(const experiment::Experiment& experiment,
-                                                         const UnitSizes& units, at::Device device,
+                                                         int64_t num_units, at::Device device,
                                                          FirstWeights weights);
 
 /// A run that evaluates and infers: one model, or several whose probabilities are averaged.

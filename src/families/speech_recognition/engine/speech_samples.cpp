@@ -22,7 +22,7 @@ int64_t errors_of(std::span<const double> row, bool has_label) {
 }
 
 // Utterances that were read, those with most errors first; of as many errors, of higher loss.
-std::vector<int64_t> worst_of(const SpeechEvaluation& evaluation, const SpokenSet& spoken,
+std::vector<int64_t> worst_heard_of(const SpeechEvaluation& evaluation, const SpokenSet& spoken,
                               bool has_label, int64_t most) {
   std::vector<int64_t> order;
   for (const int64_t sample : spoken.used) {
@@ -129,7 +129,7 @@ std::vector<report::Sample> speech_samples(const SpeechEvaluation& evaluation,
     rows.rows.insert(rows.rows.begin(), {"Said → heard", "times"});
     samples.emplace_back(std::move(rows));
   }
-  for (const int64_t sample : worst_of(evaluation, spoken, own.has_label(), most)) {
+  for (const int64_t sample : worst_heard_of(evaluation, spoken, own.has_label(), most)) {
     auto media = heard_sample(result_of(evaluation, spoken, sample, labels),
                               evaluation.table.row(sample), own.has_label());
     add_sound(*spoken.set, sample, media);

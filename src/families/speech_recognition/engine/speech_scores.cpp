@@ -49,7 +49,7 @@ int64_t fewest_rows(const SpeechRecognitionOptions& own, const audio::SoundFeatu
   return models::output_length(own.model, sounds.fewest_frames(samples));
 }
 
-std::shared_ptr<data::BatchSource> batches_of(data::UtteranceSamples samples,
+std::shared_ptr<data::BatchSource> utterance_batches_of(data::UtteranceSamples samples,
                                               const SpeechRecognitionOptions& own,
                                               const SpokenSetAsked& asked) {
   const bool trains = asked.is_training;
@@ -92,16 +92,15 @@ class BatchScores {
     if (own.has_label()) probabilities_ = heard.label_logits.to(at::kDouble).softmax(1);
   }
 
-  /// @param target  of the utterance
+  /// @param place   of the utterance among those that were heard
   void fill(int64_t place, int64_t sample, std::span<const int64_t> target,
             train::ScoreTable& table) const {
     const auto row = table.row(sample);
     const double possible = possible_.const_data_ptr<double>()[place];
-    const bool per_label = own_.has_label() || own_.loss.divided_by == "utterances";
     row[kUtteranceRead] = 1;
     row[kUtterancePossible] = possible;
     row[kUtteranceLoss] = possible * losses_.const_data_ptr<double>()[place];
-    row[kUtteranceUnits] = possible * (per_label ? 1 : static_cast<double>(target.size()));
+    row[kUtteranceUnits] = possible * (own_.is_per_utterance() ? 1 : static_cast<double>(target.size()));
     row[kUtteranceOverflowed] = heard_.is_finite[static_cast<size_t>(place)] != 0 ? 0 : 1;
     if (own_.has_label()) {
       fill_label(place, target.front(), row);
@@ -155,7 +154,7 @@ SpokenSet open_spoken_set(const SpeechRecognitionOptions& own, const SpeechUnits
     spoken.seconds += made.samples.seconds[i];
   }
   spoken.used = made.samples.ids;
-  spoken.batches = batches_of(std::move(made.samples), own, asked);
+  spoken.batches = utterance_batches_of(std::move(made.samples), own, asked);
   return spoken;
 }
 
@@ -177,10 +176,10 @@ SpeechEvaluation evaluate_spoken_set(const SpeechReader& reader, const SpokenSet
     const auto heard = reader.hear(prepared.rows(kFrameRows), &prepared.rows(kTargetRows));
     const BatchScores scores(heard, spoken, own, found);
     const auto& lengths = batch.column<int64_t>(data::kUtteranceLength).values;
-    for (int64_t i = 0; i < batch.num_sequences(); ++i) {
+    for (int64_t i = 0, place = 0; i < batch.num_sequences(); ++i) {
       const auto at = static_cast<size_t>(i);
       if (lengths[at] < 0) continue;
-      scores.fill(i, batch.sample_ids[at],
+      scores.fill(place++, batch.sample_ids[at],
                   batch.column<int64_t>(data::kUtteranceTarget).sequence(i), table);
     }
   };

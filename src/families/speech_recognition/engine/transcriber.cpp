@@ -92,13 +92,21 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string
   return labels;
 }
 
-Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits& units)
+Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits& units,
+                         at::Device device)
     : options_(own.decode),
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
       decoder_(ctc_labels_of(*units.tokenizer, own.tokenizer.type), own.decode,
-               speller(own.tokenizer, units.tokenizer), own.data.cache_dir) {}
+               speller(own.tokenizer, units.tokenizer), own.data.cache_dir) {
+  if (options_.lm_run.empty() || options_.method != "beam" || by_attention_) return;
+  label_model_ = open_label_model(options_.lm_run, *tokenizer_, device);
+}
+
+std::unique_ptr<decoding::TokenScorer> Transcriber::scorer() const {
+  return label_model_ ? label_model_->scorer() : nullptr;
+}
 
 Transcript Transcriber::transcript_of(const ctc::CtcHypothesis& hypothesis) const {
   Transcript transcript;
@@ -111,10 +119,11 @@ Transcript Transcriber::transcript_of(const ctc::CtcHypothesis& hypothesis) cons
 
 std::vector<Transcript> Transcriber::read(std::span<const float> log_probs) const {
   if (log_probs.empty()) return {Transcript()};
+  const auto own_scorer = scorer();
+  ctc::CtcSearch search(decoder_, own_scorer.get());
+  search.push(log_probs);
   std::vector<Transcript> transcripts;
-  for (const auto& hypothesis : decoder_.decode(log_probs)) {
-    transcripts.push_back(transcript_of(hypothesis));
-  }
+  for (const auto& hypothesis : search.finish()) transcripts.push_back(transcript_of(hypothesis));
   return transcripts;
 }
 
@@ -147,7 +156,8 @@ SpeechReader::SpeechReader(std::vector<std::shared_ptr<models::SpeechModel>> mod
                            const SpeechUnits& units, const SpeechRecognitionOptions& own)
     : models_(std::move(models)), target_(units.target()) {
   if (target_ == models::SpeechTarget::kLabel) return;
-  transcriber_ = std::make_shared<const Transcriber>(own, units);
+  const at::Device device = models_.front()->parameters().front().device();
+  transcriber_ = std::make_shared<const Transcriber>(own, units, device);
   if (!transcriber_->reads_by_attention()) return;
   if (models_.size() > 1) {
     throw Error(ExitCode::kUsage, "decode.reader: an ensemble has no attention decoder",
@@ -238,17 +248,9 @@ SpeechReader::Heard SpeechReader::hear_labels(const nn::PackedRows& frames,
   heard.is_finite.assign(flags.const_data_ptr<int8_t>(),
                          flags.const_data_ptr<int8_t>() + flags.numel());
   if (targets == nullptr) return heard;
-  // An utterance that could not be read has no label; its loss counts nowhere.
-  const auto label_offsets = offsets_of(*targets);
-  std::vector<int64_t> labels;
-  const at::Tensor ids = targets->ids.to(at::kCPU).contiguous();
-  for (size_t i = 0; i + 1 < label_offsets.size(); ++i) {
-    const bool has_label = label_offsets[i + 1] > label_offsets[i];
-    labels.push_back(has_label ? ids.const_data_ptr<int64_t>()[label_offsets[i]] : 0);
-  }
-  heard.losses =
-      models::label_cross_entropy(heard.label_logits, at::tensor(labels, at::kLong)).each;
-  heard.possible = at::ones({static_cast<int64_t>(labels.size())}, at::kBool);
+  const at::Tensor labels = targets->ids.to(at::kCPU);  // one of each utterance
+  heard.losses = models::label_cross_entropy(heard.label_logits, labels).each;
+  heard.possible = at::ones({labels.size(0)}, at::kBool);
   return heard;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ctc/ctc_search.h"
+#include "families/speech_recognition/engine/label_model.h"
 #include "families/speech_recognition/engine/speech_run.h"
 #include "families/speech_recognition/speech_recognition_options.h"
 #include "models/speech/attention_decoder.h"
@@ -32,9 +33,11 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string
 /// Reads texts as `[decode]` says. Safe to use from several threads.
 class Transcriber {
  public:
-  /// Reads the language model and the lexicon. Throws as ctc::CtcDecoder.
-  /// @param units  with a tokenizer
-  Transcriber(const experiment::SpeechRecognitionOptions& own, const SpeechUnits& units);
+  /// Reads the language model and the lexicon. Throws as ctc::CtcDecoder and open_label_model().
+  /// @param units   with a tokenizer
+  /// @param device  of a language model of ours
+  Transcriber(const experiment::SpeechRecognitionOptions& own, const SpeechUnits& units,
+              at::Device device);
 
   /// Best first, at least one. Throws as ctc::CtcDecoder::decode().
   /// @param log_probs  [T, L + 1], natural logs, class L is the blank; T may be 0
@@ -46,6 +49,8 @@ class Transcriber {
 
   Transcript transcript_of(const ctc::CtcHypothesis& hypothesis) const;
   const ctc::CtcDecoder& decoder() const { return decoder_; }
+  /// What one search is given beside the decoder: of decode.lm_run, else null.
+  std::unique_ptr<decoding::TokenScorer> scorer() const;
   bool reads_by_attention() const { return by_attention_; }
 
  private:
@@ -55,6 +60,7 @@ class Transcriber {
   /// Whether a token may be a part of a character, so that a text is made of all of them together.
   const bool has_byte_tokens_;
   ctc::CtcDecoder decoder_;
+  std::shared_ptr<const LabelModel> label_model_;  ///< null without decode.lm_run
 };
 
 /// Models, and how what they say is read.
