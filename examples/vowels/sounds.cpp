@@ -40,7 +40,8 @@ size_t num_samples(double seconds) {
 class Resonator {
  public:
   Resonator(double hz, double bandwidth) {
-    const double rate = static_cast<double>(kRate), radius = std::exp(-std::numbers::pi * bandwidth / rate);
+    const auto rate = static_cast<double>(kRate);
+    const double radius = std::exp(-std::numbers::pi * bandwidth / rate);
     b_ = 2 * radius * std::cos(2 * std::numbers::pi * hz / rate);
     c_ = -radius * radius;
     a_ = 1 - b_ - c_;
@@ -90,13 +91,15 @@ std::vector<double> vowel(size_t number, const Speaker& speaker, double pitch, d
 std::vector<double> tone(double hz, double seconds) {
   std::vector<double> letter(num_samples(seconds));
   for (size_t i = 0; i < letter.size(); ++i) {
-    letter[i] = std::sin(2 * std::numbers::pi * hz * static_cast<double>(i) / static_cast<double>(kRate));
+    const double time = static_cast<double>(i) / static_cast<double>(kRate);
+    letter[i] = std::sin(2 * std::numbers::pi * hz * time);
   }
   finish(letter);
   return letter;
 }
 
-std::vector<double> sound_of(char letter, const Speaker& speaker, double pitch, RandomStream& random) {
+std::vector<double> sound_of(char letter, const Speaker& speaker, double pitch,
+                             RandomStream& random) {
   const double pace = speaker.pace * draw_between(random, 0.85, 1.15);
   if (letter == ' ') return std::vector<double>(num_samples(kSecondsOfPause * pace));
   if (const size_t at = kVowels.find(letter); at != std::string_view::npos) {
@@ -128,7 +131,8 @@ std::vector<Utterance> speak_part(uint64_t seed, uint64_t part, size_t size) {
     std::string text = draw_text(random);
     if (!seen.emplace(text, speaker).second) continue;
     auto samples = spoken(text, speaker, mix64(mix64(seed, part), number));
-    utterances.push_back({.text = std::move(text), .speaker = speaker, .samples = std::move(samples)});
+    utterances.push_back(
+        {.text = std::move(text), .speaker = speaker, .samples = std::move(samples)});
   }
   return utterances;
 }

@@ -71,7 +71,7 @@ class Sounds(Lab):
             (self.root / "sounds" / name).write_bytes(data)
 
     def manifest(self, rows, name="list.csv"):
-        lines = ["wav_filename,wav_filesize,transcript", *(f"{file},1,{text}" for file, text in rows)]
+        lines = ["wav_filename,transcript", *(f"{file},{text}" for file, text in rows)]
         (self.root / "sounds" / name).write_text("\n".join(lines) + "\n")
         return f'data.train=["{self.root}/sounds/{name}"]'
 

@@ -58,7 +58,7 @@ void check_reading(RuleCheck& c) {
   if (decode.reader == "attention") {
     if (!own.has_label() && !models::decoder_of(own.model).is_on()) {
       c.wrong({"decode.reader", "model.decoder.weight"}, "the model has no attention decoder",
-              "set decode.reader = \"ctc\", or train a conformer with model.decoder.weight above 0");
+              "set decode.reader = \"ctc\", or train with model.decoder.weight above 0");
     }
     for (const auto& [key, path] : {std::pair{"decode.lm", &decode.lm},
                                     std::pair{"decode.lm_run", &decode.lm_run},

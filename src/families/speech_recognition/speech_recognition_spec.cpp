@@ -53,7 +53,9 @@ void check_speech_infer(const Experiment& experiment, const FamilyValues& values
   const auto refuse = [](const std::string& what, const std::string& hint) {
     throw Error(ExitCode::kUsage, "stretto infer --stream: " + what, hint);
   };
-  if (!asked.data.empty()) refuse("the sound comes from stdin, and not from --data", "leave one out");
+  if (!asked.data.empty()) {
+    refuse("the sound comes from stdin, and not from --data", "leave one out");
+  }
   if (own.has_label()) {
     refuse("a label is known at the end of an utterance", "name files instead");
   }

@@ -46,7 +46,8 @@ std::vector<TakenValue> speech_values_of(const OtherModel& other, const Experime
   std::vector<TakenValue> values;
   for (const auto& key : schema.keys) {
     const bool is_of_model = key.path.starts_with("model.") && !is_drawn_by_recogniser(key.path);
-    const bool is_of_features = key.path.starts_with("features.") && !is_of_training_sounds(key.path);
+    const bool is_of_features =
+        key.path.starts_with("features.") && !is_of_training_sounds(key.path);
     if (!is_of_model && !is_of_features) continue;
     values.push_back({key.path, config::value_text(key.value)});
   }

@@ -99,7 +99,8 @@ void Confusions::add(const std::string& reference, const std::string& hypothesis
 std::string Confusions::text() const {
   std::vector<std::pair<std::pair<std::string, std::string>, int64_t>> sorted(counts_.begin(),
                                                                               counts_.end());
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
   for (const auto& [words, count] : sorted) {
     text += std::to_string(count) + "\t" + in_a_column(words.first) + "\t" +

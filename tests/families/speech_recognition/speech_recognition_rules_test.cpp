@@ -129,8 +129,8 @@ TEST_F(SpeechRecognitionRulesTest, ScoresAreErrorRatesOrAnAccuracy) {
 }
 
 TEST_F(SpeechRecognitionRulesTest, SoundsTooShortForTheirTextsAreTold) {
-  folder_.write("train.csv", "wav_filename,wav_filesize,transcript\ntrain_0.wav,1,ab\n"
-                             "train_1.wav,1," + std::string(200, 'a') + "\n");
+  folder_.write("train.csv", "wav_filename,transcript\ntrain_0.wav,ab\n"
+                             "train_1.wav," + std::string(200, 'a') + "\n");
   const auto found = doubts();
   EXPECT_TRUE(std::ranges::any_of(found, [](const std::string& text) {
     return text.find("fewer frames than CTC needs") != std::string::npos;
@@ -139,7 +139,7 @@ TEST_F(SpeechRecognitionRulesTest, SoundsTooShortForTheirTextsAreTold) {
 
 TEST_F(SpeechRecognitionRulesTest, MissingSoundsAreAStop) {
   own().data.bad_samples = "stop";
-  folder_.write("train.csv", "wav_filename,wav_filesize,transcript\nnowhere.wav,1,ab\n");
+  folder_.write("train.csv", "wav_filename,transcript\nnowhere.wav,ab\n");
   ASSERT_EQ(stops().size(), 1u);
   EXPECT_TRUE(stops().front().starts_with("data.train: "));
 }
@@ -147,8 +147,8 @@ TEST_F(SpeechRecognitionRulesTest, MissingSoundsAreAStop) {
 TEST_F(SpeechRecognitionRulesTest, ALabelNeedsTwoTexts) {
   own().loss.name = "label";
   e_.eval.best_metric = "accuracy";
-  folder_.write("train.csv", "wav_filename,wav_filesize,transcript\ntrain_0.wav,1,ab\n");
-  folder_.write("valid.csv", "wav_filename,wav_filesize,transcript\nvalid_0.wav,1,ab\n");
+  folder_.write("train.csv", "wav_filename,transcript\ntrain_0.wav,ab\n");
+  folder_.write("valid.csv", "wav_filename,transcript\nvalid_0.wav,ab\n");
   ASSERT_EQ(stops().size(), 1u);
   EXPECT_NE(stops().front().find("1 labels"), std::string::npos) << stops().front();
 }

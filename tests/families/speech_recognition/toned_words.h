@@ -43,14 +43,14 @@ inline std::vector<std::string> put_toned_words(const TempDir& folder, const std
                                                 int64_t count, uint64_t first = 0) {
   constexpr const char* kWords[] = {"ab", "ca", "bca", "acb"};
   std::vector<std::string> texts;
-  std::string rows = "wav_filename,wav_filesize,transcript\n";
+  std::string rows = "wav_filename,transcript\n";
   for (int64_t i = 0; i < count; ++i) {
     const uint64_t number = first + static_cast<uint64_t>(i);
     std::string text = kWords[number % 4];
     if (number % 3 == 1) text += std::string(" ") + kWords[(number / 3) % 4];
     const std::string name = set + "_" + std::to_string(i) + ".wav";
     put_toned_word(folder, name, text, number);
-    rows += name + ",1," + text + "\n";
+    rows += name + "," + text + "\n";
     texts.push_back(std::move(text));
   }
   folder.write(set + ".csv", rows);

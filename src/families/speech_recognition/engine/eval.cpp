@@ -52,7 +52,8 @@ void print_speech_scores(bool as_json, const ScoredSpeech& scored) {
   }
   for (const auto& score : scored.scores) {
     const bool is_rate = score.name == std::string("wer") || score.name == std::string("cer");
-    std::cout << score.name << " " << fixed(score.value, is_rate ? 2 : 4) << (is_rate ? " %  " : "  ");
+    std::cout << score.name << " " << fixed(score.value, is_rate ? 2 : 4)
+              << (is_rate ? " %  " : "  ");
   }
   std::cout << "utterances " << with_thousands(scored.utterances);
   if (scored.faults.unread > 0) {

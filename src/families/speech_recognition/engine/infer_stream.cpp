@@ -57,7 +57,8 @@ class PcmInput {
   std::vector<float> take() {
     std::vector<float> samples;
     for (size_t at = 0; at + 1 < held_; at += 2) {
-      const auto low = static_cast<uint8_t>(bytes_[at]), high = static_cast<uint8_t>(bytes_[at + 1]);
+      const auto low = static_cast<uint8_t>(bytes_[at]);
+      const auto high = static_cast<uint8_t>(bytes_[at + 1]);
       const auto sample = static_cast<int16_t>(static_cast<uint16_t>(low | (high << 8)));
       samples.push_back(static_cast<float>(sample) / 32768);
     }

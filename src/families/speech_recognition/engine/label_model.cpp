@@ -55,7 +55,7 @@ class LabelModel::Scorer final : public decoding::TokenScorer {
              std::span<decoding::TokenScore> scores) override {
     std::vector<uint32_t> wanted;
     for (const auto& query : queries) wanted.push_back(query.state);
-    read(wanted);
+    read(std::move(wanted));
     for (size_t i = 0; i < queries.size(); ++i) {
       const auto& query = queries[i];
       scores[i] = {.log_prob = log_prob(query.state, token_of(query.token)),

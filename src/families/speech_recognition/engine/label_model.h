@@ -17,12 +17,11 @@ namespace stretto::tasks {
 /// from several threads.
 class LabelModel {
  public:
-  /// @param ids    [labels of the recogniser]: the token of each in the model; -1 = it has none
-  /// @param begin  the token in front of a text; `end` the one behind it
-  /// @param unknown  stands for labels that the model has not; -1 = there is no such token
+  /// What the labels of the recogniser are for the model.
   struct Tokens {
-    std::vector<int64_t> ids = {};
-    int64_t begin = -1, end = -1, unknown = -1;
+    std::vector<int64_t> ids = {};  ///< [labels]: the token of each; -1 = there is none
+    int64_t begin = -1, end = -1;   ///< the tokens in front of a text and behind it
+    int64_t unknown = -1;           ///< for labels without a token; -1 = such a label never comes
   };
   LabelModel(std::shared_ptr<models::CausalModel> model, Tokens tokens);
 

@@ -22,8 +22,8 @@ using MakeFeatures = std::function<std::optional<audio::Features>(int64_t sample
 enum class FrameUse { kTraining, kTest };
 
 // Frames and targets of the utterances that can be used.
-train::Prepared prepared_utterances(data::Batch batch, const FrameMaker& maker, const MakeFeatures& make,
-                         FrameUse use) {
+train::Prepared prepared_utterances(data::Batch batch, const FrameMaker& maker,
+                                    const MakeFeatures& make, FrameUse use) {
   data::Ragged<float> frames;
   frames.width = maker.sounds.width();
   data::PackedTokens targets;

@@ -135,7 +135,8 @@ train::Prepared SpeechRecognitionTask::prepare(data::Batch batch) const {
 std::vector<int64_t> SpeechRecognitionTask::counts_of(const train::Prepared& batch) const {
   const data::Batch& utterances = batch;
   return {batch.rows(kFrameRows).num_rows(), utterances.num_sequences(),
-          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength), count_lengths(utterances, kTooShortLength)};
+          batch.rows(kTargetRows).num_rows(), count_lengths(utterances, kUnreadLength),
+          count_lengths(utterances, kTooShortLength)};
 }
 
 train::Sums SpeechRecognitionTask::loss(const train::Prepared& batch,
@@ -160,9 +161,11 @@ train::Sums SpeechRecognitionTask::label_loss(const train::Prepared& batch,
   const models::ForwardContext pass{.training = true, .dropout_key = context.dropout_key()};
   const at::Tensor logits = model_->label_logits(model_->encode(frames, pass));
   const at::Tensor& labels = batch.rows(kTargetRows).ids;  // one of each utterance
-  return {.losses = {models::label_cross_entropy(logits, labels).each.sum()},
-          .statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()},
-          .counts = counts_of(batch)};
+  train::Sums sums;
+  sums.losses = {models::label_cross_entropy(logits, labels).each.sum()};
+  sums.statistics = {models::is_in_top(logits.detach(), labels, 1).to(at::kFloat).sum()};
+  sums.counts = counts_of(batch);
+  return sums;
 }
 
 std::vector<double> SpeechRecognitionTask::weights(const data::Batch& batch) const {
@@ -179,7 +182,9 @@ std::vector<train::Score> SpeechRecognitionTask::measures(const train::Totals& t
 train::Validation SpeechRecognitionTask::validate() {
   const auto found =
       evaluate_spoken_set(*reader_, valid_, sounds_, own_,
-                          {.device = context_.device, .group = context_.group, .loading = loading()});
+                          {.device = context_.device,
+                           .group = context_.group,
+                           .loading = loading()});
   train::Validation validation;
   validation.scores = scores_of_speech(found, own_.has_label());
   const auto faults = faults_of(found, valid_);

@@ -35,7 +35,7 @@ namespace {
 using experiment::speech_of;
 
 constexpr double kLabelsOfSecond = 14;  // characters of read English
-constexpr int64_t kAnyUnits = 8;  // no other tensors than those of the outputs depend on them
+constexpr int64_t kAnyUnits = 8;        // no other tensors than those of the outputs depend on them
 
 std::shared_ptr<models::SpeechModel> described_speech(const experiment::Experiment& experiment) {
   return make_speech_network(experiment, kAnyUnits, at::kMeta, FirstWeights::kUnset);
@@ -93,7 +93,8 @@ std::vector<std::string> sorted_labels(std::vector<std::string> names) {
 
 // Another run's head means the labels in its own order: with the same labels that order is taken.
 data::Labels first_speech_labels(const experiment::Experiment& experiment) {
-  auto own = experiment::labels_of_texts(*training_speech(experiment), speech_of(experiment).tokenizer);
+  auto own =
+      experiment::labels_of_texts(*training_speech(experiment), speech_of(experiment).tokenizer);
   auto others = speech_labels_of_other_run(experiment);
   if (!others || others->names() == own.names()) return own;
   if (sorted_labels(others->names()) == sorted_labels(own.names())) {
@@ -112,7 +113,9 @@ data::Labels first_speech_labels(const experiment::Experiment& experiment) {
 class SpeechRecognitionFamily final : public Family {
  public:
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
-    if (!speech_of(experiment.options).has_label()) return first_speech_tokenizer(experiment).assets;
+    if (!speech_of(experiment.options).has_label()) {
+      return first_speech_tokenizer(experiment).assets;
+    }
     const auto labels = first_speech_labels(experiment.options);
     return {{kSpeechLabelsAsset, data::labels_to_json(&labels)}};
   }
@@ -139,7 +142,8 @@ class SpeechRecognitionFamily final : public Family {
 
   std::vector<optim::TensorName> tensor_names(
       const experiment::Experiment& experiment) const override {
-    return optim::names_of(optim::Arena(*described_speech(experiment), optim::Arena::Gradients::kNone));
+    return optim::names_of(
+        optim::Arena(*described_speech(experiment), optim::Arena::Gradients::kNone));
   }
 
   /// Of a frame, the unit of the family's throughput.

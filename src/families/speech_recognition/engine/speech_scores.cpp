@@ -50,8 +50,8 @@ int64_t fewest_rows(const SpeechRecognitionOptions& own, const audio::SoundFeatu
 }
 
 std::shared_ptr<data::BatchSource> utterance_batches_of(data::UtteranceSamples samples,
-                                              const SpeechRecognitionOptions& own,
-                                              const SpokenSetAsked& asked) {
+                                                        const SpeechRecognitionOptions& own,
+                                                        const SpokenSetAsked& asked) {
   const bool trains = asked.is_training;
   const double bound = trains || own.eval.batch_seconds <= 0 ? own.data.batch_seconds
                                                              : own.eval.batch_seconds;
@@ -100,7 +100,8 @@ class BatchScores {
     row[kUtteranceRead] = 1;
     row[kUtterancePossible] = possible;
     row[kUtteranceLoss] = possible * losses_.const_data_ptr<double>()[place];
-    row[kUtteranceUnits] = possible * (own_.is_per_utterance() ? 1 : static_cast<double>(target.size()));
+    row[kUtteranceUnits] =
+        possible * (own_.is_per_utterance() ? 1 : static_cast<double>(target.size()));
     row[kUtteranceOverflowed] = heard_.is_finite[static_cast<size_t>(place)] != 0 ? 0 : 1;
     if (own_.has_label()) {
       fill_label(place, target.front(), row);

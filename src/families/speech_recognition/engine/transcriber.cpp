@@ -172,6 +172,7 @@ SpeechReader::SpeechReader(std::vector<std::shared_ptr<models::SpeechModel>> mod
 
 SpeechReader::Heard SpeechReader::hear(const nn::PackedRows& frames, const nn::PackedRows* targets,
                                        const std::function<void()>& beat) const {
+  const torch::NoGradGuard no_grad;
   const int64_t count = frames.offsets.values.size(0) - 1;
   if (frames.num_rows() == 0) {  // nothing was read, and models are not asked
     Heard heard;
@@ -225,7 +226,8 @@ SpeechReader::Heard SpeechReader::hear_tokens(const nn::PackedRows& frames,
     heard.transcripts = transcriber_->read(*models_.front()->attention(), encoded.front());
     for (size_t i = 0; i < heard.transcripts.size(); ++i) {
       auto& transcripts = heard.transcripts[i];
-      if (offsets[i] == offsets[i + 1]) transcripts.assign(1, Transcript());  // nothing to attend to
+      // Where there is nothing to attend to, nothing was said.
+      if (offsets[i] == offsets[i + 1]) transcripts.assign(1, Transcript());
       if (!std::isfinite(transcripts.front().score)) heard.is_finite[i] = 0;
     }
   }

@@ -19,14 +19,20 @@ constexpr int64_t kVocabulary = 8, kSeparator = 3;
 class LabelModelTest : public ::testing::Test {
  protected:
   LabelModelTest() {
-    models::CausalModelOptions options;
-    options.select("transformer");
-    auto& sizes = options.as<models::CausalTransformerOptions>();
-    sizes.num_layers = 1;
-    sizes.d_model = 16;
-    sizes.num_heads = 2;
+    models::CausalTransformerOptions options;
+    options.preset = "none";
+    options.num_layers = 1;
+    options.d_model = 16;
+    options.num_heads = 2;
+    options.ffn_dim = 32;
+    options.init_std = 0.4;
     model_ = models::make_causal_model(
-        {.model = options, .rows = kVocabulary, .num_ids = kVocabulary, .seed = 4}, nullptr);
+        {.model = options,
+         .rows = kVocabulary,
+         .num_ids = kVocabulary,
+         .specials = {.pad = 0, .unk = 1, .bos = 2, .eos = kSeparator},
+         .seed = 4},
+        nullptr);
     model_->eval();
   }
 

@@ -261,7 +261,9 @@ TEST_F(SpeechRecognitionTest, ScoresAndTextsDoNotDependOnWhatIsInABatch) {
   EXPECT_EQ(together.at("wer"), alone.at("wer"));
   EXPECT_EQ(together.at("cer"), alone.at("cer"));
   Words files, turned;
-  for (int i = 0; i < 6; ++i) files.push_back((folder_ / ("valid_" + std::to_string(i) + ".wav")).string());
+  for (int i = 0; i < 6; ++i) {
+    files.push_back((folder_ / ("valid_" + std::to_string(i) + ".wav")).string());
+  }
   turned.assign(files.rbegin(), files.rend());
   const auto forward = answers("run", files, true);
   auto backward = answers("run", turned, true, {"eval.batch_seconds=0.1"});
@@ -359,7 +361,8 @@ TEST_F(SpeechRecognitionTest, ABatchWithoutASoundHasALossOfZeroWithAGradient) {
 }
 
 TEST_F(SpeechRecognitionTest, LabelsOfUtterancesAreLearnedAndNamed) {
-  const Words label{"loss.name=label", "tokenizer.normalise=[\"spaces\"]", "eval.best_metric=accuracy"};
+  const Words label{"loss.name=label", "tokenizer.normalise=[\"spaces\"]",
+                    "eval.best_metric=accuracy"};
   EXPECT_EQ(train("run", label), 0);
   EXPECT_GT(scores("run", label).at("accuracy"), 0.3);
   const auto line =
@@ -435,7 +438,8 @@ frequency_stride = 2
   const Words fixed{"features.normalise=fixed", "features.mean=[-8]", "features.std=[4]"};
   EXPECT_EQ(train("run", fixed), 0);
   constexpr size_t kHeader = 44;
-  const std::string sound = audio::wave_bytes(testing::toned_word("ab ca", 90), testing::kTonedRate);
+  const std::string sound =
+      audio::wave_bytes(testing::toned_word("ab ca", 90), testing::kTonedRate);
   const std::string file = folder_.write("sound.wav", sound);
   const std::string pcm = folder_.write("sound.pcm", sound.substr(kHeader));
   SpeechInferArguments asked;
