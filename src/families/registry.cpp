@@ -6,6 +6,7 @@
 #include "families/masked_lm/masked_lm_spec.h"
 #include "families/question_answering/question_answering_spec.h"
 #include "families/speech_recognition/speech_recognition_spec.h"
+#include "families/speech_synthesis/speech_synthesis_spec.h"
 #include "families/text_classification/text_classification_spec.h"
 #include "families/translation/translation_spec.h"
 
@@ -22,6 +23,7 @@ std::vector<FamilySpec>& listed() {
       language_model_spec(),
       image_classification_spec(),
       speech_recognition_spec(),
+      speech_synthesis_spec(),
       // clang-format on
   };
   return families;

@@ -27,7 +27,7 @@ CURVES = ROOT / "tests/assets/losses"
 IN_CI = 20  # updates
 # Recipes that translate nothing.
 TEXT = ("language_model", "language_model_lstm", "masked_lm", "text_classification", "question_answering",
-        "image_classification", "speech_recognition")
+        "image_classification", "speech_recognition", "speech_synthesis")
 
 
 def first_updates(until, name=""):
@@ -62,6 +62,7 @@ RECIPES = {"translation": Curve(), "mixed_fp16": Curve(early=2e-3, late=0.04), "
            "image_classification": Curve(early=2e-3, late=0.1, followed=100, reaches=0.9),
            # So are those of convolutions in time; logarithms of spectra differ by a rounding, too.
            "speech_recognition": Curve(early=5e-3, late=0.15, followed=100, wer=5),
+           "speech_synthesis": Curve(early=2e-3, late=0.1, followed=100),
            "regularised": Curve(falls_to=0.75)}  # what keeps from learning by heart slows the start
 
 # Guessing which of ten symbols comes next costs ln 10 = 2.30 while nothing is known of their order, and the first loss is about
