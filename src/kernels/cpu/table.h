@@ -158,7 +158,7 @@ struct MixedPackItem {
 struct ProductItem {
   MatrixView a;
   const float* b;      ///< one depth block: packed, or in fp32 whole panels of a matrix as it lies
-  int64_t b_step = 0;  ///< from one row of that matrix to the next; 0: packed, always with few lanes
+  int64_t b_step = 0;  ///< from one row of that matrix to the next; 0: packed
   int64_t rows, columns, depth;
   float* c;
   int64_t c_row;
