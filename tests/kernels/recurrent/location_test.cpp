@@ -14,15 +14,14 @@
 namespace stretto::kernels {
 namespace {
 
-using cases::Case;
 using cases::Extra;
 using cases::Widths;
 using testing::Inputs;
 using testing::noise;
 
 /// h, contexts and attention weights of an LSTM that sees where it attended before.
-Case located_case(const Widths& widths, int64_t kernel, const std::vector<int>& bounds,
-                  const std::vector<int>& memory, Extra extra = Extra::kNone) {
+cases::Case located_case(const Widths& widths, int64_t kernel, const std::vector<int>& bounds,
+                         const std::vector<int>& memory, Extra extra = Extra::kNone) {
   const Attentive options{.recurrent = cases::layer(Cell::kLstm, bounds, false, extra),
                           .score = Score::kAdditive,
                           .wants_weights = true,
@@ -51,11 +50,11 @@ Case located_case(const Widths& widths, int64_t kernel, const std::vector<int>& 
       inputs);
 }
 
-Case small_case() {
+cases::Case small_case() {
   return located_case({3, 4, 2}, 3, {0, 1, 1, 4, 6}, {0, 2, 3, 6, 6});
 }
 
-std::vector<Case> large_cases() {
+std::vector<cases::Case> large_cases() {
   const std::vector<int> bounds{0, 3, 3, 4, 27, 31, 36, 40, 47, 49, 60};
   const std::vector<int> memory{0, 4, 9, 10, 30, 30, 31, 40, 41, 50, 52};
   return {located_case({40, 51, 70}, 31, bounds, memory),
@@ -66,7 +65,7 @@ std::vector<Case> large_cases() {
 TEST(Location, ValuesAndGradientsAreThoseOfThePlainFormInDouble) {
   for (const cpu::Table* level : cpu::levels())
     for (const int64_t bundles : {1, 2})
-      for (const Case& one : large_cases()) {
+      for (const cases::Case& one : large_cases()) {
         SCOPED_TRACE(one.name + " at " + level->name);
         const cpu::LevelGuard guard(*level);
         const cases::Team team(2, bundles);
@@ -75,7 +74,7 @@ TEST(Location, ValuesAndGradientsAreThoseOfThePlainFormInDouble) {
 }
 
 TEST(Location, GradientsOfThePlainFormAreThoseOfFiniteDifferences) {
-  const Case one = small_case();
+  const cases::Case one = small_case();
   testing::expect_gradients(one.reference, one.inputs);
   testing::expect_gradients(one.run, one.inputs);  // the public form in double
 }
@@ -130,7 +129,7 @@ TEST(Location, WeightsAreThoseOfTheFormulaWrittenOut) {
 }
 
 TEST(Location, BitsDoNotDependOnThreads) {
-  const Case one = large_cases()[0];
+  const cases::Case one = large_cases()[0];
   const auto results = [&](int threads, int64_t bundles) {
     const cases::Team team(threads, bundles);
     return cases::value_and_gradients(one);
