@@ -53,7 +53,7 @@ std::shared_ptr<Seq2SeqModel> built(const Seq2SeqOptions& options) {
   return make_model(options, kTwoSides, losses::make_loss({}));
 }
 
-std::map<std::string, at::Tensor> named_tensors(const torch::nn::Module& model) {
+std::map<std::string, at::Tensor> tensors_of(const torch::nn::Module& model) {
   std::map<std::string, at::Tensor> tensors;
   for (const auto& item : model.named_parameters()) tensors[item.key()] = item.value();
   return tensors;
@@ -73,8 +73,8 @@ std::shared_ptr<Seq2SeqModel> alone(const Seq2SeqOptions& options, size_t head,
   const torch::NoGradGuard no_grad;
   auto model = built(model_of_head(options, head));
   model->to(at::kDouble);
-  const auto from = named_tensors(among);
-  for (auto& [name, tensor] : named_tensors(*model)) {
+  const auto from = tensors_of(among);
+  for (auto& [name, tensor] : tensors_of(*model)) {
     tensor.copy_(from.at(name_in(options.heads[head].name, name)));
   }
   return model;
@@ -91,7 +91,7 @@ TEST(SeveralDecoders, CallTheirParametersByTheirHeads) {
     const auto model = built(two_heads(tie));
     EXPECT_EQ(model->heads(), (std::vector<std::string>{"de", "fr"}));
     std::set<std::string> tables;
-    for (const auto& [name, tensor] : named_tensors(*model)) {
+    for (const auto& [name, tensor] : tensors_of(*model)) {
       const bool known = name.starts_with("encoder.") || name.starts_with("decoders.de.") ||
                          name.starts_with("decoders.fr.") || name.starts_with("outputs.") ||
                          name == "embedding.weight";
@@ -106,7 +106,7 @@ TEST(SeveralDecoders, CallTheirParametersByTheirHeads) {
             : std::set<std::string>{"decoders.de.embedding.weight", "decoders.fr.embedding.weight",
                                     "outputs.de.weight", "outputs.fr.weight"};
     for (const auto& name : want) EXPECT_TRUE(tables.contains(name)) << name;
-    const auto tensors = named_tensors(*model);
+    const auto tensors = tensors_of(*model);
     for (const auto& table : model->vocabulary_tables()) {
       EXPECT_TRUE(tensors.contains(table.parameter)) << table.parameter;
     }
@@ -132,8 +132,8 @@ TEST(SeveralDecoders, AreEachTheModelThatTheyWouldBeAlone) {
       EXPECT_EQ(got.target_tokens, want.target_tokens);
       got.loss_sum.backward();
       want.loss_sum.backward();
-      const auto tensors = named_tensors(*model);
-      for (const auto& [name, tensor] : named_tensors(*other)) {
+      const auto tensors = tensors_of(*model);
+      for (const auto& [name, tensor] : tensors_of(*other)) {
         const auto& own = tensors.at(name_in(options.heads[head].name, name)).grad();
         ASSERT_TRUE(own.defined()) << name;
         EXPECT_LE((own - tensor.grad()).abs().max().item<double>(), 1e-9) << name;
@@ -186,7 +186,7 @@ TEST(SeveralDecoders, ReadTwoSourcesAsEachWouldAlone) {
     EXPECT_TRUE(option_conflicts(options).empty());
     const auto model = built(options);
     model->to(at::kDouble);
-    const auto tensors = named_tensors(*model);
+    const auto tensors = tensors_of(*model);
     EXPECT_TRUE(tensors.contains("encoders.1.layers.0.forward.hidden.weight"));
     EXPECT_EQ(tensors.contains("encoders.1.embedding.weight"), tie == "none");
     for (const auto& table : model->vocabulary_tables()) {
@@ -220,7 +220,7 @@ TEST(SeveralDecoders, GradientsOfAWeightedSumAreThoseOfDifferences) {
     value().backward();
     const torch::NoGradGuard no_grad;
     constexpr double kStep = 1e-5;
-    for (auto& [name, tensor] : named_tensors(*model)) {
+    for (auto& [name, tensor] : tensors_of(*model)) {
       ASSERT_TRUE(tensor.grad().defined()) << name;
       const auto gradient = tensor.grad().flatten();
       const int64_t at = gradient.abs().argmax().item<int64_t>();
@@ -254,10 +254,10 @@ TEST(SeveralDecoders, TellWatchersOfTheirOwnProjectionHoweverItIsTied) {
 }
 
 TEST(SeveralDecoders, FirstWeightsOfAHeadDoNotDependOnTheOthers) {
-  const auto both = named_tensors(*built(two_heads("none")));
+  const auto both = tensors_of(*built(two_heads("none")));
   Seq2SeqOptions one = two_heads("none");
   one.heads.erase(one.heads.begin());
-  for (const auto& [name, tensor] : named_tensors(*built(one))) {
+  for (const auto& [name, tensor] : tensors_of(*built(one))) {
     EXPECT_TRUE(at::equal(tensor, both.at(name))) << name;
   }
 }

@@ -54,7 +54,7 @@ Encoded spoken_memory(const std::vector<int64_t>& lengths, const std::vector<int
   Encoded memory;
   memory.rows = packed_frames(lengths, kSpellerMemory, ids, dtype);
   memory.keys = memory.rows.values;
-  memory.rows.values = at::Tensor();
+  memory.rows.values = {};
   return memory;
 }
 Encoded spoken_memory(const std::vector<int64_t>& lengths) {
