@@ -20,8 +20,8 @@ LAST_LINES = 20
 
 def print_event(event):
     if event["event"] == "train":
-        # Families without targets count the tokens of their texts, or pictures.
-        tokens = next((event[name] for name in ("target_tokens", "tokens", "pictures") if name in event), None)
+        # Families without targets count the tokens of their texts, pictures, or frames of sounds.
+        tokens = next((event[name] for name in ("target_tokens", "tokens", "pictures", "frames") if name in event), None)
         print("UPD", event["step"], tokens, f"{event['loss']:.4f}", flush=True)
     elif event["event"] == "valid":
         print("VALID", json.dumps(event), flush=True)

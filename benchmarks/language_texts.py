@@ -130,11 +130,12 @@ def evaluation(options, run, *keys, checkpoint="last", processes=1, per_line=Non
     return json.loads(call(command)[0])
 
 
-def add_options(parser, *, python=True):
+def add_options(parser, *, python=True, data=True):
     """Options that these programs share."""
     parser.add_argument("key", nargs="*", metavar="key=value", help="for Stretto's trainings")
     parser.add_argument("--stretto", default="build/release/stretto")
-    parser.add_argument("--data", type=pathlib.Path, required=True, help="folder with ptb/, tinyshakespeare/ and so on")
+    if data:
+        parser.add_argument("--data", type=pathlib.Path, required=True, help="folder with ptb/, tinyshakespeare/ and so on")
     parser.add_argument("--work", type=pathlib.Path, help="folder for texts, caches and runs; a second call goes on from it; default temporary")
     parser.add_argument("--out", type=pathlib.Path, help="file for the page")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each program")
@@ -148,9 +149,10 @@ def checked(parser, options):
     """Options with absolute paths; an error of the parser where something is not there. A program that is ended ends what it started."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     options.stretto = records.program(parser, options.stretto)
-    if not options.data.is_dir():
-        parser.error(f"--data: there is no folder {options.data}")
-    options.data = options.data.resolve()
+    if hasattr(options, "data"):
+        if not options.data.is_dir():
+            parser.error(f"--data: there is no folder {options.data}")
+        options.data = options.data.resolve()
     if getattr(options, "preload", ""):
         options.preload = str(pathlib.Path(options.preload).resolve())
         if not pathlib.Path(options.preload).is_file():

@@ -25,7 +25,7 @@ LEVELS = {
     "distributed": 2, "kernels": 2,
     "launcher": 3, "text": 3, "audio": 3, "image": 3, "nn": 3, "optim": 3, "metrics": 3, "decoding": 3,
     "store": 3, "report": 3,
-    "data": 4, "losses": 4, "compress": 4,
+    "data": 4, "losses": 4, "ctc": 4, "compress": 4,
     "models": 5,
     "parallel": 6, "runs": 6,
     "train": 7,
@@ -37,7 +37,7 @@ LEVELS = {
     "engine": 13,
     "cli": 14,
 }
-TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "audio", "image", "metrics", "store", "report", "data",
+TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "audio", "image", "metrics", "store", "report", "data", "ctc",
               "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')

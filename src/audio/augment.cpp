@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
+#include "audio/frame_loops.h"
 #include "audio/resample.h"
 
 namespace stretto::audio {
@@ -31,7 +33,25 @@ std::vector<float> at_speed(std::span<const float> samples, int64_t rate, double
 
 void add_noise(std::span<float> samples, double decibels, RandomStream& random) {
   const double deviation = std::pow(10.0, decibels / kDecibelsOfTenfold);
-  for (float& sample : samples) sample += static_cast<float>(deviation * random.normal());
+  frame_loops().noise(random.next64(), std::ssize(samples), static_cast<float>(deviation),
+                      samples.data());
+}
+
+void add_sound(std::span<float> samples, std::span<const float> noise, size_t begin,
+               double decibels) {
+  if (noise.empty()) return;
+  double signal_power = 0, noise_power = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const double added = noise[(begin + i) % noise.size()];
+    signal_power += static_cast<double>(samples[i]) * samples[i];
+    noise_power += added * added;
+  }
+  if (!(signal_power > 0) || !(noise_power > 0)) return;
+  const auto gain = static_cast<float>(std::sqrt(signal_power / noise_power) *
+                                       std::pow(10.0, -decibels / kDecibelsOfTenfold));
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i] += gain * noise[(begin + i) % noise.size()];
+  }
 }
 
 void mask(Features& features, const MaskOptions& options, RandomStream& random) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +21,12 @@ std::vector<float> at_speed(std::span<const float> samples, int64_t rate, double
 /// Adds white Gaussian noise of this level in dB below full scale: its standard deviation is
 /// 10^(decibels / 20).
 void add_noise(std::span<float> samples, double decibels, RandomStream& random);
+
+/// Adds another sound at a ratio of signal to noise of this many dB, of the means of their squares.
+/// It begins at its sample `begin`, and begins anew where it ends. Silence stays as it is, and so
+/// does a sound to which silence is added.
+void add_sound(std::span<float> samples, std::span<const float> noise, size_t begin,
+               double decibels);
 
 /// SpecAugment without warping (Park et al. 2019).
 struct MaskOptions {

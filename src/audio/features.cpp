@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <cstddef>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "audio/real_fft.h"
-#include "base/random.h"
+#include "audio/lane_frames.h"
 
 namespace stretto::audio {
 namespace {
@@ -19,22 +19,6 @@ constexpr double kTenMs = 0.01, kTwentyFiveMs = 0.025;
 
 void require_option(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(std::string("features: ") + what);
-}
-
-/// The sample that stands at a place outside of n samples; -1: a zero.
-int64_t padded_place(int64_t at, int64_t n, Padding padding) {
-  if (at >= 0 && at < n) return at;
-  if (padding == Padding::kZeros) return -1;
-  const int64_t edge = padding == Padding::kReflect ? 1 : 0;
-  const int64_t period = 2 * (n - edge);
-  if (period == 0) return 0;
-  const int64_t phase = (at % period + period) % period;
-  return phase < n ? phase : period - phase - (1 - edge);
-}
-
-void emphasise(std::span<float> samples, float factor, float first_factor) {
-  for (size_t i = samples.size() - 1; i > 0; --i) samples[i] -= factor * samples[i - 1];
-  samples[0] -= first_factor * samples[0];
 }
 
 int64_t next_power_of_two(int64_t size) {
@@ -50,30 +34,27 @@ double lifter_at(const FeatureOptions& options, int64_t k) {
                  std::sin(std::numbers::pi * static_cast<double>(place) / options.lifter);
 }
 
+/// [num_inputs, num_coefficients]
 std::vector<float> cosine_table(const FeatureOptions& options, int64_t num_inputs) {
   std::vector<float> table;
-  for (int64_t k = 0; k < options.num_coefficients; ++k) {
-    const double scale =
-        lifter_at(options, k) * std::sqrt((k == 0 ? 1.0 : 2.0) / static_cast<double>(num_inputs));
-    for (int64_t m = 0; m < num_inputs; ++m) {
-      const double angle = std::numbers::pi * static_cast<double>(k) *
-                           (static_cast<double>(m) + 0.5) / static_cast<double>(num_inputs);
+  const auto count = static_cast<double>(num_inputs);
+  for (int64_t m = 0; m < num_inputs; ++m) {
+    for (int64_t k = 0; k < options.num_coefficients; ++k) {
+      const double scale = lifter_at(options, k) * std::sqrt((k == 0 ? 1.0 : 2.0) / count);
+      const double angle =
+          std::numbers::pi * static_cast<double>(k) * (static_cast<double>(m) + 0.5) / count;
       table.push_back(static_cast<float>(scale * std::cos(angle)));
     }
   }
   return table;
 }
 
-void take_power(std::span<const std::complex<float>> spectrum, double power,
-                std::span<float> bins) {
-  for (size_t i = 0; i < bins.size(); ++i) {
-    const float re = spectrum[i].real(), im = spectrum[i].imag();
-    bins[i] = re * re + im * im;
-  }
+/// Exponents other than 2, of power spectra.
+void raise(const FrameLoops& loops, double power, float* bins, int64_t count) {
   if (power == 2) return;
-  for (float& bin : bins) {
-    bin = power == 1 ? std::sqrt(bin)
-                     : static_cast<float>(std::pow(static_cast<double>(bin), power / 2));
+  if (power == 1) return loops.roots(bins, count);
+  for (int64_t i = 0; i < count * loops.lanes; ++i) {
+    bins[i] = static_cast<float>(std::pow(static_cast<double>(bins[i]), power / 2));
   }
 }
 
@@ -125,6 +106,17 @@ FeatureOptions kaldi_mfcc(int64_t rate) {
 }
 
 FeatureExtractor::FeatureExtractor(const FeatureOptions& options) : options_(options) {
+  check();
+  frames_ = std::make_shared<const LaneFrames>(options);
+  if (options.mel) mel_.emplace(*options.mel, options.rate, options.fft_size);
+  if (options.num_coefficients > 0) {
+    require_option(options.num_coefficients <= mel_->size(), "more coefficients than mel filters");
+    cosines_ = cosine_table(options, mel_->size());
+  }
+}
+
+void FeatureExtractor::check() const {
+  const FeatureOptions& options = options_;
   require_option(options.rate > 0 && options.hop_samples > 0, "rate and hop are positive");
   require_option(options.frame_samples > 0 && options.frame_samples <= options.fft_size,
                  "a window has at least one sample, and at most fft_size");
@@ -135,20 +127,16 @@ FeatureExtractor::FeatureExtractor(const FeatureOptions& options) : options_(opt
                  "the floor of a logarithm is positive");
   require_option(!options.has_energy || options.num_coefficients > 0,
                  "an energy takes the place of the first coefficient");
-  const bool is_kaldi = options.dialect == Dialect::kKaldi;
-  window_ =
-      window_of(options.window, is_kaldi ? WindowSymmetry::kSymmetric : WindowSymmetry::kPeriodic,
-                options.frame_samples);
-  if (options.mel) mel_.emplace(*options.mel, options.rate, options.fft_size);
-  if (options.num_coefficients > 0) {
-    require_option(options.num_coefficients <= mel_->size(), "more coefficients than mel filters");
-    cosines_ = cosine_table(options, mel_->size());
-  }
+  require_option(!options.has_energy || options.dialect == Dialect::kKaldi,
+                 "only Kaldi's frames have an energy");
+  require_option(options.num_bins >= 0 && options.num_bins <= options.fft_size / 2 + 1,
+                 "more bins than the spectrum has");
 }
 
 int64_t FeatureExtractor::width() const {
   if (options_.num_coefficients > 0) return options_.num_coefficients;
-  return mel_ ? mel_->size() : options_.fft_size / 2 + 1;
+  if (mel_) return mel_->size();
+  return options_.num_bins > 0 ? options_.num_bins : options_.fft_size / 2 + 1;
 }
 
 int64_t FeatureExtractor::num_frames(int64_t num_samples) const {
@@ -160,122 +148,101 @@ int64_t FeatureExtractor::num_frames(int64_t num_samples) const {
   return num_samples < whole ? 0 : 1 + (num_samples - whole) / hop;
 }
 
-/// What is done to the sound as a whole.
-std::vector<float> FeatureExtractor::prepared(std::span<const float> samples,
-                                              uint64_t dither_key) const {
-  std::vector<float> sound(samples.begin(), samples.end());
+float FeatureExtractor::prepare(std::span<float> samples, uint64_t dither_key, float before) const {
+  if (samples.empty()) return before;
   const auto scale = static_cast<float>(options_.scale);
   if (scale != 1) {
-    for (float& sample : sound) sample *= scale;
+    for (float& sample : samples) sample *= scale;
   }
   if (options_.dither > 0) {
-    RandomStream noise(dither_key);
-    for (float& sample : sound) sample += static_cast<float>(options_.dither * noise.normal());
+    frames_->loops().noise(dither_key, std::ssize(samples), static_cast<float>(options_.dither),
+                           samples.data());
   }
+  const float last = samples.back();
   if (options_.preemphasis != 0 && options_.dialect == Dialect::kLibrosa) {
-    emphasise(sound, static_cast<float>(options_.preemphasis), 0);
+    const auto factor = static_cast<float>(options_.preemphasis);
+    for (size_t i = samples.size() - 1; i > 0; --i) samples[i] -= factor * samples[i - 1];
+    samples[0] -= factor * before;
   }
-  return sound;
+  return last;
 }
 
-/// Kaldi's work on a frame before its window. @return the log energy
-float FeatureExtractor::finish_frame(std::span<float> frame) const {
-  double sum = 0, energy = 0;
-  for (const float sample : frame) sum += sample;
-  const auto mean = static_cast<float>(sum / static_cast<double>(frame.size()));
-  if (options_.removes_mean) {
-    for (float& sample : frame) sample -= mean;
-  }
-  for (const float sample : frame) energy += static_cast<double>(sample) * sample;
-  const auto factor = static_cast<float>(options_.preemphasis);
-  if (factor != 0) emphasise(frame, factor, factor);
-  return static_cast<float>(std::log(std::max(energy, options_.floor)));
+void FeatureExtractor::compress(float* rows, int64_t count) const {
+  const auto floor = static_cast<float>(options_.floor);
+  const bool adds = options_.compression == Compression::kLogOfSum;
+  const bool is_decibel = options_.compression == Compression::kDecibel;
+  if (options_.compression == Compression::kNone) return;
+  frames_->loops().logarithms(rows, count, floor, adds,
+                              is_decibel ? static_cast<float>(10 / std::numbers::ln10) : 1.0F);
 }
 
-/// Fills the samples of a frame, with its window. @return its log energy, with kKaldi
-float FeatureExtractor::take_frame(std::span<const float> samples, int64_t frame,
-                                   std::span<float> buffer) const {
-  const bool is_kaldi = options_.dialect == Dialect::kKaldi;
-  const int64_t hop = options_.hop_samples, width = options_.frame_samples;
-  const auto size = static_cast<int64_t>(samples.size());
-  const int64_t margin = is_kaldi ? 0 : (options_.fft_size - width) / 2;
-  int64_t begin = frame * hop + margin;
-  if (options_.covers_ends) begin += is_kaldi ? hop / 2 - width / 2 : -options_.fft_size / 2;
-  const auto own = buffer.subspan(static_cast<size_t>(margin), static_cast<size_t>(width));
-  if (begin >= 0 && begin + width <= size) {
-    std::copy_n(samples.begin() + begin, width, own.begin());
-  } else {
-    for (int64_t i = 0; i < width; ++i) {
-      const int64_t place = padded_place(begin + i, size, options_.padding);
-      own[static_cast<size_t>(i)] = place < 0 ? 0.0F : samples[static_cast<size_t>(place)];
+/// Appends the rows of a block: [count, width] from [width, lanes].
+void FeatureExtractor::add_block(const float* rows, int64_t count, std::span<float> values) const {
+  const int64_t lanes = frames_->lanes(), width = std::ssize(values) / count;
+  for (int64_t f = 0; f < count; ++f) {
+    float* row = values.data() + f * width;
+    for (int64_t i = 0; i < width; ++i) row[i] = rows[i * lanes + f];
+  }
+}
+
+Features FeatureExtractor::energies(const KnownSound& prepared, int64_t first, int64_t count,
+                                    std::vector<float>& log_energies) const {
+  const int64_t bins_kept = options_.num_bins > 0 ? options_.num_bins : frames_->num_bins();
+  const int64_t width = mel_ ? mel_->size() : bins_kept, lanes = frames_->lanes();
+  Features result{.width = width, .values = {}};
+  result.values.resize(static_cast<size_t>(count * width));
+  if (count == 0) return result;
+  auto work = frames_->workspace();
+  LaneBuffer bins(frames_->num_bins() * lanes), bands(width * lanes), squares(lanes);
+  for (int64_t done = 0; done < count; done += lanes) {
+    const int64_t block = std::min(lanes, count - done);
+    frames_->take(prepared, first + done, block, work, squares.data());
+    frames_->powers(work, bins.data());
+    raise(frames_->loops(), options_.power, bins.data(), mel_ ? frames_->num_bins() : width);
+    if (mel_) frames_->loops().filter(bins.data(), mel_->filters(), bands.data());
+    float* rows = mel_ ? bands.data() : bins.data();
+    compress(rows, width);
+    add_block(rows, block,
+              std::span<float>(result.values)
+                  .subspan(static_cast<size_t>(done * width), static_cast<size_t>(block * width)));
+    for (int64_t f = 0; options_.has_energy && f < block; ++f) {
+      const double energy = std::max<double>(squares.data()[f], options_.floor);
+      log_energies.push_back(static_cast<float>(std::log(energy)));
     }
   }
-  const float energy = is_kaldi ? finish_frame(own) : 0.0F;
-  for (size_t i = 0; i < own.size(); ++i) own[i] *= window_[i];
-  return energy;
+  return result;
 }
 
-void FeatureExtractor::compress(std::span<float> values) const {
-  const auto floor = static_cast<float>(options_.floor);
-  switch (options_.compression) {
-    case Compression::kNone:
-      return;
-    case Compression::kLogOfMax:
-      for (float& value : values) value = std::log(std::max(value, floor));
-      return;
-    case Compression::kLogOfSum:
-      for (float& value : values) value = std::log(value + floor);
-      return;
-    case Compression::kDecibel:
-      for (float& value : values) value = 10 * std::log10(std::max(value, floor));
-      return;
+Features FeatureExtractor::finished(Features energies, std::span<const float> log_energies) const {
+  if (options_.compression == Compression::kDecibel && !energies.values.empty()) {
+    const float top = *std::max_element(energies.values.begin(), energies.values.end());
+    const float least = top - static_cast<float>(options_.decibel_range);
+    for (float& value : energies.values) value = std::max(value, least);
   }
-}
-
-/// Coefficients of one frame.
-void FeatureExtractor::transform(std::span<const float> log_mels, float energy,
-                                 std::span<float> row) const {
-  for (size_t k = 0; k < row.size(); ++k) {
-    const float* cosines = cosines_.data() + k * log_mels.size();
-    float sum = 0;
-    for (size_t m = 0; m < log_mels.size(); ++m) sum += cosines[m] * log_mels[m];
-    row[k] = sum;
+  if (options_.num_coefficients == 0) return energies;
+  const int64_t frames = energies.num_frames();
+  Features result{.width = width(), .values = {}};
+  result.values.resize(static_cast<size_t>(frames * width()));
+  for (int64_t f = 0; f < frames; ++f) {
+    const auto bands = energies.frame(f);
+    float* row = result.values.data() + f * width();
+    for (size_t m = 0; m < bands.size(); ++m) {
+      const float* cosines = cosines_.data() + static_cast<int64_t>(m) * width();
+      for (int64_t k = 0; k < width(); ++k) row[k] += cosines[k] * bands[m];
+    }
+    if (options_.has_energy) row[0] = log_energies[static_cast<size_t>(f)];
   }
-  if (options_.has_energy) row[0] = energy;
+  return result;
 }
 
 Features FeatureExtractor::operator()(std::span<const float> samples, uint64_t dither_key) const {
-  const int64_t frames = num_frames(static_cast<int64_t>(samples.size()));
-  const int64_t energies = mel_ ? mel_->size() : options_.fft_size / 2 + 1;
-  Features features{.width = energies,
-                    .values = std::vector<float>(static_cast<size_t>(frames * energies))};
+  const int64_t frames = num_frames(std::ssize(samples));
   if (frames == 0) return {.width = width(), .values = {}};
-  const auto sound = prepared(samples, dither_key);
-  RealFft fft(options_.fft_size);
-  std::vector<float> buffer(static_cast<size_t>(options_.fft_size));
-  std::vector<float> bins(static_cast<size_t>(fft.num_bins()));
-  std::vector<float> log_energies;  // of frames
-  for (int64_t f = 0; f < frames; ++f) {
-    log_energies.push_back(take_frame(sound, f, buffer));
-    const std::span<float> row(features.values.data() + f * energies,
-                               static_cast<size_t>(energies));
-    take_power(fft(buffer), options_.power, mel_ ? std::span<float>(bins) : row);
-    if (mel_) mel_->apply(bins, row);
-    compress(row);
-  }
-  if (options_.compression == Compression::kDecibel) {
-    const float top = *std::max_element(features.values.begin(), features.values.end());
-    const float least = top - static_cast<float>(options_.decibel_range);
-    for (float& value : features.values) value = std::max(value, least);
-  }
-  if (options_.num_coefficients == 0) return features;
-  Features coefficients{.width = width(),
-                        .values = std::vector<float>(static_cast<size_t>(frames * width()))};
-  for (int64_t f = 0; f < frames; ++f) {
-    transform(features.frame(f), log_energies[static_cast<size_t>(f)],
-              {coefficients.values.data() + f * width(), static_cast<size_t>(width())});
-  }
-  return coefficients;
+  std::vector<float> sound(samples.begin(), samples.end());
+  prepare(sound, dither_key);
+  std::vector<float> log_energies;
+  Features bands = energies(KnownSound::whole(sound), 0, frames, log_energies);
+  return finished(std::move(bands), log_energies);
 }
 
 }  // namespace stretto::audio

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +11,9 @@
 
 /// Spectrograms, mel filter banks and MFCC, as two packages make them.
 namespace stretto::audio {
+
+class LaneFrames;
+struct KnownSound;
 
 /// The package whose conventions apply: where frames begin, and how each is processed. With
 /// N = fft_size, W = frame_samples and H = hop_samples:
@@ -59,6 +63,7 @@ struct FeatureOptions {
   double power = 2;  ///< exponent of the magnitudes: 2 = power spectrum, 1 = magnitudes
 
   std::optional<MelOptions> mel = MelOptions{};  ///< unset: the spectrum itself, N / 2 + 1 bins
+  int64_t num_bins = 0;  ///< of the spectrum itself: how many are kept, from 0 Hz on; 0: all
   Compression compression = Compression::kLogOfMax;
   double floor = 1e-10;       ///< e of Compression
   double decibel_range = 80;  ///< in dB, of Compression::kDecibel
@@ -106,17 +111,28 @@ class FeatureExtractor {
   /// @return [num_frames(samples.size()), width()]
   Features operator()(std::span<const float> samples, uint64_t dither_key = 0) const;
 
+  /// The three steps of it, for sounds that arrive in pieces (audio/feature_stream.h): scale,
+  /// dither and the pre-emphasis of librosa, in place.
+  /// @param before  the last sample of the piece before, as this function returned it; else 0
+  float prepare(std::span<float> samples, uint64_t dither_key, float before = 0) const;
+  /// Energies of frames first … first + count - 1 of a prepared sound, compressed but for the range
+  /// of decibels: [count, bands or bins], with the log energies of frames where options have them.
+  Features energies(const KnownSound& prepared, int64_t first, int64_t count,
+                    std::vector<float>& log_energies) const;
+  /// Decibels and coefficients.
+  Features finished(Features energies, std::span<const float> log_energies) const;
+
+  const LaneFrames& frames() const { return *frames_; }
+
  private:
-  std::vector<float> prepared(std::span<const float> samples, uint64_t dither_key) const;
-  float take_frame(std::span<const float> samples, int64_t frame, std::span<float> buffer) const;
-  float finish_frame(std::span<float> frame) const;
-  void compress(std::span<float> values) const;
-  void transform(std::span<const float> log_mels, float energy, std::span<float> row) const;
+  void check() const;
+  void compress(float* rows, int64_t count) const;
+  void add_block(const float* rows, int64_t count, std::span<float> values) const;
 
   FeatureOptions options_;
-  std::vector<float> window_;  ///< [W]
+  std::shared_ptr<const LaneFrames> frames_;
   std::optional<MelFilters> mel_;
-  std::vector<float> cosines_;  ///< [num_coefficients, mels], with the lifter
+  std::vector<float> cosines_;  ///< [mels, num_coefficients], with the lifter
 };
 
 }  // namespace stretto::audio

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -57,27 +59,29 @@ MelFilters::MelFilters(const MelOptions& options, int64_t rate, int64_t fft_size
     const double width_hz =
         mel_to_hz(left_mel + 2 * step, options.scale) - mel_to_hz(left_mel, options.scale);
     const double height = options.has_unit_area ? 2 / width_hz : 1;
-    Filter filter;
+    int64_t first_bin = 0, count = 0;
     for (int64_t bin = 0; bin < num_bins; ++bin) {
       const double hz =
           static_cast<double>(bin) * static_cast<double>(rate) / static_cast<double>(fft_size);
       const double at = in_mel ? hz_to_mel(hz, options.scale) : hz;
       const double weight = height * triangle(at, left, centre, right);
-      if (weight <= 0 && filter.weights.empty()) continue;
+      if (weight <= 0 && count == 0) continue;
       if (weight <= 0) break;
-      if (filter.weights.empty()) filter.first_bin = static_cast<size_t>(bin);
-      filter.weights.push_back(static_cast<float>(weight));
+      if (count++ == 0) first_bin = bin;
+      filters_.weights.push_back(static_cast<float>(weight));
     }
-    filters_.push_back(std::move(filter));
+    filters_.firsts.push_back(first_bin);
+    filters_.begins.push_back(std::ssize(filters_.weights));
   }
 }
 
 void MelFilters::apply(std::span<const float> bins, std::span<float> mels) const {
-  for (size_t m = 0; m < filters_.size(); ++m) {
-    const auto& filter = filters_[m];
-    const float* values = bins.data() + filter.first_bin;
+  for (size_t m = 0; m < filters_.firsts.size(); ++m) {
+    const float* values = bins.data() + filters_.firsts[m];
     float sum = 0;
-    for (size_t i = 0; i < filter.weights.size(); ++i) sum += filter.weights[i] * values[i];
+    for (int64_t i = filters_.begins[m]; i < filters_.begins[m + 1]; ++i) {
+      sum += filters_.weights[static_cast<size_t>(i)] * *values++;
+    }
     mels[m] = sum;
   }
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "audio/sparse_filters.h"
 
 namespace stretto::audio {
 
@@ -36,17 +36,14 @@ class MelFilters {
   /// Throws std::invalid_argument for frequencies that do not ascend within [0, rate / 2].
   MelFilters(const MelOptions& options, int64_t rate, int64_t fft_size);
 
-  int64_t size() const { return static_cast<int64_t>(filters_.size()); }
+  int64_t size() const { return filters_.size(); }
+  const SparseFilters& filters() const { return filters_; }
   /// @param bins  [fft_size / 2 + 1]
   /// @param mels  [size()], overwritten: for each filter the weighted sum of the bins
   void apply(std::span<const float> bins, std::span<float> mels) const;
 
  private:
-  struct Filter {
-    size_t first_bin = 0;
-    std::vector<float> weights;  ///< of bins that follow each other
-  };
-  std::vector<Filter> filters_;
+  SparseFilters filters_;
 };
 
 double hz_to_mel(double hz, MelScale scale);

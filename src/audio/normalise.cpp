@@ -3,39 +3,62 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace stretto::audio {
 namespace {
 
-/// Normalises every `stride`th value from the first on.
-void normalise_values(float* first, size_t count, size_t stride, const NormaliseOptions& options) {
-  double sum = 0, squares = 0;
-  for (size_t i = 0; i < count; ++i) sum += first[i * stride];
-  const double mean = sum / static_cast<double>(count);
-  for (size_t i = 0; i < count; ++i) {
-    const double difference = first[i * stride] - mean;
-    squares += difference * difference;
+/// Normalises rows [rows, width], each column by itself. In double, in the order of rows.
+void normalise_columns(std::span<float> values, size_t width, const NormaliseOptions& options) {
+  const size_t rows = values.size() / width;
+  std::vector<double> mean(width), scale(width);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < width; ++i) mean[i] += values[r * width + i];
+  }
+  for (double& sum : mean) sum /= static_cast<double>(rows);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < width; ++i) {
+      const double difference = values[r * width + i] - mean[i];
+      scale[i] += difference * difference;
+    }
   }
   // One frame has no deviation.
-  const size_t divisor = std::max<size_t>(options.is_unbiased ? count - 1 : count, 1);
-  const double scale = 1 / (std::sqrt(squares / static_cast<double>(divisor)) + options.epsilon);
-  for (size_t i = 0; i < count; ++i) {
-    first[i * stride] = static_cast<float>((first[i * stride] - mean) * scale);
+  const auto divisor =
+      static_cast<double>(std::max<size_t>(options.is_unbiased ? rows - 1 : rows, 1));
+  for (double& squares : scale) squares = 1 / (std::sqrt(squares / divisor) + options.epsilon);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < width; ++i) {
+      float& value = values[r * width + i];
+      value = static_cast<float>((value - mean[i]) * scale[i]);
+    }
   }
+}
+
+void require_count(const Features& features, size_t count) {
+  if (count == 1 || static_cast<int64_t>(count) == features.width) return;
+  throw std::invalid_argument("normalise: " + std::to_string(count) + " numbers for " +
+                              std::to_string(features.width) + " features");
 }
 
 }  // namespace
 
 void normalise(Features& features, const NormaliseOptions& options) {
   if (features.values.empty()) return;
-  float* values = features.values.data();
-  if (options.over == NormaliseOver::kAll) {
-    normalise_values(values, features.values.size(), 1, options);
-    return;
-  }
+  const bool is_joint = options.over == NormaliseOver::kAll;
+  normalise_columns(features.values, is_joint ? 1 : static_cast<size_t>(features.width), options);
+}
+
+void normalise_by(Features& features, std::span<const double> mean,
+                  std::span<const double> deviation) {
+  require_count(features, mean.size());
+  require_count(features, deviation.size());
   const auto width = static_cast<size_t>(features.width);
-  for (size_t i = 0; i < width; ++i) {
-    normalise_values(values + i, features.values.size() / width, width, options);
+  for (size_t i = 0; i < features.values.size(); ++i) {
+    const double less = mean.size() == 1 ? mean[0] : mean[i % width];
+    const double divisor = deviation.size() == 1 ? deviation[0] : deviation[i % width];
+    features.values[i] = static_cast<float>((features.values[i] - less) / divisor);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "audio/features.h"
 
@@ -21,5 +22,10 @@ struct NormaliseOptions {
 /// (x - mean) / (deviation + epsilon), over the frames of this sound alone: there is no padding
 /// that could take part. In double, in the order of frames.
 void normalise(Features& features, const NormaliseOptions& options = {});
+
+/// (x - mean) / deviation, with a number for each feature or one for all.
+/// Throws std::invalid_argument for another count of numbers.
+void normalise_by(Features& features, std::span<const double> mean,
+                  std::span<const double> deviation);
 
 }  // namespace stretto::audio

@@ -24,6 +24,7 @@ RealFft::RealFft(int64_t size) : size_(size) {
 
 RealFft::~RealFft() {
   ::kiss_fftr_free(plan_);
+  if (inverse_plan_ != nullptr) ::kiss_fftr_free(inverse_plan_);
 }
 
 std::span<const std::complex<float>> RealFft::operator()(std::span<const float> in) {
@@ -33,6 +34,23 @@ std::span<const std::complex<float>> RealFft::operator()(std::span<const float> 
   }
   ::kiss_fftr(plan_, in.data(), reinterpret_cast<kiss_fft_cpx*>(out_.data()));
   return out_;
+}
+
+std::span<const float> RealFft::inverse(std::span<const std::complex<float>> spectrum) {
+  if (static_cast<int64_t>(spectrum.size()) != num_bins()) {
+    throw std::invalid_argument("real fft: " + std::to_string(spectrum.size()) +
+                                " bins, and a plan for " + std::to_string(num_bins()));
+  }
+  if (inverse_plan_ == nullptr) {
+    inverse_plan_ = ::kiss_fftr_alloc(static_cast<int>(size_), /*inverse_fft=*/1, nullptr, nullptr);
+    if (inverse_plan_ == nullptr) throw std::bad_alloc();
+  }
+  samples_.resize(static_cast<size_t>(size_));
+  ::kiss_fftri(inverse_plan_, reinterpret_cast<const kiss_fft_cpx*>(spectrum.data()),
+               samples_.data());
+  const float share = 1 / static_cast<float>(size_);
+  for (float& sample : samples_) sample *= share;
+  return samples_;
 }
 
 }  // namespace stretto::audio

@@ -9,7 +9,8 @@ struct kiss_fftr_state;
 
 namespace stretto::audio {
 
-/// The discrete Fourier transform of real numbers, by KISS FFT:
+/// The discrete Fourier transform of real numbers, by KISS FFT. For powers of two
+/// audio/frame_loops.h is faster, of several frames at once.
 ///
 ///     X_k = sum_n x_n exp(-2 pi i k n / N),  k = 0 … N / 2
 ///
@@ -27,11 +28,18 @@ class RealFft {
   /// @param in  [N]
   /// @return [N / 2 + 1], valid until the next call
   std::span<const std::complex<float>> operator()(std::span<const float> in);
+  /// Backward: x_n = 1 / N sum_k X_k exp(2 pi i k n / N), of k = 0 … N - 1 with X_(N - k) the
+  /// conjugate of X_k.
+  /// @param spectrum  [N / 2 + 1]
+  /// @return [N], valid until the next call
+  std::span<const float> inverse(std::span<const std::complex<float>> spectrum);
 
  private:
   int64_t size_;
   kiss_fftr_state* plan_;
+  kiss_fftr_state* inverse_plan_ = nullptr;  ///< made when it is first needed
   std::vector<std::complex<float>> out_;
+  std::vector<float> samples_;
 };
 
 }  // namespace stretto::audio

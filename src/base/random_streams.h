@@ -26,6 +26,7 @@ inline constexpr uint64_t kAugmentation = kTrainMasks + 2;    ///< of sounds and
 inline constexpr uint64_t kBatchMixes = kTrainMasks + 3;      ///< mixtures of samples of a batch
 inline constexpr uint64_t kFirstFlips = kTrainMasks + 4;      ///< who is mirrored in even epochs
 inline constexpr uint64_t kFirstPictures = kTrainMasks + 5;   ///< what first weights are made of
+inline constexpr uint64_t kFirstPhases = kTrainMasks + 16;    ///< of a spectrogram without phases
 inline constexpr uint64_t kHeads = uint64_t{1} << 61;         ///< + i: the seed of head i, from 1
 inline constexpr uint64_t kSourceDraws = uint64_t{1} << 62;   ///< sampled sub-words of the source
 inline constexpr uint64_t kTargetDraws = kSourceDraws + 1;    ///< of the target

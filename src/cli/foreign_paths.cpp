@@ -59,8 +59,10 @@ ForeignPath taken_from(const config::Key& key, const std::vector<data::DataFile>
   ForeignPath taken{.key = key.path, .paths = {}};
   const auto is_foreign = [&](const std::string& path) {
     if (key.path == kCacheKey || !lies_within(path, run_directory)) return true;
+    // Of a folder, a family may name a file in it: one that names others.
     return std::any_of(files.begin(), files.end(), [&](const auto& file) {
-      return file.key == key.path && file.path == path && leads_out(file, run_directory);
+      return file.key == key.path && (file.path == path || lies_within(file.path, path)) &&
+             leads_out(file, run_directory);
     });
   };
   if (auto* const* one = std::get_if<std::string*>(&key.value); one != nullptr) {

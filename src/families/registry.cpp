@@ -5,6 +5,8 @@
 #include "families/language_model/language_model_spec.h"
 #include "families/masked_lm/masked_lm_spec.h"
 #include "families/question_answering/question_answering_spec.h"
+#include "families/speech_recognition/speech_recognition_spec.h"
+#include "families/speech_synthesis/speech_synthesis_spec.h"
 #include "families/text_classification/text_classification_spec.h"
 #include "families/translation/translation_spec.h"
 
@@ -20,6 +22,8 @@ std::vector<FamilySpec>& listed() {
       text_classification_spec(),
       language_model_spec(),
       image_classification_spec(),
+      speech_recognition_spec(),
+      speech_synthesis_spec(),
       // clang-format on
   };
   return families;

@@ -39,6 +39,8 @@ constexpr uint64_t kTextEncoderSites = 21'000'000, kTextHeadSites = 22'000'000;
 constexpr uint64_t kSynthesisSites = 51'000'000;
 /// Sites of a model of pictures.
 constexpr uint64_t kImageSites = 31'000'000;
+/// Sites of an encoder of speech, and of a decoder behind it.
+constexpr uint64_t kSpeechSites = 41'000'000, kSpeechDecoderSites = 42'000'000;
 /// The site of a part's embedding, counted from the part's first site.
 constexpr uint64_t kEmbeddingSite = 999'999;
 /// Likewise the site of the rows that leave ConvS2S's decoder.

@@ -4,6 +4,8 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -180,6 +182,35 @@ TEST_F(AudioFileTest, RefusesMoreThanMayBeReadAtOnce) {
             std::string::npos)
       << said;
   EXPECT_EQ(read_audio(path, {.offset = 25, .max_seconds = 20}).size(), 500u);
+}
+
+TEST_F(AudioFileTest, AWaveOf12HoursIsReadInRanges) {
+  constexpr int64_t kFrames = int64_t{12} * 3600 * 8000;
+  std::string header = test::wave(8000, 1, 8, 1, "");
+  header.replace(header.size() - 4, 4, test::little_endian(kFrames, 4));
+  const auto path = write("day.wav", header);
+  // The samples are a hole in the file: bytes of 0, which are -1.
+  std::filesystem::resize_file(path, header.size() + kFrames);
+  EXPECT_EQ(audio_info(path).seconds(), 12 * 3600);
+  EXPECT_NE(refusal(path).find("day.wav: lasts 12h 00m, and at most 1h 00m can be read at once"),
+            std::string::npos)
+      << refusal(path);
+  EXPECT_EQ(read_audio(path, {.offset = 40'000, .duration = 1.5}), Samples(12000, -1));
+}
+
+TEST_F(AudioFileTest, ReadsEightChannelsAt192KHz) {
+  Samples samples;
+  for (int64_t frame = 0; frame < 19200; ++frame) {
+    for (int channel = 0; channel < 8; ++channel) {
+      samples.push_back(static_cast<float>(channel) / 8);
+    }
+  }
+  for (const int format : {SF_FORMAT_WAV | SF_FORMAT_FLOAT, SF_FORMAT_WAV | SF_FORMAT_PCM_24}) {
+    const auto path = written("eight.wav", format, 192000, 8, samples);
+    EXPECT_EQ(audio_info(path).channels, 8);
+    expect_near(read_audio(path), Samples(19200, 3.5F / 8), 1e-6F);
+    EXPECT_EQ(read_audio(path, {.rate = 16000}).size(), 1600u);
+  }
 }
 
 TEST_F(AudioFileTest, RefusesMoreChannelsThanItKnowsWhatToDoWith) {

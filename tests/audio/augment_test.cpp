@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -83,6 +84,22 @@ TEST(AudioAugment, NoiseHasItsLevel) {
   double squares = 0;
   for (const float sample : sound) squares += static_cast<double>(sample) * sample;
   EXPECT_NEAR(std::sqrt(squares / 20000), 0.01, 0.0005);
+}
+
+TEST(AudioAugment, AnotherSoundIsAddedAtItsRatioAndRepeated) {
+  std::vector<float> sound(1000, 0.5F);
+  const std::vector<float> noise{0.1F, -0.1F, 0.1F, -0.1F};
+  add_sound(sound, noise, 1, 20);
+  for (size_t i = 0; i < sound.size(); ++i) {
+    ASSERT_NEAR(sound[i], 0.5 + (i % 2 == 0 ? -0.05 : 0.05), 1e-6) << i;
+  }
+  const auto same = sound;
+  add_sound(sound, std::vector<float>(7), 0, 20);
+  add_sound(sound, {}, 0, 20);
+  EXPECT_EQ(sound, same);
+  std::vector<float> silence(5);
+  add_sound(silence, noise, 0, 20);
+  EXPECT_EQ(silence, std::vector<float>(5));
 }
 
 }  // namespace

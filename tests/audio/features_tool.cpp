@@ -1,6 +1,7 @@
 // Prints what the audio room makes of a sound, for check_with_librosa.py:
 //   features_tool FILE samples RATE     its samples, at this rate, one a line
 //   features_tool FILE PRESET           a line of features for each frame
+//   features_tool FILE griffin_lim N MOMENTUM   the spectral convergence of N iterations, in dB
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -11,6 +12,7 @@
 
 #include "audio/audio_file.h"
 #include "audio/features.h"
+#include "audio/griffin_lim.h"
 
 namespace {
 
@@ -34,7 +36,20 @@ int print_features(const std::string& file, const std::string& name) {
   both_ends.covers_ends = true;
   both_ends.mel->num_mels = 80;
   both_ends.mel->high_hz = -400;
+  audio::FeatureOptions nemo = audio::librosa_mel(rate);
+  nemo.frame_samples = rate / 50;
+  nemo.hop_samples = rate / 100;
+  nemo.fft_size = 1024;
+  nemo.preemphasis = 0.97;
+  nemo.compression = audio::Compression::kLogOfSum;
+  nemo.floor = 1e-6;
+  nemo.mel->num_mels = 64;
+  nemo.mel->scale = audio::MelScale::kHtk;
+  audio::FeatureOptions kaldi_powers = audio::kaldi_fbank(rate);
+  kaldi_powers.mel->num_mels = 80;
   const std::map<std::string, audio::FeatureOptions> presets{
+      {"librosa_preemphasis", nemo},
+      {"kaldi_fbank_80", kaldi_powers},
       {"librosa_mel", audio::librosa_mel(rate)},
       {"librosa_mfcc", audio::librosa_mfcc(rate)},
       {"librosa_reflect", whisper},
@@ -49,14 +64,37 @@ int print_features(const std::string& file, const std::string& name) {
   return 0;
 }
 
+audio::FeatureOptions magnitudes_at(int64_t rate) {
+  audio::FeatureOptions options = audio::librosa_mel(rate);
+  options.frame_samples = options.fft_size = 1024;
+  options.hop_samples = 256;
+  options.mel.reset();
+  options.power = 1;
+  return options;
+}
+
+int print_convergence(const std::string& file, const std::string& iterations,
+                      const std::string& momentum) {
+  const auto options = magnitudes_at(audio::audio_info(file).rate);
+  const auto magnitudes = audio::FeatureExtractor(options)(audio::read_audio(file));
+  const auto sound = audio::griffin_lim(magnitudes, options,
+                                        {.griffin_lim_iterations = std::stoll(iterations),
+                                         .griffin_lim_momentum = std::stod(momentum)},
+                                        /*seed=*/1);
+  std::printf("%.6g\n", audio::spectral_convergence(sound, magnitudes, options));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
     if (words.size() == 3 && words[1] == "samples") return print_samples(words[0], words[2]);
+    if (words.size() == 4) return print_convergence(words[0], words[2], words[3]);
     if (words.size() == 2) return print_features(words[0], words[1]);
-    std::cerr << "usage: features_tool FILE samples RATE | FILE PRESET\n";
+    std::cerr
+        << "usage: features_tool FILE samples RATE | FILE PRESET | FILE griffin_lim N MOMENTUM\n";
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
   }

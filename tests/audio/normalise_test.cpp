@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 namespace stretto::audio {
@@ -47,6 +48,18 @@ TEST(Normalise, OneFrameBecomesZeros) {
   Features none{.width = 2, .values = {}};
   normalise(none);
   EXPECT_TRUE(none.values.empty());
+}
+
+TEST(Normalise, GivenNumbersAreOneOrOneForEachFeature) {
+  Features features = three_frames();
+  normalise_by(features, std::vector<double>{1, 10}, std::vector<double>{2});
+  expect_values(features, {0, 0, 0.5, 10, 2.5, 5});
+  features = three_frames();
+  normalise_by(features, std::vector<double>{0}, std::vector<double>{1, 10});
+  expect_values(features, {1, 1, 2, 3, 6, 2});
+  EXPECT_THROW(normalise_by(features, std::vector<double>(3), std::vector<double>{1}),
+               std::invalid_argument);
+  EXPECT_THROW(normalise_by(features, std::vector<double>{1}, {}), std::invalid_argument);
 }
 
 }  // namespace

@@ -33,6 +33,20 @@ TEST(RealFft, IsTheSumOfItsDefinition) {
   }
 }
 
+TEST(RealFft, SamplesComeBackFromTheirSpectrum) {
+  for (const int64_t size : {2, 50, 400}) {
+    RandomStream random(9);
+    std::vector<float> in;
+    for (int64_t i = 0; i < size; ++i) in.push_back(static_cast<float>(random.uniform() - 0.5));
+    RealFft fft(size);
+    const auto bins = fft(in);
+    const auto back = fft.inverse(bins);
+    ASSERT_EQ(back.size(), in.size());
+    for (size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(back[i], in[i], 1e-6) << size;
+    EXPECT_THROW(fft.inverse(bins.first(1)), std::invalid_argument);
+  }
+}
+
 TEST(RealFft, TakesFramesOfItsOwnSizeAlone) {
   EXPECT_THROW(RealFft(5), std::invalid_argument);
   EXPECT_THROW(RealFft(0), std::invalid_argument);

@@ -57,11 +57,13 @@ TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
   });
 }
 
-TEST(DeclaredKeys, FoldersStandForFilesInListsOfPlainText) {
+TEST(DeclaredKeys, FoldersStandForFilesInListsOfPlainTextAndOfNoises) {
   const KeyPaths lists{"data.train", "data.valid", "data.test"};
+  const KeyPaths of_sounds{"augment.impulse_files", "augment.noise_files"};
   for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
     const bool is_of_text = task == "language_model" || task == "masked_lm";
-    EXPECT_EQ(key.meta.takes_folders, is_of_text && is_in(lists, key.path))
+    EXPECT_EQ(key.meta.takes_folders,
+              (is_of_text && is_in(lists, key.path)) || is_in(of_sounds, key.path))
         << task << ": " << key.path;
     EXPECT_TRUE(!key.meta.takes_folders || key.meta.is_path) << key.path;
   });
@@ -110,6 +112,12 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
                                                                      : of_text;
     for_each_declared(*task.schema, [&](const config::Key& key) {
       const std::string& path = key.path;
+      if (task.name.starts_with("speech_")) {  // each kind of model says it of its own keys
+        EXPECT_TRUE(!key.meta.hidden_in_shapes || path.starts_with("model.") ||
+                    path.starts_with("features."))
+            << path;
+        return;
+      }
       const bool of_part = path.starts_with("model.encoder") || path.starts_with("model.decoder") ||
                            path.starts_with("model.heads.");
       const std::string leaf = path.substr(path.rfind('.') + 1);

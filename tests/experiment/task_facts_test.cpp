@@ -47,7 +47,9 @@ class SilentFacts : public TaskFacts {};
 
 TEST(TaskFacts, MessagesSpeakOfTextWhereAFamilyHasText) {
   for (const auto& name : TaskChoice::names()) {
-    const std::string data = name == "image_classification" ? "pictures" : "text";
+    const std::string data = name == "image_classification" ? "pictures"
+                             : name.starts_with("speech_")  ? "sounds"
+                                                            : "text";
     EXPECT_EQ(find_task_rules(of_task(name.c_str()))->name_of_data(), data) << name;
   }
   EXPECT_EQ(SilentFacts().name_of_data(), "data");

@@ -1,13 +1,21 @@
 // libFuzzer target: any bytes as the file of a sound. It is decoded, or Error is thrown; nothing
-// else may come out, and no more than the header says.
+// else may come out, and no more than the header says. Of what is decoded, features are finite, the
+// same in pieces, and a WAV file of it is read back.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "audio/audio_file.h"
+#include "audio/feature_stream.h"
+#include "audio/sound_features.h"
+#include "audio/wave_writer.h"
 #include "base/error.h"
 
 namespace {
@@ -15,9 +23,48 @@ namespace {
 using namespace stretto;
 
 constexpr int64_t kMostFrames = 100'000;  // more would only take longer
+constexpr size_t kMostUsed = 4'000;
 
 void require(bool fact) {
   if (!fact) std::abort();
+}
+
+bool are_finite(std::span<const float> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](float number) { return std::isfinite(number); });
+}
+
+audio::FeatureKeys stream_keys(const char* dialect) {
+  audio::FeatureKeys keys;
+  keys.dialect = dialect;
+  keys.normalise = "none";
+  return keys;
+}
+
+/// @param piece  samples that the stream gets at a time, above 0
+void make_features(std::span<const float> samples, size_t piece) {
+  for (const char* dialect : {"librosa", "kaldi"}) {
+    static const audio::SoundFeatures librosa(stream_keys("librosa")), kaldi(stream_keys("kaldi"));
+    const audio::Features whole = (dialect == std::string_view("kaldi") ? kaldi : librosa)(samples);
+    require(are_finite(whole.values));
+    audio::FeatureStream stream(stream_keys(dialect));
+    std::vector<float> values;
+    const auto keep = [&](const audio::Features& some) {
+      values.insert(values.end(), some.values.begin(), some.values.end());
+    };
+    for (size_t at = 0; at < samples.size(); at += piece) {
+      keep(stream.push(samples.subspan(at, std::min(piece, samples.size() - at))));
+    }
+    keep(stream.finish());
+    require(values == whole.values);
+  }
+}
+
+void write_again(std::span<const float> samples, int64_t rate) {
+  const std::string bytes = audio::wave_bytes(samples, rate);
+  audio::AudioReader reader(audio::AudioBytes(bytes, "again"));
+  require(reader.info().rate == rate && reader.info().frames == std::ssize(samples));
+  require(audio::wave_bytes(reader.read(reader.all()), rate) == bytes);
 }
 
 void read_part(audio::AudioReader& reader, int64_t begin) {
@@ -27,8 +74,10 @@ void read_part(audio::AudioReader& reader, int64_t begin) {
   const auto size = static_cast<int64_t>(samples.size());
   require(size <= range.size());
   require(size == range.size() || reader.info().format == audio::AudioFormat::kMp3);
-  require(std::all_of(samples.begin(), samples.end(),
-                      [](float sample) { return std::isfinite(sample); }));
+  require(are_finite(samples));
+  const std::span<const float> some(samples.data(), std::min(samples.size(), kMostUsed));
+  make_features(some, 1 + static_cast<size_t>(begin % 997));
+  write_again(some, reader.info().rate);
 }
 
 }  // namespace

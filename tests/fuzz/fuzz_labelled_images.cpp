@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "data/archives/member_names.h"
+#include "data/class_folders.h"
 #include "data/images/archive_index.h"
-#include "data/images/class_folders.h"
-#include "data/images/member_names.h"
 #include "data/images/pixel_files.h"
 #include "tests/data/memory_stream.h"
 #include "tests/fuzz/one_reader.h"

@@ -23,6 +23,7 @@
 #include "data/pairs/pair_columns.h"
 #include "data/pairs/stored_corpus.h"
 #include "data/sample_store.h"
+#include "data/speech/stored_speech.h"
 
 namespace {
 
@@ -178,11 +179,32 @@ void read_head(std::string_view bytes) {
   if (store) require(store->part(0) == "a" && store->part(1) == "a");
 }
 
+void read_speech(std::string_view bytes) {
+  Input input(bytes);
+  auto store = data::samples_in_memory(data::kNumSpeechParts, [&](auto& writer) {
+    for (const auto part :
+         {data::kSpeechIds, data::kSpeechTexts, data::kSpeechSpeakers, data::kSpeechPaths}) {
+      writer.append(part, input.bytes());
+    }
+    write_numbers<uint64_t>(input, data::kSpeechSounds, writer);
+    write_numbers<uint64_t>(input, data::kSpeechRecords, writer);
+    return input.numbers();
+  });
+  const data::SpeechPlace place{.path = "fuzz"};
+  if (!data::is_sound_speech(store, place, /*end=*/0)) return;
+  const auto source = data::make_stored_speech(std::move(store), place, {}, "");
+  for (int64_t i = 0; i < source->size(); ++i) {
+    require(source->id(i).size() + source->text(i).size() + source->speaker(i).size() <= 3 * 255);
+    require(source->facts(i).end > source->facts(i).begin && source->facts(i).rate > 0);
+    require(!source->place(i).empty() || source->path(i).empty());
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  for (const auto read : {&read_documents, &read_pairs, &read_head}) {
+  for (const auto read : {&read_documents, &read_pairs, &read_head, &read_speech}) {
     try {
       read(bytes);
     } catch (const Error&) {

@@ -141,7 +141,15 @@ std::set<std::string> found_on_purpose(const std::filesystem::path& recipe) {
       {"squad_bert_base_adamw_100", {"LB002", "LB011"}},
       {"wikitext2_openseq2seq", {"LB008"}},
       {"wikitext103_openseq2seq", {"LB002", "LB008"}},
-      {"wikitext103_adaptive", {"LB002", "LB008"}}};
+      {"wikitext103_adaptive", {"LB002", "LB008"}},
+      {"librispeech_deepspeech2_medium", {"LB008"}},
+      {"librispeech_deepspeech2_small", {"LB008"}},
+      {"librispeech_las", {"LB008"}},
+      {"ljspeech_tacotron2", {"LB008"}},
+      {"ljspeech_tacotron2_8_gpus", {"LB008"}},
+      {"ljspeech_tacotron2_mixed", {"LB008"}},
+      {"ljspeech_tacotron2_nvidia", {"LB008"}},
+      {"mailabs_tacotron2_gst", {"LB008"}}};
   const auto found = kFound.find(recipe.stem().string());
   return found == kFound.end() ? std::set<std::string>{} : found->second;
 }

@@ -23,7 +23,8 @@ def full_or(everything, in_ci):
 
 
 # Fields of metrics.jsonl that depend on the clock or the machine, not on the experiment.
-TIMING = {"seconds", "tokens_per_second", "pictures_per_second", "peak_memory_bytes", "peak_device_memory_bytes", "data_wait_seconds"}
+TIMING = {"seconds", "tokens_per_second", "pictures_per_second", "frames_per_second", "peak_memory_bytes", "peak_device_memory_bytes",
+          "data_wait_seconds"}
 
 WORDS_SRC = "the a red blue big small house dog cat sees has wants two three old new good man woman".split()
 WORDS_TGT = "die ein rot blau gross klein haus hund katze sieht hat will zwei drei alt neu gut mann frau".split()

@@ -206,7 +206,8 @@ class Machine(InTemporaryFolder):
                                                for side in ("src", "src1", "src2", "tgt"))],
                    "portraits": ["train.json", "valid.json", "test.json"],
                    "reviews": ["train.tsv", "valid.tsv", "test.tsv"],
-                   "shapes": ["train.tar", "valid.tar"]}
+                   "shapes": ["train.tar", "valid.tar"],
+                   "vowels": ["train.jsonl", "valid.jsonl", "test.jsonl"]}
 
     def test_sample_data_are_written_when_some_are_missing_or_older_than_their_program(self):
         self.stub("cmake", 'mkdir -p build/release; : >build/release/build.ninja\n'

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/archives/unpacked_file.h"
 #include "data/cache_folder.h"
 #include "data/cached_inputs.h"
 #include "data/sample_store.h"
@@ -259,19 +260,6 @@ class ArchiveBuild {
 
 std::shared_ptr<const ImageSource> open_archive(const ArchiveInput& input) {
   return ArchiveBuild(input).open();
-}
-
-UnpackedFile open_unpacked(const std::string& path) {
-  std::string first(4, '\0');
-  first.resize(open_plain(path)->read(first.data(), first.size()));
-  auto bytes = open_plain(path);
-  if (first.starts_with("\x1F\x8B")) {
-    return {.bytes = make_gunzip(std::move(bytes), path), .is_packed = true};
-  }
-  if (first == "\x28\xB5\x2F\xFD") {
-    return {.bytes = make_unzstd(std::move(bytes), path), .is_packed = true};
-  }
-  return {.bytes = std::move(bytes)};
 }
 
 }  // namespace stretto::data

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "data/bad_samples.h"
-#include "data/byte_stream.h"
 #include "data/images/archive_index.h"
 #include "data/images/image_source.h"
 
@@ -49,13 +48,5 @@ struct ArchiveInput {
 /// Throws as BadSamples and TarReader do, Error(kUsage) for a path that is no regular file, and
 /// Error(kBadData) for an archive that changes meanwhile.
 std::shared_ptr<const ImageSource> open_archive(const ArchiveInput& input);
-
-/// The bytes of a file, unpacked where its first bytes are those of gzip or zstd.
-struct UnpackedFile {
-  std::unique_ptr<ByteStream> bytes;
-  bool is_packed = false;
-};
-/// Throws as open_bytes().
-UnpackedFile open_unpacked(const std::string& path);
 
 }  // namespace stretto::data

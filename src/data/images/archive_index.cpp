@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "data/images/member_names.h"
+#include "data/archives/member_names.h"
 #include "data/labelled/labels.h"
 #include "image/image_file.h"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/archives/tar_reader.h"
 #include "data/bad_samples.h"
 #include "data/images/image_source.h"
-#include "data/images/tar_reader.h"
 
 namespace stretto::data {
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "data/images/archive_images.h"
-#include "data/images/class_folders.h"
+#include "data/archives/member_names.h"
+#include "data/archives/unpacked_file.h"
+#include "data/class_folders.h"
 #include "data/images/image_inputs.h"
-#include "data/images/member_names.h"
 #include "data/images/pixel_files.h"
 
 namespace stretto::data {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "data/archives/unpacked_file.h"
 #include "data/images/archive_images.h"
 #include "data/images/pixel_files.h"
 

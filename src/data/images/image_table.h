@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/bad_samples.h"
+#include "data/cache_use.h"  // part of this interface
 #include "data/images/image_data_options.h"
 #include "data/images/image_files.h"  // part of this interface
 #include "data/images/image_source.h"
@@ -82,12 +83,6 @@ SharedImages shared_images(const ImageTable& training, const ImageTable& other);
 std::string shared_images_text(const ImageTable& training, const ImageTable& other);
 inline constexpr const char* kSharedImagesAdvice =
     "scores on them say nothing of other pictures: take them out of one of the sets";
-
-/// What becomes of what open_images() finds.
-enum class CacheUse : uint8_t {
-  kKeeps,  ///< it is taken from the cache, or kept there
-  kNone,   ///< nothing is written. ArchiveInput::uses_cache says what cannot be loaded then
-};
 
 /// Opens the pictures of a key. Headers and hashes of files are looked at once and kept in the
 /// cache (data/media/media_table.h, data/images/archive_images.h); nothing is decoded. Pictures

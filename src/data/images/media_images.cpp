@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "data/images/member_names.h"
+#include "data/archives/member_names.h"
 #include "data/media/media_table.h"
 
 namespace stretto::data {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "data/images/archive_images.h"
+#include "data/archives/unpacked_file.h"
 #include "data/lines.h"
 
 namespace stretto::data {

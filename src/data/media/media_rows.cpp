@@ -21,21 +21,6 @@
 namespace stretto::data {
 namespace {
 
-/// By the ending of a manifest, without that of its packing.
-MediaListFormat format_of_manifest(const std::string& manifest) {
-  const auto parsed = parse_input_path(manifest);
-  std::filesystem::path name =
-      parsed.member.empty() ? parsed.file : std::filesystem::path(parsed.member);
-  if (name.extension() == ".gz" || name.extension() == ".zst") name = name.stem();
-  const std::string ending = name.extension().string();
-  if (ending == ".csv") return MediaListFormat::kCsv;
-  if (ending == ".tsv") return MediaListFormat::kTsv;
-  if (ending == ".jsonl" || ending == ".json") return MediaListFormat::kJsonLines;
-  throw Error(ExitCode::kUsage,
-              manifest + ": is no manifest by its ending: .csv, .tsv or .jsonl is needed",
-              "rename it after what it has: commas, tabs, or a JSON object a line");
-}
-
 std::vector<std::string> names_of(const MediaColumns& columns) {
   return {columns.path, columns.text, columns.offset, columns.duration};
 }
@@ -202,8 +187,22 @@ void read_media_rows(LineReader lines, MediaListFormat format, const MediaColumn
 
 void read_media_rows(const std::string& manifest, const MediaColumns& columns, BadSamples& bad,
                      const std::function<void(MediaRow)>& take) {
-  const auto format = format_of_manifest(manifest);
+  const auto format = media_list_format(manifest);
   read_media_rows(LineReader(manifest), format, columns, bad, take);
+}
+
+MediaListFormat media_list_format(const std::string& manifest) {
+  const auto parsed = parse_input_path(manifest);
+  std::filesystem::path name =
+      parsed.member.empty() ? parsed.file : std::filesystem::path(parsed.member);
+  if (name.extension() == ".gz" || name.extension() == ".zst") name = name.stem();
+  const std::string ending = name.extension().string();
+  if (ending == ".csv") return MediaListFormat::kCsv;
+  if (ending == ".tsv") return MediaListFormat::kTsv;
+  if (ending == ".jsonl" || ending == ".json") return MediaListFormat::kJsonLines;
+  throw Error(ExitCode::kUsage,
+              manifest + ": is no manifest by its ending: .csv, .tsv or .jsonl is needed",
+              "rename it after what it has: commas, tabs, or a JSON object a line");
 }
 
 DataFile media_manifest(std::string key, std::string path, const MediaColumns& columns,

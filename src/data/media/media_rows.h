@@ -35,6 +35,8 @@ void read_media_rows(const std::string& manifest, const MediaColumns& columns, B
                      const std::function<void(MediaRow)>& take);
 
 enum class MediaListFormat : uint8_t { kCsv, kTsv, kJsonLines };
+/// By the ending of a manifest, without that of its packing. Throws Error(kUsage) for another one.
+MediaListFormat media_list_format(const std::string& manifest);
 /// The same of lines that are open already.
 void read_media_rows(LineReader lines, MediaListFormat format, const MediaColumns& columns,
                      BadSamples& bad, const std::function<void(MediaRow)>& take);

@@ -1,10 +1,6 @@
 #include "data/media/media_table.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -13,7 +9,6 @@
 
 #include "audio/audio_file.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -31,7 +26,6 @@ namespace fs = std::filesystem;
 
 /// Part of the key: a change of the rules of reading, or of the parts, makes new stores.
 constexpr uint64_t kMediaVersion = 1;
-constexpr size_t kMediaReadBytes = size_t{1} << 18;
 
 /// The parts of a store.
 enum MediaPart : size_t { kMediaPaths, kMediaTexts, kMediaRecords, kNumMediaParts };
@@ -61,35 +55,8 @@ std::span<const MediaRecord> records_of(const SampleStore& store) {
   return store.array<MediaRecord>(kMediaRecords);
 }
 
-uint64_t hash_of_stamp(const FileStamp& stamp) {
-  return xxh3_64(stamp_text(stamp));
-}
-
 bool is_hidden(const std::string& name) {
   return name.starts_with('.') || name.find("/.") != std::string::npos;
-}
-
-/// Reads a file from its beginning. @return the bytes that were there
-template <class Take>
-uint64_t read_through(const Descriptor& file, const std::string& path, const Take& take) {
-  std::vector<char> buffer(kMediaReadBytes);
-  uint64_t at = 0;
-  while (true) {
-    const ssize_t got = retried(
-        [&] { return ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(at)); });
-    if (got < 0) throw_io_error("cannot read", path, errno);
-    if (got == 0) return at;
-    take(std::string_view(buffer.data(), static_cast<size_t>(got)));
-    at += static_cast<uint64_t>(got);
-  }
-}
-
-[[noreturn]] void throw_changed(const std::string& path, uint64_t now, uint64_t then) {
-  throw SampleError(path,
-                    ": has changed since it was looked at (" +
-                        with_thousands(static_cast<int64_t>(now)) + " bytes now, " +
-                        with_thousands(static_cast<int64_t>(then)) + " then)",
-                    "put the file of then back, or start again with --accept-data");
 }
 
 /// Header facts, and the part of a sound that is meant. Throws Error(kBadData).
@@ -221,7 +188,7 @@ class MediaTableBuild {
 
   static MediaCandidate candidate_of(size_t source, const ListedFile& file,
                                      const std::string& path) {
-    MediaCandidate candidate{.source = source, .path = path, .stamp = hash_of_stamp(file.stamp)};
+    MediaCandidate candidate{.source = source, .path = path, .stamp = stamp_hash(file.stamp)};
     candidate.facts.bytes = file.size;
     candidate.facts.hash = file.hash;
     return candidate;
@@ -361,38 +328,17 @@ std::string MediaTable::place(int64_t sample) const {
   return sources_.at(record.source).path + ":" + std::to_string(record.line);
 }
 
-Descriptor MediaTable::open(int64_t sample) const {
+KnownFile MediaTable::known(int64_t sample) const {
   const auto& record = records_of(store_)[static_cast<size_t>(sample)];
-  const std::string name = path(sample);
-  Descriptor file;
-  try {
-    file = open_to_read(name);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kUsage) throw;  // "no such file"
-    throw SampleError(name, ": is not there any more",
-                      "put the file back, or start again with --accept-data");
-  }
-  struct stat info {};
-  if (::fstat(file.get(), &info) != 0) throw_io_error("cannot look at", name, errno);
-  const FileStamp stamp = stamp_of(info);
-  if (hash_of_stamp(stamp) == record.stamp) return file;
-  Xxh3Stream hash;
-  if (stamp.size == record.facts.bytes) {
-    read_through(file, name, [&](std::string_view part) { hash.update(part.data(), part.size()); });
-    if (hash.digest() == record.facts.hash) return file;
-  }
-  throw_changed(name, stamp.size, record.facts.bytes);
+  return {.stamp = record.stamp, .bytes = record.facts.bytes, .hash = record.facts.hash};
+}
+
+Descriptor MediaTable::open(int64_t sample) const {
+  return open_known(path(sample), known(sample));
 }
 
 std::string MediaTable::read(int64_t sample) const {
-  const Descriptor file = open(sample);
-  const uint64_t size = facts(sample).bytes;
-  std::string bytes;
-  bytes.reserve(size);
-  const uint64_t got =
-      read_through(file, path(sample), [&](std::string_view part) { bytes += part; });
-  if (got != size) throw_changed(path(sample), got, size);
-  return bytes;
+  return read_known(path(sample), known(sample));
 }
 
 std::shared_ptr<const MediaTable> open_media(const MediaInput& input, const MediaCache& cache) {

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "data/bad_samples.h"
 #include "data/data_file.h"
+#include "data/media/known_file.h"
 #include "data/media/media_rows.h"
 #include "data/sample_store.h"
 
@@ -73,6 +74,7 @@ class MediaTable {
 
  private:
   friend class MediaTableBuild;
+  KnownFile known(int64_t sample) const;
   SampleStore store_;
   std::vector<DataFile> sources_;
   LeftOut left_out_;

@@ -13,7 +13,7 @@ inline constexpr const char *kLoss = "loss", *kAccuracy = "accuracy", *kTop5 = "
 }  // namespace image_score
 
 /// The names of its counters (train::Task::counters); as keys they have `_` for spaces.
-inline constexpr const char *kPictures = "pictures", *kUnreadable = "unreadable pictures";
+inline constexpr const char *kPictures = "pictures", *kUnreadablePictures = "unreadable pictures";
 
 /// The numbers of image_classification.
 std::vector<experiment::ScoreSpec> image_classification_scores();

@@ -19,13 +19,13 @@
 /// weight norm and a gate are never rounded.
 namespace stretto::kernels {
 
-/// Zeroes beyond the ends of a sequence: on both sides, or on the left only.
-enum class Border { kCentred, kCausal };
+/// Zeroes beyond the ends of a sequence: on both sides, on the left only, or on the right only.
+enum class Border { kCentred, kCausal, kAhead };
 
 /// Which rows an output row sees. A sequence of T rows gives ceil(T / stride); tap i of output t is
 /// row t * stride + i * dilation - left of its own sequence, where left = (kernel - 1) * dilation
-/// for kCausal and half of that, rounded down, for kCentred (PyTorch's padding="same"). Where there
-/// is no such row, the tap sees zeroes. Nothing is flipped, as in PyTorch.
+/// for kCausal, half of that, rounded down, for kCentred (PyTorch's padding="same"), and 0 for
+/// kAhead. Where there is no such row, the tap sees zeroes. Nothing is flipped, as in PyTorch.
 struct TimeWindow {
   Offsets offsets;  ///< of the N rows
   int64_t kernel = 1;
@@ -35,6 +35,7 @@ struct TimeWindow {
 
   int64_t left() const {
     const int64_t reach = (kernel - 1) * dilation;
+    if (border == Border::kAhead) return 0;
     return border == Border::kCausal ? reach : reach / 2;
   }
 };

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -18,14 +19,12 @@ using torch::autograd::variable_list;
 
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
-std::vector<int64_t> both(int64_t size) {
-  return {size, size};
-}
+constexpr std::array<int64_t, 2> kOnes{1, 1}, kZeroes{0, 0};
 
 at::Tensor convolve_planes(const at::Tensor& x, const at::Tensor& weight,
                            const std::optional<at::Tensor>& bias, const PlaneWindow& window) {
-  return at::convolution(x, weight, bias, both(window.stride), both(window.padding), both(1),
-                         /*transposed=*/false, both(0), window.groups);
+  return at::convolution(x, weight, bias, window.strides(), window.paddings(), kOnes,
+                         /*transposed=*/false, kZeroes, window.groups);
 }
 
 /// libtorch allows TF32 in convolutions of a GPU by default, and kFp32 is to be fp32.
@@ -69,8 +68,9 @@ struct Convolution2dNode : torch::autograd::Function<Convolution2dNode> {
     const at::Tensor planes = plane_operand(x, compute), filters = plane_operand(weight, compute);
     const ConvolutionTf32 tf32(x, compute == Compute::kTf32);
     ctx->save_for_backward({planes, filters});
-    ctx->saved_data["stride"] = window.stride;
-    ctx->saved_data["padding"] = window.padding;
+    const auto strides = window.strides(), paddings = window.paddings();
+    ctx->saved_data["strides"] = std::vector<int64_t>(strides.begin(), strides.end());
+    ctx->saved_data["paddings"] = std::vector<int64_t>(paddings.begin(), paddings.end());
     ctx->saved_data["groups"] = window.groups;
     ctx->saved_data["biased"] = bias.has_value();
     fused::keep(ctx, compute);
@@ -83,13 +83,13 @@ struct Convolution2dNode : torch::autograd::Function<Convolution2dNode> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &planes = saved[0], &filters = saved[1];
     const Compute compute = fused::kept_compute(ctx);
-    const auto number = [&](const char* name) { return ctx->saved_data[name].toInt(); };
+    const auto numbers = [&](const char* name) { return ctx->saved_data[name].toIntVector(); };
     const ConvolutionTf32 tf32(planes, compute == Compute::kTf32);
     const bool biased = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
     const at::Tensor slope = plane_operand(grads[0], compute);
     auto [dx, dweight, unused] = at::convolution_backward(
-        slope, planes, filters, at::OptionalIntArrayRef(), both(number("stride")),
-        both(number("padding")), both(1), /*transposed=*/false, both(0), number("groups"),
+        slope, planes, filters, at::OptionalIntArrayRef(), numbers("strides"), numbers("paddings"),
+        kOnes, /*transposed=*/false, kZeroes, ctx->saved_data["groups"].toInt(),
         {ctx->needs_input_grad(0), ctx->needs_input_grad(1), false});
     return {dx.defined() ? plane_result(dx, compute) : dx,
             dweight.defined() ? plane_result(dweight, compute) : dweight,
@@ -104,12 +104,14 @@ void check_planes(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
               "[kernels] convolution_2d: x must be [N, C, H, W] with C = ", window.groups,
               " times ", weight.dim() == 4 ? weight.size(1) : 0, ", got ", x.sizes(),
               " and weight ", weight.sizes());
-  TORCH_CHECK(window.stride > 0 && window.padding >= 0 && window.groups > 0 &&
-                  weight.size(0) % window.groups == 0,
-              "[kernels] convolution_2d: stride ", window.stride, ", padding ", window.padding,
-              " and ", window.groups, " groups do not fit weight ", weight.sizes());
-  TORCH_CHECK(x.size(2) + 2 * window.padding >= weight.size(2) &&
-                  x.size(3) + 2 * window.padding >= weight.size(3),
+  const auto strides = window.strides(), paddings = window.paddings();
+  TORCH_CHECK(window.stride > 0 && window.stride_width >= 0 && window.padding >= 0 &&
+                  window.groups > 0 && weight.size(0) % window.groups == 0,
+              "[kernels] convolution_2d: strides ", strides[0], " and ", strides[1], ", paddings ",
+              paddings[0], " and ", paddings[1], " and ", window.groups,
+              " groups do not fit weight ", weight.sizes());
+  TORCH_CHECK(x.size(2) + 2 * paddings[0] >= weight.size(2) &&
+                  x.size(3) + 2 * paddings[1] >= weight.size(3),
               "[kernels] convolution_2d: planes ", x.sizes(), " are smaller than filters ",
               weight.sizes());
   TORCH_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)),

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/field.h"
-#include "models/images/batch_norm_keys.h"
+#include "models/batch_norm_keys.h"
 #include "nn/init_options.h"
 
 namespace stretto::models {

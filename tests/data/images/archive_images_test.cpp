@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "data/archives/unpacked_file.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/data/images/archives.h"

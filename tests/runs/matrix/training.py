@@ -69,7 +69,7 @@ def bf16(bench, row):
 def micro_batches(bench, row):
     """Updates of a whole epoch: as one micro-batch, as several, and as one that had to be halved."""
     said = bench.train(row, "one", *SHORT, *row.large, "train.update_freq=1")
-    [samples] = re.findall(r"training (?:text|windows|pairs|pictures): ([\d,]+)", said)
+    [samples] = re.findall(r"training (?:text|windows|pairs|pictures|speech): ([\d,]+)", said)
     check("micro-batches an epoch: 1\n" in said, said)
     each = -(-int(samples.replace(",", "")) // 3)
     said = bench.train(row, "several", *SHORT, *row.large, "train.update_freq=3", f"data.max_samples={each}")

@@ -127,7 +127,7 @@ void ImageClassificationTask::start_from_pictures() {
 }
 
 std::vector<std::string> ImageClassificationTask::counters() const {
-  return {kPictures, kUnreadable};
+  return {kPictures, kUnreadablePictures};
 }
 
 train::TaskWords ImageClassificationTask::words() const {
@@ -192,7 +192,7 @@ train::Validation ImageClassificationTask::validate() {
                    {.device = context_.device, .group = context_.group, .loading = loading()});
   return {.scores = scores_of_images(table),
           .counts = {{kPictures, valid_.set->size()},
-                     {kUnreadable, num_unreadable(table, valid_.set->size())}},
+                     {kUnreadablePictures, num_unreadable(table, valid_.set->size())}},
           .samples = samples(table)};
 }
 

@@ -1,0 +1,92 @@
+#include "families/speech_synthesis/speech_synthesis_spec.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/named_output.h"
+#include "config/open_part.h"
+#include "data/speech/speech_files.h"
+#include "experiment/data_files.h"
+#include "families/speech_synthesis/requests.h"
+#include "families/speech_synthesis/speech_synthesis_display.h"
+#include "families/speech_synthesis/speech_synthesis_options.h"
+#include "families/speech_synthesis/speech_synthesis_rules.h"
+#include "families/text/command_options.h"
+
+namespace stretto::experiment {
+namespace {
+
+using tasks::SynthesisEvalFiles, tasks::SynthesisInferArguments;
+
+/// An option that families of text have too, with what it means here.
+CommandOption of_clips(CommandOption option, const char* help) {
+  option.help = help;
+  return option;
+}
+
+FamilyCommand eval_of_synthesis() {
+  return {.options = {command_option(&SynthesisEvalFiles::data,
+                                     of_clips(data_option(), "of sounds as data.train takes them")),
+                      command_option(&SynthesisEvalFiles::predictions,
+                                     of_clips(predictions_option(),
+                                              "of synthesis a line a clip: where it is, its "
+                                              "frames, loss, L1, whether it ends in time, how its "
+                                              "attention looks"))}};
+}
+
+void check_output(const Experiment& /*experiment*/, const FamilyValues& values) {
+  if (!values.as<SynthesisInferArguments>().output.empty()) return;
+  throw Error(ExitCode::kUsage, "--output is missing: synthesis writes a sound for each line",
+              "name a folder: --output sounds");
+}
+
+FamilyCommand infer_of_synthesis() {
+  return {
+      .options =
+          {command_option(&SynthesisInferArguments::output,
+                          {.name = "--output",
+                           .type = "DIR",
+                           .help = "of synthesis: write 00001.wav and so on, a sound for each "
+                                   "line, to this folder, which is made if it is missing"}),
+           command_option(&SynthesisInferArguments::speaker,
+                          {.name = "--speaker",
+                           .type = "NAME",
+                           .help = "of synthesis: who speaks; default the first speaker of the "
+                                   "run"}),
+           command_option(&SynthesisInferArguments::style,
+                          {.name = "--style",
+                           .type = "FILE",
+                           .help = "of synthesis with style tokens: a sound in the wanted style; "
+                                   "default the mean of all tokens",
+                           .check = must_exist("check --style")})},
+      .check = &check_output};
+}
+
+std::vector<data::DataFile> files_of_synthesis(const Experiment& experiment) {
+  return data::speech_data_files(synthesis_of(experiment).data, files_of_path_keys(experiment));
+}
+
+PlannedWork work_of_synthesis(const Experiment& experiment) {
+  const auto& own = synthesis_of(experiment);
+  return {
+      .units = own.data.batch_seconds / own.features.hop_seconds,
+      .assumed = own.data.max_samples > 0 ? "data.max_samples ends no micro-batch earlier" : ""};
+}
+
+}  // namespace
+
+FamilySpec speech_synthesis_spec() {
+  return {.options = config::open_alternative<SpeechSynthesisOptions>(),
+          .also_called = {"text2speech", "tts", "text_to_speech", "tacotron2", "tacotron",
+                          "speech_generation"},
+          .rules = &speech_synthesis_rules,
+          .display = [](const Experiment& /*e*/) { return tasks::speech_synthesis_display(); },
+          .eval = eval_of_synthesis(),
+          .infer = infer_of_synthesis(),
+          .plan = FamilyPlan{.work = &work_of_synthesis},
+          .data_files = &files_of_synthesis};
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/option_conflicts.h"
+#include "models/speech/speech_model_options.h"
+
+namespace stretto::models {
+
+/// What keeps a model of speech from being built: sizes that are missing, blocks that do not fit.
+/// Empty for a sound model. No libtorch.
+std::vector<OptionConflict> option_conflicts(const SpeechModelOptions& model);
+
+}  // namespace stretto::models
