@@ -14,12 +14,6 @@ namespace {
 constexpr size_t kFirstCompaction = size_t{1} << 16;
 constexpr uint32_t kRoot = text::LexiconTrie::kRoot;
 
-/// What a model file says may be anything: scores stay comparable.
-float sane(float log_prob) {
-  constexpr float kMost = 1e6F;
-  return log_prob >= -kMost && log_prob <= kMost ? log_prob : -kMost;
-}
-
 }  // namespace
 
 Beam::Beam(const DecoderParts& parts, decoding::TokenScorer* scorer)
@@ -267,7 +261,7 @@ void Beam::request_ends(std::span<const uint32_t> prefixes) {
   for (size_t i = first; i < ends_.size(); ++i) {
     if (ends_[i].next != kNone) continue;
     const decoding::TokenScore& answer = answers_[answered++];
-    ends_[i].lm_log_prob = double{sane(answer.log_prob)};
+    ends_[i].lm_log_prob = sane(answer.log_prob);
     ends_[i].gain += parts_.options.alpha * ends_[i].lm_log_prob;
     ends_[i].next = answer.next;
   }
@@ -310,7 +304,7 @@ void Beam::request_rows() {
   for (size_t i = 0; i < pending_.size(); ++i) {
     const size_t place =
         arena_[pending_[i].prefix].row * num_labels + static_cast<size_t>(pending_[i].label);
-    row_scores_[place] = sane(answers_[i].log_prob);
+    row_scores_[place] = static_cast<float>(sane(answers_[i].log_prob));
     row_next_[place] = answers_[i].next;
   }
 }

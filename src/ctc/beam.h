@@ -85,6 +85,13 @@ class Beam {
     bool is_complete = true;
   };
 
+  /// What the file of a model says may be anything: scores stay comparable.
+  static double sane(float log_prob) {
+    constexpr double kMost = 1e6;
+    const double value{log_prob};
+    return value >= -kMost && value <= kMost ? value : -kMost;
+  }
+
   void reset();
   // A frame, in this order.
   void choose_labels(const float* log_probs);
@@ -122,7 +129,7 @@ class Beam {
   void add_finals(const Slot& slot, std::vector<Final>& finals) const;
   void end_final(Final& final);
   std::vector<CtcHypothesis> merged(const std::vector<Final>& finals) const;
-  std::string merge_key(const CtcHypothesis& hypothesis) const;
+  std::vector<uint32_t> merge_key(const Final& final) const;
   CtcHypothesis text_of(uint32_t prefix, uint32_t last_word, bool whole_words) const;
 
   const DecoderParts& parts_;

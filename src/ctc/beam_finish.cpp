@@ -109,8 +109,7 @@ void Beam::end_final(Final& final) {
     return;
   }
   if (scorer_ != nullptr) {
-    constexpr double kMost = 1e6;
-    const double log_prob = std::clamp(double{scorer_->end(final.lm_state)}, -kMost, kMost);
+    const double log_prob = sane(scorer_->end(final.lm_state));
     final.lm_log_prob += log_prob;
     final.bonus += parts_.options.alpha * log_prob;
   }
@@ -120,49 +119,56 @@ void Beam::end_final(Final& final) {
   final.bonus += double{parts_.hot_words.next(prefix.hot_state, rest).gained};
 }
 
-/// Equal for hypotheses that differ only in separators which end no word.
-std::string Beam::merge_key(const CtcHypothesis& hypothesis) const {
-  std::string key;
+/// Labels and words of a hypothesis; equal for those that differ only in separators which end no
+/// word.
+std::vector<uint32_t> Beam::merge_key(const Final& final) const {
+  constexpr uint32_t kSeparator = 0xFFFFFFFE, kWord = 0x80000000;
+  std::vector<uint32_t> key;
   bool is_between = true;
-  for (const int64_t id : hypothesis.ids) {
-    if (id == parts_.labels.separator) {
-      if (!is_between) key += ' ';
-      is_between = true;
-      continue;
-    }
-    key += std::to_string(id) + ',';
-    is_between = false;
+  for (const uint32_t number : arena_.chain(final.prefix)) {
+    const Prefix& prefix = arena_[number];
+    if (prefix.word != kNone) key.push_back(kWord | prefix.word);
+    const bool is_separator = prefix.label == parts_.labels.separator;
+    if (!is_separator) key.push_back(static_cast<uint32_t>(prefix.label));
+    if (is_separator && !is_between) key.push_back(kSeparator);
+    is_between = is_separator;
   }
-  while (!key.empty() && key.back() == ' ') key.pop_back();
-  if (parts_.has_lexicon()) key += hypothesis.text;
+  if (!key.empty() && key.back() == kSeparator) key.pop_back();
+  if (final.word != kNone) key.push_back(kWord | final.word);
   return key;
 }
 
+/// The n best of finals that are in the order of their scores. What has one text is one.
 std::vector<CtcHypothesis> Beam::merged(const std::vector<Final>& finals) const {
-  std::vector<CtcHypothesis> made;
-  std::map<std::string, size_t> places;
+  struct Group {
+    const Final* best;
+    double log_prob, score;
+  };
+  std::vector<Group> groups;
+  std::map<std::vector<uint32_t>, size_t> places;
   for (const Final& final : finals) {
-    CtcHypothesis hypothesis = text_of(final.prefix, final.word, false);
-    const size_t next_place = made.size();
-    const size_t place = places.emplace(merge_key(hypothesis), next_place).first->second;
-    if (place < next_place) {
-      const double before = made[place].log_prob;
-      made[place].log_prob = log_add(before, final.log_prob);
-      // Of impossible frames there is no difference.
-      if (before > kImpossible) made[place].score += made[place].log_prob - before;
+    const size_t next_place = groups.size();
+    const size_t place = places.emplace(merge_key(final), next_place).first->second;
+    if (place == next_place) {
+      groups.push_back({&final, final.log_prob, final.log_prob + final.bonus});
       continue;
     }
-    hypothesis.log_prob = final.log_prob;
-    hypothesis.score = final.log_prob + final.bonus;
-    hypothesis.lm_log_prob = final.lm_log_prob;
-    hypothesis.is_complete = final.is_complete;
-    made.push_back(std::move(hypothesis));
+    Group& group = groups[place];
+    const double before = group.log_prob;
+    group.log_prob = log_add(before, final.log_prob);
+    if (before > kImpossible) group.score += group.log_prob - before;
   }
-  std::stable_sort(made.begin(), made.end(), [](const CtcHypothesis& a, const CtcHypothesis& b) {
-    return a.score > b.score;
-  });
-  const auto nbest = static_cast<size_t>(parts_.options.nbest);
-  if (made.size() > nbest) made.resize(nbest);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.score > b.score; });
+  groups.resize(std::min(groups.size(), static_cast<size_t>(parts_.options.nbest)));
+  std::vector<CtcHypothesis> made;
+  for (const Group& group : groups) {
+    made.push_back(text_of(group.best->prefix, group.best->word, false));
+    made.back().log_prob = group.log_prob;
+    made.back().score = group.score;
+    made.back().lm_log_prob = group.best->lm_log_prob;
+    made.back().is_complete = group.best->is_complete;
+  }
   return made;
 }
 

@@ -56,9 +56,9 @@ class CtcDecoder {
 ///     const auto best = search.finish();
 class CtcSearch {
  public:
-  /// @param scorer  a language model of labels in the place of options.lm, such as one of a
-  ///                StepModel (decoding/step_scorer.h), for beams; its tokens are the labels; not
-  ///                owned
+  /// @param scorer  a language model of labels in the place of options.lm, for beams: its tokens
+  /// are
+  ///                the labels. Not owned. Throws std::invalid_argument beside options.lm.
   explicit CtcSearch(const CtcDecoder& decoder, decoding::TokenScorer* scorer = nullptr);
   ~CtcSearch();
   CtcSearch(CtcSearch&&) noexcept;

@@ -3,12 +3,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -16,7 +12,9 @@
 #include "base/random.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/text/ngram/random_ngrams.h"
 #include "tests/text/ngram/small_arpa.h"
+#include "tests/text/ngram/trie_bytes.h"
 #include "text/ngram/arpa.h"
 #include "text/ngram/kenlm_file.h"
 #include "text/ngram/open_ngram_model.h"
@@ -26,7 +24,9 @@ namespace stretto::text {
 namespace {
 
 using stretto::testing::kSmallArpa;
+using stretto::testing::RandomNgrams;
 using stretto::testing::TempDir;
+using stretto::testing::TrieBytes;
 
 /// log10 of each word and of the end.
 std::vector<float> word_scores(const NgramModel& model, const std::vector<std::string>& words) {
@@ -118,83 +118,50 @@ TEST(NgramModel, EndingsThatPruningLeftOutGetTheScoreOfBackOff) {
   expect_near(word_scores(*model, {"a", "cat", "sat"}), {-2.0F, -1.2F, -1.6F, -0.7F});
 }
 
-/// A random model, and its scores by the definition.
-struct RandomModel {
-  std::map<std::vector<int>, std::pair<float, float>> ngrams;  ///< words -> prob, back-off
-  std::string arpa;
-
-  static std::string name(int word) {
-    return word == 0 ? "<s>" : word == 1 ? "</s>" : "w" + std::to_string(word);
-  }
-  RandomModel(uint64_t seed, int num_words, int order) {
-    RandomStream random(seed);
-    std::vector<std::vector<std::vector<int>>> of_order(static_cast<size_t>(order));
-    const auto add = [&](const std::vector<int>& words) {
-      const auto prob = static_cast<float>(-3 * random.uniform());
-      const bool is_longest = static_cast<int>(words.size()) == order;
-      const auto backoff =
-          is_longest || random.uniform() < 0.2 ? 0.0F : static_cast<float>(random.uniform() - 0.7);
-      ngrams[words] = {prob, backoff};
-      of_order[words.size() - 1].push_back(words);
-    };
-    for (int word = 0; word < num_words; ++word) add({word});
-    for (size_t n = 1; n < of_order.size(); ++n) {
-      for (const std::vector<int>& context : of_order[n - 1]) {
-        for (int word = 1; word < num_words; ++word) {
-          std::vector<int> words = context;
-          words.push_back(word);
-          const std::vector<int> ending(words.begin() + 1, words.end());
-          // Some endings are left out.
-          if (words[n - 1] != 1 && random.uniform() < 0.3 &&
-              (ngrams.contains(ending) || random.uniform() < 0.2)) {
-            add(words);
-          }
-        }
-      }
-    }
-    arpa = "\\data\\\n";
-    for (size_t n = 0; n < of_order.size(); ++n)
-      arpa += "ngram " + std::to_string(n + 1) + "=" + std::to_string(of_order[n].size()) + "\n";
-    for (size_t n = 0; n < of_order.size(); ++n) {
-      arpa += "\n\\" + std::to_string(n + 1) + "-grams:\n";
-      for (const std::vector<int>& words : of_order[n]) {
-        arpa += std::to_string(ngrams[words].first) + "\t";
-        for (size_t i = 0; i < words.size(); ++i) arpa += (i == 0 ? "" : " ") + name(words[i]);
-        arpa += "\t" + std::to_string(ngrams[words].second) + "\n";
-      }
-    }
-    arpa += "\n\\end\\\n";
-  }
-
-  double score(std::vector<int> words) const {
-    double backoffs = 0;
-    for (;;) {
-      if (const auto found = ngrams.find(words); found != ngrams.end())
-        return backoffs + double{found->second.first};
-      const std::vector<int> context(words.begin(), words.end() - 1);
-      if (const auto found = ngrams.find(context); found != ngrams.end())
-        backoffs += double{found->second.second};
-      words.erase(words.begin());
+/// Scores of random texts, beside the definition.
+void expect_scores(const NgramModel& model, const RandomNgrams& random, int order) {
+  RandomStream stream(17);
+  for (int text = 0; text < 50; ++text) {
+    std::vector<int> words = {0};
+    NgramState state = model.begin_history();
+    for (int i = 0; i < 12; ++i) {
+      words.push_back(2 +
+                      static_cast<int>(stream.below(static_cast<uint64_t>(random.num_words) - 2)));
+      if (words.size() > static_cast<size_t>(order)) words.erase(words.begin());
+      NgramState next;
+      const float found = model.score(state, model.index(RandomNgrams::name(words.back())), next);
+      ASSERT_NEAR(double{found}, random.score(words), 1e-5) << order << " " << text << " " << i;
+      state = next;
     }
   }
-};
+}
 
 TEST(NgramModel, EqualsTheDefinitionOnRandomModels) {
   for (const int order : {2, 3, 5}) {
-    const RandomModel random(static_cast<uint64_t>(order), 9, order);
-    const auto model = read_ngram_model(random.arpa, "lm.arpa");
-    RandomStream stream(17);
-    for (int text = 0; text < 50; ++text) {
-      std::vector<int> words = {0};
-      NgramState state = model->begin_history();
-      for (int i = 0; i < 12; ++i) {
-        words.push_back(2 + static_cast<int>(7 * stream.uniform()));
-        if (words.size() > static_cast<size_t>(order)) words.erase(words.begin());
-        NgramState next;
-        const float found =
-            model->score(state, model->index(RandomModel::name(words.back())), next);
-        ASSERT_NEAR(double{found}, random.score(words), 1e-4) << order << " " << text << " " << i;
-        state = next;
+    const RandomNgrams random(static_cast<uint64_t>(order), 9, order, 0.2);
+    expect_scores(*read_ngram_model(random.arpa(), "lm.arpa"), random, order);
+  }
+}
+
+TEST(NgramModel, EveryKindOfTrieEqualsTheDefinition) {
+  for (const int order : {2, 3, 4}) {
+    const RandomNgrams random(static_cast<uint64_t>(order), 12, order, 0);
+    for (const uint32_t number_bits : {0, 9}) {
+      for (const uint32_t array_bits : {0, 3, 22}) {
+        const std::string bytes = TrieBytes(random, number_bits, array_bits).bytes();
+        const auto model = read_ngram_model(bytes, "lm.bin");
+        expect_scores(*model, random, order);
+        EXPECT_EQ(model->num_words(), 13U);
+        for (int word = 0; word < 12; ++word) {
+          const std::string name = RandomNgrams::name(word);
+          EXPECT_EQ(model->word(model->index(name)), name);
+        }
+        EXPECT_EQ(model->index("unheard"), 0U);
+        EXPECT_EQ(model->unigram(0), -100.0F);
+        for (size_t size = 200; size < bytes.size(); size += 97) {
+          testing::failure(ExitCode::kBadData,
+                           [&] { read_ngram_model(bytes.substr(0, size), "lm.bin"); });
+        }
       }
     }
   }
