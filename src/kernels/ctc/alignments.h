@@ -10,12 +10,14 @@ namespace stretto::kernels::ctc {
 template <class T>
 struct Sequence {
   const T* scores;  ///< [T, C]
+  const T* shares;  ///< [T, C]: softmax(scores), in which what is far below 1 may be 0
   int64_t num_frames;
   int64_t num_classes;
   std::span<const int64_t> labels;  ///< [U]
   int64_t blank;
 
-  const T* frame(int64_t t) const { return scores + t * num_classes; }
+  const T* scores_at(int64_t t) const { return scores + t * num_classes; }
+  const T* shares_at(int64_t t) const { return shares + t * num_classes; }
 };
 
 /// The frames that these labels need: one each, and a blank one between two that are alike.

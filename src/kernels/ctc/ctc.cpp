@@ -40,7 +40,8 @@ void fill_losses(const at::Tensor& scores, const CtcTargets& targets, const at::
                  const at::Tensor& slopes) {
   const CtcRows rows(targets);
   const int64_t classes = scores.size(1);
-  const T* from = scores.const_data_ptr<T>();
+  const at::Tensor shares = at::softmax(scores.detach(), 1);
+  const T *from = scores.const_data_ptr<T>(), *share = shares.const_data_ptr<T>();
   T* to = losses.mutable_data_ptr<T>();
   T* slope = slopes.defined() ? slopes.mutable_data_ptr<T>() : nullptr;
   at::parallel_for(0, rows.size(), 1, [&](int64_t begin, int64_t end) {
@@ -48,6 +49,7 @@ void fill_losses(const at::Tensor& scores, const CtcTargets& targets, const at::
       if (!rows.is_possible(b)) continue;
       const int64_t first = rows.first_frame(b) * classes;
       const ctc::Sequence<T> sequence{.scores = from + first,
+                                      .shares = share + first,
                                       .num_frames = rows.num_frames(b),
                                       .num_classes = classes,
                                       .labels = rows.labels(b),

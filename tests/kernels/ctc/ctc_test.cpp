@@ -200,6 +200,29 @@ TEST(CtcLoss, OfScoresThatAreNotFiniteIsNotFinite) {
   }
 }
 
+// exp(-200) is no number of single precision, and the labels need that class.
+TEST(CtcLoss, OfAClassFarBelowTheOthersIsThatOfLibtorch) {
+  at::Tensor scores = ctc_scores();
+  scores.select(1, 0).sub_(200);
+  testing::expect_equal(
+      [](const auto& in) { return ctc_loss(in[0], targets_of(kFrames, kLabels)).each; },
+      [](const auto& in) { return reference::ctc_loss(in[0], targets_of(kFrames, kLabels)).each; },
+      {scores});
+}
+
+TEST(CtcLoss, AClassThatCannotBeIsNothingToOtherLabels) {
+  at::Tensor scores = ctc_scores();
+  scores.select(1, 1).fill_(-std::numeric_limits<double>::infinity());
+  scores.requires_grad_(true);
+  const at::Tensor each = ctc_loss(scores, targets_of(kFrames, kLabels)).each;
+  EXPECT_NEAR(each[0].item<double>(),
+              slow_ctc(scores.detach().slice(0, 0, kFrames[0]), kLabels[0], kCtcClasses - 1),
+              1e-12);
+  EXPECT_EQ(each[1].item<double>(), std::numeric_limits<double>::infinity()) << "of that class";
+  each[0].backward();
+  EXPECT_TRUE(scores.grad().slice(0, 0, kFrames[0]).isfinite().all().item<bool>());
+}
+
 TEST(CtcLoss, RefusesWhatDoesNotFit) {
   const at::Tensor scores = ctc_scores(3);
   EXPECT_THROW(ctc_loss(scores, targets_of({3}, {{kCtcClasses}})), c10::Error);
