@@ -13,18 +13,15 @@ namespace stretto::vowels {
 namespace {
 
 constexpr double kSecondsOfVowel = 0.12, kSecondsOfTone = 0.07, kSecondsOfPause = 0.11;
-constexpr double kFade = 0.008;        // seconds at either end of a letter
-constexpr double kLoudness = 0.25;     // peak of a letter
-constexpr double kNoise = 0.004;       // standard deviation
-constexpr double kPitchFall = 0.85;    // of the pitch, from beginning to end of an utterance
+constexpr double kFade = 0.008;      // seconds at either end of a letter
+constexpr double kLoudness = 0.25;   // peak of a letter
+constexpr double kNoise = 0.004;     // standard deviation
+constexpr double kPitchFall = 0.85;  // of the pitch, from beginning to end of an utterance
 constexpr size_t kLeastWords = 1, kMostWords = 5;
 
 // Peterson and Barney 1952, men; of a, e, i, o, u: the first three formants in Hz.
-constexpr std::array<std::array<double, 3>, 5> kFormants{{{730, 1090, 2440},
-                                                          {530, 1840, 2480},
-                                                          {270, 2290, 3010},
-                                                          {570, 840, 2410},
-                                                          {300, 870, 2240}}};
+constexpr std::array<std::array<double, 3>, 5> kFormants{
+    {{730, 1090, 2440}, {530, 1840, 2480}, {270, 2290, 3010}, {570, 840, 2410}, {300, 870, 2240}}};
 constexpr std::array<double, 3> kBandwidths{80, 100, 140};  // in Hz
 constexpr std::array<double, 3> kToneHz{3200, 500, 1500};   // of k, p, t
 
@@ -140,9 +137,9 @@ std::vector<Utterance> speak_part(uint64_t seed, uint64_t part, size_t size) {
 }  // namespace
 
 const std::vector<std::string>& lexicon() {
-  static const std::vector<std::string> words{"ake",  "apu", "eki",  "ita", "kapo", "ki",
-                                              "kote", "o",   "opi",  "pa",  "pite", "puka",
-                                              "ta",   "teki", "to",  "tupa", "uka", "upe"};
+  static const std::vector<std::string> words{"ake",  "apu",  "eki", "ita",  "kapo", "ki",
+                                              "kote", "o",    "opi", "pa",   "pite", "puka",
+                                              "ta",   "teki", "to",  "tupa", "uka",  "upe"};
   return words;
 }
 

@@ -17,9 +17,9 @@ inline constexpr std::string_view kVowels = "aeiou", kTones = "kpt";
 /// A voice.
 struct Speaker {
   std::string_view name;
-  double pitch = 0;         ///< in Hz, at the beginning of an utterance
+  double pitch = 0;          ///< in Hz, at the beginning of an utterance
   double formant_scale = 1;  ///< of all formants: a short throat has higher ones
-  double pace = 1;          ///< seconds of a letter, beside the usual ones
+  double pace = 1;           ///< seconds of a letter, beside the usual ones
 };
 inline constexpr std::array<Speaker, 4> kSpeakers{{{"alba", 205, 1.12, 0.95},
                                                    {"bruno", 98, 0.94, 1.1},

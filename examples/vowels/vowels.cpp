@@ -20,7 +20,8 @@ using stretto::vowels::Utterance;
 
 constexpr std::string_view kUsage =
     "usage: vowels FOLDER [SEED]\n"
-    "Writes FOLDER/wavs, and FOLDER/{train,valid,test}.jsonl with a path, a duration, a text and a\n"
+    "Writes FOLDER/wavs, and FOLDER/{train,valid,test}.jsonl with a path, a duration, a text and "
+    "a\n"
     "speaker for each file in it, the same for the same seed (default 1): words of vowels and\n"
     "tones, at 8 kHz.\n";
 
@@ -31,8 +32,8 @@ void write_part(const fs::path& folder, const std::string& part,
   for (size_t i = 0; i < utterances.size(); ++i) {
     const Utterance& utterance = utterances[i];
     const std::string name = stretto::vowels::name_of(part, i);
-    const double duration = static_cast<double>(utterance.samples.size()) /
-                            static_cast<double>(stretto::vowels::kRate);
+    const double duration =
+        static_cast<double>(utterance.samples.size()) / static_cast<double>(stretto::vowels::kRate);
     stretto::write_file_atomic(
         folder / name, stretto::audio::wave_bytes(utterance.samples, stretto::vowels::kRate));
     const nlohmann::ordered_json row{
@@ -44,8 +45,8 @@ void write_part(const fs::path& folder, const std::string& part,
     seconds += duration;
   }
   stretto::write_file_atomic(folder / (part + ".jsonl"), manifest);
-  std::cout << (folder / (part + ".jsonl")).string() << ": " << utterances.size()
-            << " utterances, " << static_cast<int64_t>(seconds) << " s\n";
+  std::cout << (folder / (part + ".jsonl")).string() << ": " << utterances.size() << " utterances, "
+            << static_cast<int64_t>(seconds) << " s\n";
 }
 
 void write_utterances(const fs::path& folder, uint64_t seed) {

@@ -18,12 +18,12 @@ struct AlignedPair {
   bool operator==(const AlignedPair&) const = default;
 };
 
-/// The alignment that count_edits() counts (metrics/edit_counts.h), from beginning to end. Memory is
-/// a byte for each pair of words between what both begin and end with.
+/// The alignment that count_edits() counts (metrics/edit_counts.h), from beginning to end. Memory
+/// is a byte for each pair of words between what both begin and end with.
 ///
 /// @param reference, hypothesis  words as numbers; equal words have equal numbers
-/// Throws Error(kBadData) when both are so long (some 16,000 words that differ) that the table would
-/// have more than 256 MiB.
+/// Throws Error(kBadData) when both are so long (some 16,000 words that differ) that the table
+/// would have more than 256 MiB.
 std::vector<AlignedPair> align_edits(std::span<const uint32_t> reference,
                                      std::span<const uint32_t> hypothesis);
 

@@ -28,7 +28,7 @@ constexpr int64_t kFewUtterances = 4000;
 
 // Whether the paths of a key are read within a moment. Throws as data::count_utterances().
 bool is_quick_speech(const data::SpeechDataOptions& options, const std::string& key,
-              const std::vector<std::string>& paths) {
+                     const std::vector<std::string>& paths) {
   const auto count = data::count_utterances(options, paths, key);
   return count && *count <= kFewUtterances;
 }
@@ -81,9 +81,8 @@ class SpeechPreflight {
         found_.unread.push_back({key, "the sounds and their texts"});
         return;
       }
-      const auto set =
-          data::open_speech(own_.data, key, paths,
-                            how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone);
+      const auto set = data::open_speech(
+          own_.data, key, paths, how_.keeps ? data::CacheUse::kKeeps : data::CacheUse::kNone);
       if (set->left_out().count > 0) {
         found_.doubts.push_back(
             {key, "left out: " + set->left_out().text(), "mend them, or see data.bad_samples"});
@@ -123,8 +122,8 @@ class SpeechPreflight {
   void look_at_texts(const std::string& key, const data::SpeechSet& set, bool is_training) {
     if (labels_) look_at_labels(set);
     if (!tokenizer_) return;
-    auto texts = data::encode_transcripts(set, own_.tokenizer, *tokenizer_,
-                                          num_threads(experiment_));
+    auto texts =
+        data::encode_transcripts(set, own_.tokenizer, *tokenizer_, num_threads(experiment_));
     if (is_training && describes_a_model(known_) && !is_in_doubt("features.")) {
       drop_impossible(texts);
     }

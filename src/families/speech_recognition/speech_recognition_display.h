@@ -14,8 +14,7 @@ inline constexpr const char *kLoss = "loss", *kWer = "wer", *kCer = "cer", *kAcc
 
 /// The names of its counters (train::Task::counters); as keys they have `_` for spaces.
 inline constexpr const char *kHeardFrames = "frames", *kUtterances = "utterances",
-                            *kWantedLabels = "labels",
-                            *kUnreadUtterances = "unreadable utterances",
+                            *kWantedLabels = "labels", *kUnreadUtterances = "unreadable utterances",
                             *kTooShortUtterances = "utterances too short for their text";
 
 /// Whether texts are written, or one label is chosen for an utterance.

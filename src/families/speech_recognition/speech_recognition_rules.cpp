@@ -39,8 +39,9 @@ void check_sound_augmentation(RuleCheck& c) {
 void check_speech_limits(RuleCheck& c) {
   const auto& data = speech_of(c.e).data;
   if (data.max_seconds == 0 || data.min_seconds < data.max_seconds) return;
-  c.wrong({"data.min_seconds", "data.max_seconds"}, "nothing is longer than " +
-              shortest(data.min_seconds) + " s and shorter than " + shortest(data.max_seconds) + " s",
+  c.wrong({"data.min_seconds", "data.max_seconds"},
+          "nothing is longer than " + shortest(data.min_seconds) + " s and shorter than " +
+              shortest(data.max_seconds) + " s",
           "lower it, or raise data.max_seconds");
 }
 
@@ -60,9 +61,9 @@ void check_reading(RuleCheck& c) {
       c.wrong({"decode.reader", "model.decoder.weight"}, "the model has no attention decoder",
               "set decode.reader = \"ctc\", or train with model.decoder.weight above 0");
     }
-    for (const auto& [key, path] : {std::pair{"decode.lm", &decode.lm},
-                                    std::pair{"decode.lm_run", &decode.lm_run},
-                                    std::pair{"decode.lexicon", &decode.lexicon}}) {
+    for (const auto& [key, path] :
+         {std::pair{"decode.lm", &decode.lm}, std::pair{"decode.lm_run", &decode.lm_run},
+          std::pair{"decode.lexicon", &decode.lexicon}}) {
       if (path->empty()) continue;
       c.wrong({key, "decode.reader"}, "the attention decoder writes without it",
               "leave it out, or set decode.reader = \"ctc\"");
@@ -197,8 +198,8 @@ class SpeechRecognitionRules final : public TaskRules {
   std::string name_of_data() const override { return "sounds"; }
   FileSizes file_sizes(const Experiment& experiment) const override {
     const auto& data = speech_of(experiment).data;
-    return {.validation = std::min(known_utterances(data, data.valid, "data.valid"),
-                                   kCountedSamples)};
+    return {.validation =
+                std::min(known_utterances(data, data.valid, "data.valid"), kCountedSamples)};
   }
   ScoredSamples scored_samples(const Experiment& /*experiment*/,
                                const FileSizes& files) const override {

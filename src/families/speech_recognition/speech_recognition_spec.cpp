@@ -29,20 +29,21 @@ CommandOption for_speech(CommandOption option, const char* help) {
 }
 
 FamilyCommand eval_of_speech() {
-  return {.options = {
-              command_option(&SpeechEvalFiles::data,
-                             for_speech(data_option(), "of sounds what data.train takes: a "
-                                                      "manifest, a folder, an archive")),
-              command_option(&SpeechEvalFiles::predictions,
-                             for_speech(predictions_option(),
-                                       "of sounds a table: each utterance with its errors, loss, "
-                                       "what was said and what was heard")),
-              command_option(&SpeechEvalFiles::confusions,
-                             {.name = "--confusions",
-                              .type = "FILE",
-                              .help = "write how often each word was taken for another, left out "
-                                      "or added to this file, the most frequent first",
-                              .check = must_be_writable("--confusions")})}};
+  return {
+      .options = {
+          command_option(&SpeechEvalFiles::data, for_speech(data_option(),
+                                                            "of sounds what data.train takes: a "
+                                                            "manifest, a folder, an archive")),
+          command_option(&SpeechEvalFiles::predictions,
+                         for_speech(predictions_option(),
+                                    "of sounds a table: each utterance with its errors, loss, "
+                                    "what was said and what was heard")),
+          command_option(&SpeechEvalFiles::confusions,
+                         {.name = "--confusions",
+                          .type = "FILE",
+                          .help = "write how often each word was taken for another, left out "
+                                  "or added to this file, the most frequent first",
+                          .check = must_be_writable("--confusions")})}};
 }
 
 // A stream has no file, no list and no n best.
@@ -82,8 +83,9 @@ FamilyCommand infer_of_speech() {
                                   .check = must_exist("check --data")}),
                   command_option(&SpeechInferArguments::nbest, std::move(nbest)),
                   command_option(&SpeechInferArguments::scores,
-                                 for_speech(scores_option(), "of sounds in front of each text its "
-                                                            "natural log-probability")),
+                                 for_speech(scores_option(),
+                                            "of sounds in front of each text its "
+                                            "natural log-probability")),
                   command_option(&SpeechInferArguments::stream,
                                  {.name = "--stream",
                                   .help = "read 16-bit PCM of one channel at features.rate from "
@@ -112,16 +114,16 @@ PlannedWork work_of_speech(const Experiment& experiment) {
 }  // namespace
 
 FamilySpec speech_recognition_spec() {
-  return {.options = config::open_alternative<SpeechRecognitionOptions>(),
-          .also_called = {"asr", "speech2text", "speech_to_text", "stt", "speech",
-                          "automatic_speech_recognition", "speech_commands",
-                          "audio_classification"},
-          .rules = &speech_recognition_rules,
-          .display = &display_of_speech,
-          .eval = eval_of_speech(),
-          .infer = infer_of_speech(),
-          .plan = FamilyPlan{.work = &work_of_speech},
-          .data_files = &files_of_speech};
+  return {
+      .options = config::open_alternative<SpeechRecognitionOptions>(),
+      .also_called = {"asr", "speech2text", "speech_to_text", "stt", "speech",
+                      "automatic_speech_recognition", "speech_commands", "audio_classification"},
+      .rules = &speech_recognition_rules,
+      .display = &display_of_speech,
+      .eval = eval_of_speech(),
+      .infer = infer_of_speech(),
+      .plan = FamilyPlan{.work = &work_of_speech},
+      .data_files = &files_of_speech};
 }
 
 }  // namespace stretto::experiment

@@ -45,15 +45,14 @@ TranscriptErrors transcript_errors(const std::string& reference, const std::stri
                                    const std::string& normalize) {
   const std::u32string wanted = normalised(reference, normalize);
   const std::u32string found = normalised(hypothesis, normalize);
-  return {.words = counts_of(metrics::words_of_transcript(wanted),
-                             metrics::words_of_transcript(found)),
-          .characters = counts_of(metrics::characters_of_transcript(wanted),
-                                  metrics::characters_of_transcript(found))};
+  return {
+      .words = counts_of(metrics::words_of_transcript(wanted), metrics::words_of_transcript(found)),
+      .characters = counts_of(metrics::characters_of_transcript(wanted),
+                              metrics::characters_of_transcript(found))};
 }
 
 double error_rate(const metrics::EditCounts& counts) {
-  const auto length =
-      static_cast<double>(counts.hits + counts.substitutions + counts.deletions);
+  const auto length = static_cast<double>(counts.hits + counts.substitutions + counts.deletions);
   const auto errors = static_cast<double>(counts.errors());
   return 100 * (length > 0 ? errors / length : errors);
 }

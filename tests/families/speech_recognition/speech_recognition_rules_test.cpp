@@ -129,8 +129,10 @@ TEST_F(SpeechRecognitionRulesTest, ScoresAreErrorRatesOrAnAccuracy) {
 }
 
 TEST_F(SpeechRecognitionRulesTest, SoundsTooShortForTheirTextsAreTold) {
-  folder_.write("train.csv", "wav_filename,transcript\ntrain_0.wav,ab\n"
-                             "train_1.wav," + std::string(200, 'a') + "\n");
+  folder_.write("train.csv",
+                "wav_filename,transcript\ntrain_0.wav,ab\n"
+                "train_1.wav," +
+                    std::string(200, 'a') + "\n");
   const auto found = doubts();
   EXPECT_TRUE(std::ranges::any_of(found, [](const std::string& text) {
     return text.find("fewer frames than CTC needs") != std::string::npos;

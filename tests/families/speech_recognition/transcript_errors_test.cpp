@@ -30,12 +30,18 @@ TEST(TranscriptErrors, OfNoWordsAreTheInsertions) {
 TEST(TranscriptErrors, TheTableHasALineForEachUtterance) {
   const std::vector<UtteranceResult> results{
       {.id = "a", .place = "", .seconds = 1.5, .reference = "x y", .hypothesis = "x z", .loss = 2},
-      {.id = "b\tc", .place = "", .seconds = 0.25, .reference = "y", .hypothesis = "", .loss = 0,
+      {.id = "b\tc",
+       .place = "",
+       .seconds = 0.25,
+       .reference = "y",
+       .hypothesis = "",
+       .loss = 0,
        .is_read = false}};
-  EXPECT_EQ(utterance_table(results, "none"),
-            "id\tseconds\twords\tsubstitutions\tdeletions\tinsertions\tloss\treference\thypothesis\n"
-            "a\t1.500\t2\t1\t0\t0\t2.000000\tx y\tx z\n"
-            "b c\t0.250\t-\t-\t-\t-\t-\ty\t\n");
+  EXPECT_EQ(
+      utterance_table(results, "none"),
+      "id\tseconds\twords\tsubstitutions\tdeletions\tinsertions\tloss\treference\thypothesis\n"
+      "a\t1.500\t2\t1\t0\t0\t2.000000\tx y\tx z\n"
+      "b c\t0.250\t-\t-\t-\t-\t-\ty\t\n");
 }
 
 TEST(Confusions, CountPairsOfWordsMostFrequentFirst) {

@@ -105,11 +105,9 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
   const auto run = load_speech_run(experiment, folder, request.checkpoint, context.device);
   const audio::SoundFeatures sounds(own.features);
   const int64_t threads = experiment::num_threads(experiment);
-  const auto spoken = open_spoken_set(own, run.units, sounds,
-                                      {.key = files.key,
-                                       .paths = files.paths,
-                                       .threads = threads,
-                                       .tells = group.is_root()});
+  const auto spoken = open_spoken_set(
+      own, run.units, sounds,
+      {.key = files.key, .paths = files.paths, .threads = threads, .tells = group.is_root()});
   const std::string checkpoint = checkpoint_names(run.checkpoints, folder);
   if (group.is_root()) {
     log::info("checkpoint " + checkpoint + ", " + files.name + " sounds");
@@ -117,10 +115,9 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
     for (const auto& remark : spoken.remarks) log::warn(files.key + ": " + remark);
   }
   distributed::require_agreement(
-      group,
-      {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
-       {"sounds", hex64(spoken.set->hash()) + " of " +
-                      counted(std::ssize(spoken.used), "utterance")}});
+      group, {{"checkpoint", checkpoint + " " + checkpoint_hash(run.checkpoints)},
+              {"sounds", hex64(spoken.set->hash()) + " of " +
+                             counted(std::ssize(spoken.used), "utterance")}});
   const SpeechReader reader(run.models, run.units, own);
   const auto found = evaluate_spoken_set(reader, spoken, sounds, own,
                                          {.device = context.device,

@@ -120,9 +120,9 @@ class SoundReader final : public LineFamily<SoundLine> {
     } catch (const Error&) {  // told by prepare()
       return line.input.text.size();
     }
-    const double numbers = seconds * static_cast<double>(sounds_.rate()) +
-                           seconds * experiment::frames_per_second(own_) *
-                               static_cast<double>(sounds_.width());
+    const double numbers =
+        seconds * static_cast<double>(sounds_.rate()) +
+        seconds * experiment::frames_per_second(own_) * static_cast<double>(sounds_.width());
     return line.input.text.size() + static_cast<size_t>(numbers) * sizeof(float);
   }
 
@@ -268,8 +268,8 @@ bool reads_sound_paths(const std::vector<std::string>& files) {
 
 void require_one_source(const InferRequest& request, const SpeechInferArguments& asked) {
   if (!asked.data.empty() && !request.files.empty()) {
-    throw Error(ExitCode::kUsage, "--data beside " + request.files.front() +
-                                      ": sounds come from one of them",
+    throw Error(ExitCode::kUsage,
+                "--data beside " + request.files.front() + ": sounds come from one of them",
                 "leave one of them out");
   }
   if (request.files.size() > 1 && reads_sound_paths(request.files)) {
@@ -280,18 +280,17 @@ void require_one_source(const InferRequest& request, const SpeechInferArguments&
 
 // What was asked, as the configuration has it.
 experiment::SpeechRecognitionOptions asked_options(const InferRequest& request,
-                                                const SpeechInferArguments& asked) {
+                                                   const SpeechInferArguments& asked) {
   auto own = experiment::speech_of(request.experiment.options);
   if (own.has_label() || asked.nbest == 0) return own;
   const bool is_attention = own.decode.reader == "attention";
   if (asked.nbest > 1 && own.decode.method != "beam") {
-    throw Error(ExitCode::kUsage, "--nbest: greedy reading has one text",
-                "set decode.method=beam");
+    throw Error(ExitCode::kUsage, "--nbest: greedy reading has one text", "set decode.method=beam");
   }
   if (asked.nbest > own.decode.beam_size && (is_attention || own.decode.method == "beam")) {
-    throw Error(ExitCode::kUsage, "--nbest " + std::to_string(asked.nbest) +
-                                      ": the beam has " + std::to_string(own.decode.beam_size) +
-                                      " texts",
+    throw Error(ExitCode::kUsage,
+                "--nbest " + std::to_string(asked.nbest) + ": the beam has " +
+                    std::to_string(own.decode.beam_size) + " texts",
                 "raise decode.beam_size");
   }
   own.decode.nbest = asked.nbest;

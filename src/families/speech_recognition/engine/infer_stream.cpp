@@ -151,8 +151,7 @@ class SpeechStream {
   // scores [m, L + 1]
   void search(const at::Tensor& scores) {
     if (scores.size(0) == 0) return;
-    const at::Tensor log_probs =
-        scores.to(at::kFloat).log_softmax(1).to(at::kCPU).contiguous();
+    const at::Tensor log_probs = scores.to(at::kFloat).log_softmax(1).to(at::kCPU).contiguous();
     search_.push({log_probs.const_data_ptr<float>(), static_cast<size_t>(log_probs.numel())});
   }
 
@@ -169,8 +168,8 @@ class SpeechStream {
 
 int infer_speech_stream(const InferRequest& request, const CommandContext& context) {
   if (!request.files.empty() && request.files != std::vector<std::string>{"-"}) {
-    throw Error(ExitCode::kUsage, "--stream: the sound comes from stdin, and not from " +
-                                      request.files.front(),
+    throw Error(ExitCode::kUsage,
+                "--stream: the sound comes from stdin, and not from " + request.files.front(),
                 "leave --stream out to read files");
   }
   const auto& own = experiment::speech_of(request.experiment.options);

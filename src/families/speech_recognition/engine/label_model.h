@@ -41,8 +41,8 @@ class LabelModel {
 
 /// The model of a run folder, or of the checkpoint `best` there, else the last.
 /// @param labels  of the recogniser; tokens are the same where their pieces are
-/// Throws Error(kUsage) for a folder that is no run of a language model, or whose tokens are none of
-/// the recogniser's; and as load_checkpoints() does.
+/// Throws Error(kUsage) for a folder that is no run of a language model, or whose tokens are none
+/// of the recogniser's; and as load_checkpoints() does.
 std::shared_ptr<const LabelModel> open_label_model(const std::string& run,
                                                    const text::Tokenizer& labels,
                                                    at::Device device);

@@ -19,8 +19,8 @@ namespace stretto::tasks {
 /// could not be read; or it has too few frames for its text, in training.
 inline constexpr int64_t kUnreadLength = -1, kTooShortLength = -2;
 
-/// The rows of a prepared batch: U sequences, those of the utterances that can be used, in the order
-/// of the batch.
+/// The rows of a prepared batch: U sequences, those of the utterances that can be used, in the
+/// order of the batch.
 inline constexpr size_t kFrameRows = 0;   ///< values [N, F]; keys in training
 inline constexpr size_t kTargetRows = 1;  ///< ids of the text, or one label
 

@@ -65,8 +65,7 @@ SpeechRecognitionTask::SpeechRecognitionTask(const experiment::Experiment& exper
       context_(context),
       units_(units_of(experiment, assets)),
       sounds_(own_.features, own_.augment, static_cast<uint64_t>(experiment.run.seed)),
-      model_(make_speech_network(experiment, units_.size(), context.device,
-                                 FirstWeights::kDrawn)),
+      model_(make_speech_network(experiment, units_.size(), context.device, FirstWeights::kDrawn)),
       train_(open("data.train", own_.data.train, /*is_training=*/true)) {
   if (!own_.data.valid.empty()) {
     valid_ = open("data.valid", own_.data.valid, /*is_training=*/false);
@@ -180,11 +179,9 @@ std::vector<train::Score> SpeechRecognitionTask::measures(const train::Totals& t
 }
 
 train::Validation SpeechRecognitionTask::validate() {
-  const auto found =
-      evaluate_spoken_set(*reader_, valid_, sounds_, own_,
-                          {.device = context_.device,
-                           .group = context_.group,
-                           .loading = loading()});
+  const auto found = evaluate_spoken_set(
+      *reader_, valid_, sounds_, own_,
+      {.device = context_.device, .group = context_.group, .loading = loading()});
   train::Validation validation;
   validation.scores = scores_of_speech(found, own_.has_label());
   const auto faults = faults_of(found, valid_);

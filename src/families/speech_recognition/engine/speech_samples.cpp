@@ -23,7 +23,7 @@ int64_t errors_of(std::span<const double> row, bool has_label) {
 
 // Utterances that were read, those with most errors first; of as many errors, of higher loss.
 std::vector<int64_t> worst_heard_of(const SpeechEvaluation& evaluation, const SpokenSet& spoken,
-                              bool has_label, int64_t most) {
+                                    bool has_label, int64_t most) {
   std::vector<int64_t> order;
   for (const int64_t sample : spoken.used) {
     if (evaluation.table.row(sample)[kUtteranceRead] != 0) order.push_back(sample);
@@ -61,12 +61,12 @@ report::MediaSample heard_sample(const UtteranceResult& result, std::span<const 
   } else {
     const auto words =
         static_cast<int64_t>(row[kWordHits] + row[kWordSubstitutions] + row[kWordDeletions]);
-    media.rows.emplace_back("Errors", std::to_string(errors_of(row, has_label)) + " in " +
-                                          counted(words, "word"));
+    media.rows.emplace_back(
+        "Errors", std::to_string(errors_of(row, has_label)) + " in " + counted(words, "word"));
   }
-  media.rows.emplace_back(
-      "Loss", row[kUtterancePossible] != 0 ? fixed(row[kUtteranceLoss], 3)
-                                           : "none: the sound is too short for the text");
+  media.rows.emplace_back("Loss", row[kUtterancePossible] != 0
+                                      ? fixed(row[kUtteranceLoss], 3)
+                                      : "none: the sound is too short for the text");
   return media;
 }
 
@@ -88,8 +88,8 @@ report::MatrixSample matrix_of_labels(const SpeechEvaluation& evaluation, const 
   for (const int64_t sample : spoken.used) {
     const auto row = evaluation.table.row(sample);
     if (row[kUtteranceRead] == 0) continue;
-    const auto label = static_cast<size_t>(
-        labels.find(spoken.references[static_cast<size_t>(sample)]).value());
+    const auto label =
+        static_cast<size_t>(labels.find(spoken.references[static_cast<size_t>(sample)]).value());
     const auto guess = static_cast<size_t>(row[kUtteranceGuess]);
     if (label < size && guess < size) ++matrix.counts[label][guess];
   }

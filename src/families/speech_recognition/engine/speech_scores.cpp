@@ -53,15 +53,14 @@ std::shared_ptr<data::BatchSource> utterance_batches_of(data::UtteranceSamples s
                                                         const SpeechRecognitionOptions& own,
                                                         const SpokenSetAsked& asked) {
   const bool trains = asked.is_training;
-  const double bound = trains || own.eval.batch_seconds <= 0 ? own.data.batch_seconds
-                                                             : own.eval.batch_seconds;
+  const double bound =
+      trains || own.eval.batch_seconds <= 0 ? own.data.batch_seconds : own.eval.batch_seconds;
   return data::make_utterance_batches(
-      std::move(samples),
-      {.batch_seconds = bound,
-       .max_samples = own.data.max_samples,
-       .bucket_seconds = trains ? own.data.bucket_seconds : 0,
-       .shuffle = trains ? data::Shuffle::kEachEpoch : data::Shuffle::kNo,
-       .seed = asked.seed});
+      std::move(samples), {.batch_seconds = bound,
+                           .max_samples = own.data.max_samples,
+                           .bucket_seconds = trains ? own.data.bucket_seconds : 0,
+                           .shuffle = trains ? data::Shuffle::kEachEpoch : data::Shuffle::kNo,
+                           .seed = asked.seed});
 }
 
 void fill_errors(const TranscriptErrors& errors, std::span<double> row) {
@@ -141,8 +140,7 @@ SpokenSet open_spoken_set(const SpeechRecognitionOptions& own, const SpeechUnits
                   ? labels_of_set(set, own.tokenizer, *units.labels)
                   : data::encode_transcripts(set, own.tokenizer, *units.tokenizer, asked.threads);
   if (asked.is_training && !own.has_label()) {
-    data::drop_impossible(
-        made, [&](double seconds) { return fewest_rows(own, sounds, seconds); });
+    data::drop_impossible(made, [&](double seconds) { return fewest_rows(own, sounds, seconds); });
   }
   spoken.remarks = made.remarks(set);
   if (made.samples.ids.empty()) {
@@ -184,8 +182,8 @@ SpeechEvaluation evaluate_spoken_set(const SpeechReader& reader, const SpokenSet
                   batch.column<int64_t>(data::kUtteranceTarget).sequence(i), table);
     }
   };
-  found.table = train::evaluate(train::parts_of(*spoken.batches), std::move(found.table), setup,
-                                score);
+  found.table =
+      train::evaluate(train::parts_of(*spoken.batches), std::move(found.table), setup, score);
   train::merge_answers(setup.group, found.texts);
   return found;
 }

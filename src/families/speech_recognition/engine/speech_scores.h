@@ -31,7 +31,7 @@ struct SpokenSet {
 
 /// What is asked of a set.
 struct SpokenSetAsked {
-  std::string key;                  ///< of the paths: "data.train"
+  std::string key;  ///< of the paths: "data.train"
   std::vector<std::string> paths;
   bool is_training = false;  ///< a shuffle each epoch; without what CTC cannot align
   uint64_t seed = 0;
@@ -41,21 +41,20 @@ struct SpokenSetAsked {
 
 /// Throws as data::open_speech() does, Error(kBadData) for a label that the run does not have, and
 /// where no utterance can be used.
-SpokenSet open_spoken_set(const experiment::SpeechRecognitionOptions& own,
-                          const SpeechUnits& units, const audio::SoundFeatures& sounds,
-                          const SpokenSetAsked& asked);
+SpokenSet open_spoken_set(const experiment::SpeechRecognitionOptions& own, const SpeechUnits& units,
+                          const audio::SoundFeatures& sounds, const SpokenSetAsked& asked);
 
 /// The numbers of an utterance, as columns of a table. All are 0 for one that was not read.
 enum UtteranceNumber : int64_t {
-  kUtteranceRead = 0,       ///< 1 or 0
-  kUtteranceLoss,           ///< summed over its labels
-  kUtterancePossible,       ///< 1 where there are rows enough for its target
-  kUtteranceUnits,          ///< what its loss is divided by: its labels, or 1
-  kUtteranceOverflowed,     ///< 1 where some number is infinite or NaN
-  kUtteranceGuess,          ///< the most probable label
-  kUtteranceProbability,    ///< and its probability
-  kUtteranceRight,          ///< 1 where that is its own
-  kWordHits,                ///< metrics::EditCounts of words, and of characters
+  kUtteranceRead = 0,     ///< 1 or 0
+  kUtteranceLoss,         ///< summed over its labels
+  kUtterancePossible,     ///< 1 where there are rows enough for its target
+  kUtteranceUnits,        ///< what its loss is divided by: its labels, or 1
+  kUtteranceOverflowed,   ///< 1 where some number is infinite or NaN
+  kUtteranceGuess,        ///< the most probable label
+  kUtteranceProbability,  ///< and its probability
+  kUtteranceRight,        ///< 1 where that is its own
+  kWordHits,              ///< metrics::EditCounts of words, and of characters
   kWordSubstitutions,
   kWordDeletions,
   kWordInsertions,

@@ -30,9 +30,8 @@ int64_t RowClock::rows_in(double seconds) const {
 }
 
 SpokenWord RowClock::word_of(const ctc::CtcWord& word) const {
-  return {.text = word.text,
-          .begin = seconds_at(word.begin_frame),
-          .end = seconds_at(word.end_frame)};
+  return {
+      .text = word.text, .begin = seconds_at(word.begin_frame), .end = seconds_at(word.end_frame)};
 }
 
 std::vector<SpokenWord> spoken_words(const Transcript& transcript, const RowClock& clock,

@@ -110,8 +110,7 @@ std::unique_ptr<decoding::TokenScorer> Transcriber::scorer() const {
 
 Transcript Transcriber::transcript_of(const ctc::CtcHypothesis& hypothesis) const {
   Transcript transcript;
-  transcript.text =
-      has_byte_tokens_ ? trim(tokenizer_->decode(hypothesis.ids)) : hypothesis.text;
+  transcript.text = has_byte_tokens_ ? trim(tokenizer_->decode(hypothesis.ids)) : hypothesis.text;
   transcript.score = hypothesis.score;
   transcript.words = hypothesis.words;
   return transcript;
@@ -244,8 +243,7 @@ SpeechReader::Heard SpeechReader::hear_labels(const nn::PackedRows& frames,
     const at::Tensor of_model = logits.back().isfinite().all(1);
     finite = finite.defined() ? finite.logical_and(of_model) : of_model;
   }
-  heard.label_logits =
-      models::mean_label_logits(models::LabelTarget::kOne, logits).to(at::kCPU);
+  heard.label_logits = models::mean_label_logits(models::LabelTarget::kOne, logits).to(at::kCPU);
   const at::Tensor flags = finite.to(at::kCPU, at::kChar).contiguous();
   heard.is_finite.assign(flags.const_data_ptr<int8_t>(),
                          flags.const_data_ptr<int8_t>() + flags.numel());

@@ -26,13 +26,13 @@ class LabelModelTest : public ::testing::Test {
     options.num_heads = 2;
     options.ffn_dim = 32;
     options.init_std = 0.4;
-    model_ = models::make_causal_model(
-        {.model = options,
-         .rows = kVocabulary,
-         .num_ids = kVocabulary,
-         .specials = {.pad = 0, .unk = 1, .bos = 2, .eos = kSeparator},
-         .seed = 4},
-        nullptr);
+    model_ =
+        models::make_causal_model({.model = options,
+                                   .rows = kVocabulary,
+                                   .num_ids = kVocabulary,
+                                   .specials = {.pad = 0, .unk = 1, .bos = 2, .eos = kSeparator},
+                                   .seed = 4},
+                                  nullptr);
     model_->eval();
   }
 

@@ -64,8 +64,8 @@ TEST_F(SpeechFramesTest, OfAnUtteranceDoNotDependOnItsBatch) {
   const auto together = prepare_training_utterances(batch({4, 1, 3}), maker());
   const auto alone = prepare_training_utterances(batch({3}), maker());
   EXPECT_TRUE(at::equal(frames_of(together, 2), frames_of(alone, 0)));
-  EXPECT_TRUE(at::equal(together.rows(kTargetRows).ids.slice(0, 4, 6),
-                        alone.rows(kTargetRows).ids));
+  EXPECT_TRUE(
+      at::equal(together.rows(kTargetRows).ids.slice(0, 4, 6), alone.rows(kTargetRows).ids));
 }
 
 TEST_F(SpeechFramesTest, OfTrainingDependOnTheEpochAndOthersDoNot) {

@@ -317,8 +317,7 @@ TEST_F(SpeechRecognitionTest, SeveralTextsComeFromABeam) {
 
 TEST_F(SpeechRecognitionTest, UtterancesOfAManifestAreAnsweredByTheirIds) {
   EXPECT_EQ(train("run"), 0);
-  const auto lines =
-      answers("run", {}, true, {}, {.data = {(folder_ / "valid.csv").string()}});
+  const auto lines = answers("run", {}, true, {}, {.data = {(folder_ / "valid.csv").string()}});
   ASSERT_EQ(lines.size(), valid_texts_.size());
   for (const auto& line : lines) EXPECT_TRUE(nlohmann::json::parse(line).contains("id")) << line;
 }
