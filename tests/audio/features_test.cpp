@@ -52,9 +52,9 @@ void expect_plain(const FeatureOptions& options, size_t samples, const std::stri
   }
 }
 
-using Change = std::pair<const char*, std::function<void(FeatureOptions&)>>;
-const std::vector<Change>& changes() {
-  static const std::vector<Change> all{
+using FeatureChange = std::pair<const char*, std::function<void(FeatureOptions&)>>;
+const std::vector<FeatureChange>& changes() {
+  static const std::vector<FeatureChange> all{
       {"as it is", [](auto&) {}},
       {"frames inside alone", [](auto& o) { o.covers_ends = false; }},
       {"frames that cover the ends", [](auto& o) { o.covers_ends = true; }},

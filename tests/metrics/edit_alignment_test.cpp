@@ -59,8 +59,12 @@ TEST(EditAlignment, HasTheCountsOfTheAlignmentThatIsCounted) {
       if (pair.edit == Edit::kSubstitution) ++counts.substitutions;
       if (pair.edit == Edit::kDeletion) ++counts.deletions;
       if (pair.edit == Edit::kInsertion) ++counts.insertions;
-      if (pair.reference >= 0) EXPECT_EQ(pair.reference, next_reference++);
-      if (pair.hypothesis >= 0) EXPECT_EQ(pair.hypothesis, next_hypothesis++);
+      if (pair.reference >= 0) {
+        EXPECT_EQ(pair.reference, next_reference++);
+      }
+      if (pair.hypothesis >= 0) {
+        EXPECT_EQ(pair.hypothesis, next_hypothesis++);
+      }
     }
     EXPECT_EQ(counts, count_edits(reference, hypothesis));
     EXPECT_EQ(next_reference, std::ssize(reference));
