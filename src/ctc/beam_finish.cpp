@@ -116,7 +116,8 @@ void Beam::end_final(Final& final) {
   if (parts_.hot_words.empty()) return;
   std::string rest = " ";
   if (parts_.has_lexicon()) rest = final.word == kNone ? "" : parts_.lexicon[final.word].word + " ";
-  final.bonus += double{parts_.hot_words.next(prefix.hot_state, rest).gained};
+  const text::HotWords::Step end = parts_.hot_words.next(prefix.hot_state, rest);
+  final.bonus += double{end.gained} - double{parts_.hot_words.pending(end.state)};
 }
 
 /// Labels and words of a hypothesis; equal for those that differ only in separators which end no

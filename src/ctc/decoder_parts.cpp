@@ -41,9 +41,10 @@ void check(const CtcLabels& labels, const CtcOptions& options) {
                 "set decode.lexicon, or take a model of labels with decode.lm_unit = \"labels\"");
   }
   if (options.nbest > options.beam_size) {
-    throw Error(ExitCode::kUsage, "decode.nbest: must be at most decode.beam_size (" +
-                                      std::to_string(options.beam_size) + "), got " +
-                                      std::to_string(options.nbest));
+    throw Error(ExitCode::kUsage,
+                "decode.nbest: must be at most decode.beam_size (" +
+                    std::to_string(options.beam_size) + "), got " + std::to_string(options.nbest),
+                "raise decode.beam_size, or lower decode.nbest");
   }
 }
 

@@ -28,6 +28,8 @@ class HotWords {
   };
   /// @param bytes  the next of the text; " " stands between words and at the end
   Step next(uint32_t state, std::string_view bytes) const;
+  /// What a phrase has gained that is under way: a text that ends here loses it.
+  float pending(uint32_t state) const { return nodes_[state].partial; }
 
  private:
   struct Node {

@@ -22,7 +22,9 @@ using LabelPlaces = std::unordered_map<std::string_view, int32_t>;
 std::vector<int32_t> labels_of(std::string_view names, const LabelPlaces& places,
                                const std::string& place, int64_t line) {
   std::vector<int32_t> labels;
-  for (const std::string& name : split_words(names)) {
+  std::string spaced(names);
+  std::replace(spaced.begin(), spaced.end(), '\t', ' ');
+  for (const std::string& name : split_words(spaced)) {
     const auto found = places.find(name);
     if (found == places.end())
       fail_lexicon(place, line, "the model has no label `" + printable(name, 40) + "`");
