@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "audio/augment.h"
 #include "audio/feature_keys.h"
 #include "config/field.h"
 

@@ -187,6 +187,7 @@ TEST_F(AudioFileTest, RefusesMoreThanMayBeReadAtOnce) {
 TEST_F(AudioFileTest, AWaveOf12HoursIsReadInRanges) {
   constexpr int64_t kFrames = int64_t{12} * 3600 * 8000;
   std::string header = test::wave(8000, 1, 8, 1, "");
+  header.replace(4, 4, test::little_endian(36 + kFrames, 4));
   header.replace(header.size() - 4, 4, test::little_endian(kFrames, 4));
   const auto path = write("day.wav", header);
   // The samples are a hole in the file: bytes of 0, which are -1.
