@@ -9,11 +9,13 @@ for --model-updates; then both decode the same lines of the test set with a beam
 loading is not among them. The ratio is new over old, round by round; the table gives its median with the least and the most, and
 whether both gave the same losses and translations. key=value goes to all trainings; --old-key key=value to those of the old program, for
 keys that it knows by another name. --old-config is its recipe, if it cannot read the new one. --recipe measures the training of another
-recipe of translation instead of the workloads.
+recipe of translation instead of the workloads. --together trains with both at once, each on one core, which they change from round to
+round: what else happens on the machine then slows both alike.
 
 Leaves with 1 if a median ratio is below --least.
 """
 import argparse
+import concurrent.futures
 import gzip
 import hashlib
 import pathlib
@@ -49,10 +51,11 @@ class Build:
                 f"train.save_every={10**6}", f"eval.every={10**6}", "eval.bleu=false", f"schedule.warmup_steps={options.warm}",
                 "report.every=1", "report.html=false", "report.tensorboard=false", *options.key, *self.keys]
 
-    def train_window(self, options, workload):
-        """Target tokens a second and memory of one window, and the losses of all updates."""
-        log = options.work / "losses.txt"
-        follow = [sys.executable, str(records.ROOT / "benchmarks/follow_metrics.py"), "{RUN}", "--",
+    def train_window(self, options, workload, core=None):
+        """Target tokens a second and memory of one window, on one core or on all, and the losses of all updates."""
+        log = options.work / f"losses_{self.name}.txt"
+        pin = [] if core is None else ["taskset", "--cpu-list", str(core)]
+        follow = [*pin, sys.executable, str(records.ROOT / "benchmarks/follow_metrics.py"), "{RUN}", "--",
                   *self.training(options, workload, "{RUN}", "{U}")]
         # A shell keeps the lines too, so that the losses of both builds can be compared.
         command = f"bash -c {shlex.quote(f'set -o pipefail; {shlex.join(follow)} | tee {shlex.quote(str(log))}')}"
@@ -75,11 +78,21 @@ def in_turn(number, builds):
     return builds if number % 2 == 0 else builds[::-1]
 
 
+def train_round(options, builds, workload, number):
+    """Each build and its window."""
+    order = in_turn(number, builds)
+    if not options.together:
+        return ((build, build.train_window(options, workload)) for build in order)
+    with concurrent.futures.ThreadPoolExecutor(len(order)) as pool:
+        waiting = [pool.submit(build.train_window, options, workload, core) for core, build in enumerate(order)]
+        return [(build, found.result()) for build, found in zip(order, waiting)]
+
+
 def measure_training(options, builds, workload):
     windows = {build.name: [] for build in builds}
     for number in range(options.rounds):
-        for build in in_turn(number, builds):
-            windows[build.name].append(build.train_window(options, workload))
+        for build, window in train_round(options, builds, workload, number):
+            windows[build.name].append(window)
             print(f"old_new.py: {workload} training, round {number + 1}, {build.name}: {windows[build.name][-1]['rate']:.0f} tokens/s",
                   file=sys.stderr, flush=True)
     same = all(a["losses"] == b["losses"] for a, b in zip(windows["old"], windows["new"]))
@@ -121,7 +134,8 @@ def row(name, windows, same, decimals=0):
 
 
 def page_of(options, rows, head):
-    notes = [f"{options.rounds} rounds; a window of training has {options.updates} updates after {options.warm}, decoding "
+    manner = "both at once, each on a core of its own, changed from round to round" if options.together else "in turn"
+    notes = [f"{options.rounds} rounds, {manner}; a window of training has {options.updates} updates after {options.warm}, decoding "
              f"{options.sentences} sentences with a beam of 5. Medians, with the least and the most. The ratio is new over old, round by "
              "round."]
     body = records.table(["what", "old", "new", "new / old", "results", "peak RSS MiB, old", "new"], rows)
@@ -144,6 +158,7 @@ def parse():
     parser.add_argument("--max-tokens", type=int, default=1890, help="data.max_tokens")
     parser.add_argument("--model-updates", type=int, default=150, help="of the model that is decoded")
     parser.add_argument("--sentences", type=int, default=300, help="that are decoded in a round")
+    parser.add_argument("--together", action="store_true", help="trains with both at once, each on a core of its own")
     parser.add_argument("--only", choices=("training", "decoding"))
     parser.add_argument("--least", type=float, default=0.98, help="smallest median ratio that is accepted")
     parser.add_argument("--old-config", default=records.ROOT / RECIPE, type=pathlib.Path)

@@ -25,7 +25,7 @@ class HostNumbers {
 };
 
 /// What one source has come to.
-struct Lane {
+struct SentenceLane {
   int64_t source = 0, rows = 0, limit = 0;
   int64_t written = 0;       ///< frames of the steps that are done
   int64_t steps_at_end = 0;  ///< in a row
@@ -41,17 +41,17 @@ class Writing {
  private:
   void make_room();
   void step();
-  void look_at_stop(Lane& lane, const float* stop);
-  void look_at_weights(Lane& lane, const float* weights) const;
-  void end(Lane& lane, int64_t frames, StopReason reason);
+  void look_at_stop(SentenceLane& lane, const float* stop);
+  void look_at_weights(SentenceLane& lane, const float* weights) const;
+  void end(SentenceLane& lane, int64_t frames, StopReason reason);
   void collect();
-  void finish(Lane& lane);
+  void finish(SentenceLane& lane);
   void leave();
 
   FrameModel& model_;
   const FrameLimits& limits_;
   int64_t per_step_;
-  std::vector<Lane> lanes_;  // those that are alive, in the model's order
+  std::vector<SentenceLane> lanes_;  // those that are alive, in the model's order
   std::vector<WrittenFrames> written_;
   std::vector<int64_t> lengths_;
   at::Tensor frames_, weights_;  // of many steps: [room, lanes, …], [room, all weights]
@@ -71,7 +71,7 @@ Writing::Writing(FrameModel& model, const FrameLimits& limits)
       const double own = std::ceil(limits.max_frames_per_row * static_cast<double>(rows[i]));
       limit = std::max<int64_t>(1, std::min(limit, static_cast<int64_t>(own)));
     }
-    Lane lane;
+    SentenceLane lane;
     lane.source = static_cast<int64_t>(i);
     lane.rows = rows[i];
     lane.limit = limit;
@@ -87,7 +87,7 @@ void Writing::make_room() {
   const int64_t room = std::clamp(all_steps_, kFewest, kMost);
   const int64_t lanes = static_cast<int64_t>(lanes_.size());
   int64_t seen = 0;
-  for (const Lane& lane : lanes_) seen += lane.rows;
+  for (const SentenceLane& lane : lanes_) seen += lane.rows;
   frames_ = at::empty({room, lanes, per_step_ * model_.frame_width()}, model_.like());
   weights_ = at::empty({room, seen}, model_.like());
   const at::Tensor stop = at::empty({lanes, per_step_}, model_.like());
@@ -98,13 +98,13 @@ void Writing::make_room() {
   done_ = 0;
 }
 
-void Writing::end(Lane& lane, int64_t frames, StopReason reason) {
+void Writing::end(SentenceLane& lane, int64_t frames, StopReason reason) {
   lane.ended = true;
   lengths_[static_cast<size_t>(lane.source)] = frames;
   written_[static_cast<size_t>(lane.source)].reason = reason;
 }
 
-void Writing::look_at_stop(Lane& lane, const float* stop) {
+void Writing::look_at_stop(SentenceLane& lane, const float* stop) {
   for (int64_t i = 0; i < per_step_; ++i) {
     const int64_t frames = lane.written + i + 1;
     if (frames >= limits_.min_frames && stop[i] > limits_.stop_threshold) {
@@ -114,7 +114,7 @@ void Writing::look_at_stop(Lane& lane, const float* stop) {
   }
 }
 
-void Writing::look_at_weights(Lane& lane, const float* weights) const {
+void Writing::look_at_weights(SentenceLane& lane, const float* weights) const {
   const bool at_end =
       lane.rows > 0 && std::max_element(weights, weights + lane.rows) == weights + lane.rows - 1;
   lane.steps_at_end = at_end ? lane.steps_at_end + 1 : 0;
@@ -133,7 +133,7 @@ void Writing::step() {
   if (limits_.steps_at_end == 0) return;
   const HostNumbers weights(out.weights);
   int64_t begin = 0;
-  for (Lane& lane : lanes_) {
+  for (SentenceLane& lane : lanes_) {
     look_at_weights(lane, weights.data() + begin);
     begin += lane.rows;
     const bool stays = lane.steps_at_end >= limits_.steps_at_end;
@@ -147,14 +147,14 @@ void Writing::step() {
 void Writing::collect() {
   int64_t begin = 0;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
+    SentenceLane& lane = lanes_[i];
     lane.frames.push_back(frames_.narrow(0, 0, done_).select(1, static_cast<int64_t>(i)));
     lane.weights.push_back(weights_.narrow(0, 0, done_).narrow(1, begin, lane.rows));
     begin += lane.rows;
   }
 }
 
-void Writing::finish(Lane& lane) {
+void Writing::finish(SentenceLane& lane) {
   const int64_t length = lengths_[static_cast<size_t>(lane.source)];
   WrittenFrames& result = written_[static_cast<size_t>(lane.source)];
   result.frames = at::cat(lane.frames).view({-1, model_.frame_width()}).narrow(0, 0, length);
@@ -169,7 +169,7 @@ void Writing::finish(Lane& lane) {
 /// Lanes that have ended leave the model.
 void Writing::leave() {
   std::vector<int64_t> kept;
-  std::vector<Lane> alive;
+  std::vector<SentenceLane> alive;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].ended) {
       finish(lanes_[i]);
@@ -185,7 +185,7 @@ void Writing::leave() {
 std::vector<WrittenFrames> Writing::run() {
   while (!lanes_.empty()) {
     make_room();
-    const auto has_ended = [](const Lane& lane) { return lane.ended; };
+    const auto has_ended = [](const SentenceLane& lane) { return lane.ended; };
     bool any_ended = false;
     while (!any_ended && done_ < static_cast<int64_t>(steps_.size())) {
       step();

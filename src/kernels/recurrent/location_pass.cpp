@@ -15,12 +15,12 @@ struct ThreadMemory {
   std::vector<float> lines, line_slopes, keys, powers, peaks, key_slopes, products;
 };
 
-ThreadMemory& memory() {
+ThreadMemory& thread_memory() {
   thread_local ThreadMemory mine;
   return mine;
 }
 
-float* room(std::vector<float>& store, int64_t count) {
+float* room_for(std::vector<float>& store, int64_t count) {
   if (static_cast<int64_t>(store.size()) < count) store.resize(static_cast<size_t>(count));
   return store.data();
 }
@@ -40,7 +40,7 @@ Location::Location(const at::Tensor& weight) {
 
 cpu::LocateRow Location::lines(int64_t count, const float* last, const float* sum) const {
   const int64_t length = count + kernel_ - 1, margin = kernel_ / 2;
-  float* line = room(memory().lines, 2 * length);
+  float* line = room_for(thread_memory().lines, 2 * length);
   std::fill_n(line, 2 * length, 0.0f);
   std::copy_n(last, count, line + margin);
   std::copy_n(sum, count, line + length + margin);
@@ -56,14 +56,14 @@ cpu::LocateRow Location::lines(int64_t count, const float* last, const float* su
 
 cpu::AttendRow Location::seen(const cpu::AttendRow& item, const float* last,
                               const float* sum) const {
-  ThreadMemory& mine = memory();
+  ThreadMemory& mine = thread_memory();
   cpu::LocateRow row = lines(item.count, last, sum);
   row.keys = item.keys;
-  row.out = room(mine.keys, item.count * width_);
+  row.out = room_for(mine.keys, item.count * width_);
   const cpu::Cells& cells = cpu::table().cells;
   cells.locate(row);
-  float* powers = room(mine.powers, item.count * width_);
-  float* peaks = room(mine.peaks, item.count);
+  float* powers = room_for(mine.powers, item.count * width_);
+  float* peaks = room_for(mine.peaks, item.count);
   cells.powers(row.out, powers, peaks, 0, item.count, width_);
   cpu::AttendRow made = item;
   made.keys = row.out;
@@ -73,23 +73,23 @@ cpu::AttendRow Location::seen(const cpu::AttendRow& item, const float* last,
 }
 
 float* Location::key_slopes(const cpu::AttendRow& item) const {
-  float* slopes = room(memory().key_slopes, item.count * width_);
+  float* slopes = room_for(thread_memory().key_slopes, item.count * width_);
   std::fill_n(slopes, item.count * width_, 0.0f);
   return slopes;
 }
 
 void Location::backward(const cpu::AttendRow& item, const float* last, const float* sum,
                         const Slopes& slopes) const {
-  ThreadMemory& mine = memory();
+  ThreadMemory& mine = thread_memory();
   const cpu::LocateRow row = lines(item.count, last, sum);
   const int64_t length = item.count + kernel_ - 1, margin = kernel_ / 2;
-  float* slopes_of_lines = room(mine.line_slopes, 2 * length);
+  float* slopes_of_lines = room_for(mine.line_slopes, 2 * length);
   std::fill_n(slopes_of_lines, 2 * length, 0.0f);
   const cpu::Cells& cells = cpu::table().cells;
   cells.locate_backward(row, {.dout = slopes.keys,
                               .transpose = transpose_.const_data_ptr<float>(),
                               .padded = padded_,
-                              .scratch = room(mine.products, item.count * padded_),
+                              .scratch = room_for(mine.products, item.count * padded_),
                               .dfilters = slopes.filters,
                               .dlast = slopes_of_lines,
                               .dsum = slopes_of_lines + length});

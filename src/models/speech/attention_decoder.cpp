@@ -243,7 +243,7 @@ std::vector<at::Tensor> AttentionDecoder::attention(const nn::PackedRows& labels
   std::vector<at::Tensor> matrices;
   if (labels.offsets.values.size(0) < 2) return matrices;
   nn::PackedRows no_keys = memory.rows;
-  no_keys.row_keys = {};
+  no_keys.row_keys = at::Tensor();
   const BoundedLabels bounded = with_boundary(labels, no_keys, boundary());
   const RecurrentPass pass(part_, bounded.input, {}, kSpeechDecoderSites);
   for (const auto& steps : walk(bounded.input, memory, pass, /*wants_weights=*/true).weights) {

@@ -36,7 +36,7 @@ Encoded ConformerEncoder::forward(const nn::PackedRows& frames, const ForwardCon
     x = layer->forward(x, rows, vectors, dropout);
     dropout.first_site += ConformerDropout::kPlaces;
   }
-  rows.values = {};
+  rows.values = at::Tensor();
   return {.rows = std::move(rows), .keys = x, .values = {}, .state = {}};
 }
 

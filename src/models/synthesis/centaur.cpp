@@ -15,23 +15,24 @@ namespace {
 
 /// Places of a layer that drop, counted from the layer's first site; causal convolutions in front
 /// of the layers have one each.
-enum CentaurPlace : uint64_t { kConvolved, kWeights, kAttended, kFed, kFedInner, kPlaces };
+enum class CentaurPlace : uint64_t { kConvolved, kWeights, kAttended, kFed, kFedInner, kPlaces };
 
-uint64_t site_of(size_t layer, CentaurPlace place) {
-  return kSynthesisDecoder + layer * kPlaces + place;
+uint64_t centaur_site(size_t layer, CentaurPlace place) {
+  return kSynthesisDecoder + layer * static_cast<uint64_t>(CentaurPlace::kPlaces) +
+         static_cast<uint64_t>(place);
 }
 
-nn::InitRule table_rule() {
+nn::InitRule centaur_table_rule() {
   return {.distribution = nn::Distribution::kXavierUniform, .number = 1};
 }
 
-std::vector<int64_t> bounds_of(const kernels::Offsets& offsets) {
+std::vector<int64_t> sentence_bounds(const kernels::Offsets& offsets) {
   const at::Tensor host = offsets.values.to(at::kCPU, at::kLong).contiguous();
   return {host.const_data_ptr<int64_t>(), host.const_data_ptr<int64_t>() + host.numel()};
 }
 
 /// Rows [begins[i], begins[i + 1]).
-at::Tensor rows_of(const at::Tensor& rows, const std::vector<int64_t>& bounds, size_t i) {
+at::Tensor sentence_rows(const at::Tensor& rows, const std::vector<int64_t>& bounds, size_t i) {
   return rows.narrow(0, bounds[i], bounds[i + 1] - bounds[i]);
 }
 
@@ -115,7 +116,7 @@ Centaur::Centaur(const CentaurOptions& options, const SynthesisPart& part)
     : SynthesisModel(options, part.parts, part.num_speakers), options_(options) {
   embedding_ =
       register_module("embedding", nn::Embedding(part.init.child("embedding"), part.num_symbols,
-                                                 options.d_model, part.pad, table_rule()));
+                                                 options.d_model, part.pad, centaur_table_rule()));
   ConvolutionStackOptions form;
   form.in = options.d_model;
   form.channels.assign(static_cast<size_t>(options.encoder_convolutions), options.d_model);
@@ -155,30 +156,35 @@ at::Tensor Centaur::layer(size_t number, const at::Tensor& x, const nn::PackedRo
                           std::vector<at::Tensor>& shares) const {
   const CentaurLayer& own = decoder_->layers[number];
   const auto at_place = [&](double p, CentaurPlace place) {
-    return dropout.at(p, site_of(number, place));
+    return dropout.at(p, centaur_site(number, place));
   };
   const at::Tensor convolved =
       x + own->convolution->forward(own->convolution_norm->forward(x), steps.offsets,
-                                    at_place(options_.dropout, kConvolved));
+                                    at_place(options_.dropout, CentaurPlace::kConvolved));
   const at::Tensor query = own->query_of(
       convolved, decoder_->sinusoids(steps.positions, steps.offsets.max_length, convolved));
-  const std::vector<int64_t> bounds = bounds_of(steps.offsets), seen = bounds_of(memory.offsets);
-  const kernels::Dropout of_weights = at_place(options_.attention_dropout, kWeights);
+  const std::vector<int64_t> bounds = sentence_bounds(steps.offsets),
+                             seen = sentence_bounds(memory.offsets);
+  const kernels::Dropout of_weights = at_place(options_.attention_dropout, CentaurPlace::kWeights);
   std::vector<at::Tensor> contexts;
   for (size_t i = 0; i + 1 < bounds.size(); ++i) {
-    const at::Tensor weights = at::softmax(
-        at::matmul(rows_of(query, bounds, i), rows_of(memory.keys[number], seen, i).t()), 1);
+    const at::Tensor weights =
+        at::softmax(at::matmul(sentence_rows(query, bounds, i),
+                               sentence_rows(memory.keys[number], seen, i).t()),
+                    1);
     shares.push_back(weights);
     kernels::Dropout own_rows = of_weights;
-    if (own_rows.active()) own_rows.row_keys = rows_of(of_weights.row_keys, bounds, i);
-    contexts.push_back(
-        at::matmul(kernels::dropout(weights, own_rows), rows_of(memory.values[number], seen, i)));
+    if (own_rows.active()) own_rows.row_keys = sentence_rows(of_weights.row_keys, bounds, i);
+    contexts.push_back(at::matmul(kernels::dropout(weights, own_rows),
+                                  sentence_rows(memory.values[number], seen, i)));
   }
-  const at::Tensor attended = kernels::dropout_add(own->out->forward(at::cat(contexts)), convolved,
-                                                   at_place(options_.dropout, kAttended));
-  return nn::watch(*own,
-                   kernels::dropout_add(own->fed(attended, at_place(options_.dropout, kFedInner)),
-                                        attended, at_place(options_.dropout, kFed)));
+  const at::Tensor attended =
+      kernels::dropout_add(own->out->forward(at::cat(contexts)), convolved,
+                           at_place(options_.dropout, CentaurPlace::kAttended));
+  return nn::watch(
+      *own,
+      kernels::dropout_add(own->fed(attended, at_place(options_.dropout, CentaurPlace::kFedInner)),
+                           attended, at_place(options_.dropout, CentaurPlace::kFed)));
 }
 
 at::Tensor Centaur::decoded(const nn::PackedRows& steps, const CentaurMemory& memory,

@@ -25,13 +25,13 @@ RecurrentPart reference_part() {
 }
 
 /// One plane [1, C, T', W'] of each sentence as rows [sum of T', C, W'], and back.
-at::Tensor rows_of(const std::vector<at::Tensor>& planes) {
+at::Tensor rows_of_planes(const std::vector<at::Tensor>& planes) {
   std::vector<at::Tensor> rows;
   for (const at::Tensor& plane : planes) rows.push_back(plane.squeeze(0).permute({1, 0, 2}));
   return at::cat(rows);
 }
 
-void take_rows(std::vector<at::Tensor>& planes, const at::Tensor& rows) {
+void take_rows_of_planes(std::vector<at::Tensor>& planes, const at::Tensor& rows) {
   int64_t begin = 0;
   for (at::Tensor& plane : planes) {
     const int64_t count = plane.size(2);
@@ -40,7 +40,7 @@ void take_rows(std::vector<at::Tensor>& planes, const at::Tensor& rows) {
   }
 }
 
-kernels::Offsets offsets_of(const std::vector<at::Tensor>& planes, at::Device device) {
+kernels::Offsets plane_offsets(const std::vector<at::Tensor>& planes, at::Device device) {
   std::vector<int32_t> bounds{0};
   int64_t longest = 0;
   for (const at::Tensor& plane : planes) {
@@ -83,11 +83,11 @@ at::Tensor ReferenceEncoderImpl::forward(const nn::PackedRows& frames) const {
   }
   for (size_t i = 0; i < convolutions_.size(); ++i) {
     for (at::Tensor& plane : planes) plane = convolutions_[i]->forward(plane);
-    take_rows(planes, norms_[i]->forward(rows_of(planes)).relu());
+    take_rows_of_planes(planes, norms_[i]->forward(rows_of_planes(planes)).relu());
   }
-  const at::Tensor rows = rows_of(planes).flatten(1);
+  const at::Tensor rows = rows_of_planes(planes).flatten(1);
   const kernels::Recurrent layer{.cell = {.cell = part_.cell},
-                                 .offsets = offsets_of(planes, rows.device())};
+                                 .offsets = plane_offsets(planes, rows.device())};
   return nn::watch(*this, gru_->forward(rows, {}, layer).last.h);
 }
 

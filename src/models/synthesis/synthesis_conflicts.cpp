@@ -6,33 +6,35 @@
 namespace stretto::models {
 namespace {
 
-using Conflicts = std::vector<OptionConflict>;
+using SpeechConflicts = std::vector<OptionConflict>;
 
-void add(Conflicts& found, std::vector<std::string> keys, std::string what, std::string hint) {
+void add_conflict_of_speech(SpeechConflicts& found, std::vector<std::string> keys, std::string what,
+                            std::string hint) {
   found.push_back({std::move(keys), std::move(what), std::move(hint)});
 }
 
-Conflicts conflicts_of_kind(const Tacotron2Options& options) {
-  Conflicts found;
+SpeechConflicts conflicts_of_kind(const Tacotron2Options& options) {
+  SpeechConflicts found;
   if (options.encoder_dim % 2 != 0) {
-    add(found, {"model.encoder_dim"},
-        "an encoder of " + std::to_string(options.encoder_dim) +
-            " has no halves for the two directions of its LSTM",
-        "use an even number");
+    add_conflict_of_speech(found, {"model.encoder_dim"},
+                           "an encoder of " + std::to_string(options.encoder_dim) +
+                               " has no halves for the two directions of its LSTM",
+                           "use an even number");
   }
   if (options.location_kernel % 2 == 0) {
-    add(found, {"model.location_kernel"},
-        "filters of " + std::to_string(options.location_kernel) +
-            " characters have no middle, and would shift attention",
-        "use an odd number");
+    add_conflict_of_speech(found, {"model.location_kernel"},
+                           "filters of " + std::to_string(options.location_kernel) +
+                               " characters have no middle, and would shift attention",
+                           "use an odd number");
   }
   return found;
 }
 
-Conflicts conflicts_of_kind(const CentaurOptions& options) {
-  Conflicts found;
+SpeechConflicts conflicts_of_kind(const CentaurOptions& options) {
+  SpeechConflicts found;
   if (options.d_model % 2 != 0) {
-    add(found, {"model.d_model"},
+    add_conflict_of_speech(
+        found, {"model.d_model"},
         "sinusoids of positions need an even d_model, got " + std::to_string(options.d_model),
         "use an even number");
   }
@@ -41,14 +43,14 @@ Conflicts conflicts_of_kind(const CentaurOptions& options) {
 
 }  // namespace
 
-Conflicts option_conflicts(const SynthesisModelOptions& model) {
-  Conflicts found = model.visit([](const auto& kind) { return conflicts_of_kind(kind); });
+SpeechConflicts option_conflicts(const SynthesisModelOptions& model) {
+  SpeechConflicts found = model.visit([](const auto& kind) { return conflicts_of_kind(kind); });
   const StyleTokenOptions& style = keys_of(model).style;
   if (style.is_on() && style.dim % style.num_heads != 0) {
-    add(found, {"model.style.num_heads", "model.style.dim"},
-        std::to_string(style.num_heads) + " heads do not divide a style of " +
-            std::to_string(style.dim),
-        "use a number of heads that divides it");
+    add_conflict_of_speech(found, {"model.style.num_heads", "model.style.dim"},
+                           std::to_string(style.num_heads) + " heads do not divide a style of " +
+                               std::to_string(style.dim),
+                           "use a number of heads that divides it");
   }
   return found;
 }

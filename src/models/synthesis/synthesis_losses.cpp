@@ -13,7 +13,7 @@ namespace stretto::models {
 namespace {
 
 /// Mean over the numbers of each row, summed over rows.
-at::Tensor distance(const at::Tensor& got, const at::Tensor& want, const std::string& kind) {
+at::Tensor frame_distance(const at::Tensor& got, const at::Tensor& want, const std::string& kind) {
   const at::Tensor difference = got - want;
   at::Tensor rows;
   if (kind == "mse") {
@@ -88,15 +88,15 @@ SynthesisLosses synthesis_losses(const SynthesisOutput& output, const nn::Packed
               parts.width(), "], got ", all.sizes());
   const at::Tensor first = all.narrow(1, 0, parts.decoder_width());
   SynthesisLosses losses;
-  losses.frames = distance(output.after, first, options.kind);
+  losses.frames = frame_distance(output.after, first, options.kind);
   if (!output.after.is_same(output.before)) {
-    losses.frames = losses.frames + distance(output.before, first, options.kind);
+    losses.frames = losses.frames + frame_distance(output.before, first, options.kind);
   }
   losses.total = losses.frames;
   if (parts.has_both()) {
-    losses.magnitude =
-        options.magnitude_weight *
-        distance(output.magnitude, all.narrow(1, parts.num_mels, parts.num_bins), options.kind);
+    losses.magnitude = options.magnitude_weight *
+                       frame_distance(output.magnitude,
+                                      all.narrow(1, parts.num_mels, parts.num_bins), options.kind);
     losses.total = losses.total + losses.magnitude;
   }
   const at::Tensor is_last = last_frames(targets.offsets, output.stop_logits.detach());

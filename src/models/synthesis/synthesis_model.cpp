@@ -25,7 +25,7 @@ std::shared_ptr<SynthesisModel> make(const CentaurOptions& options, const Synthe
   return std::make_shared<Centaur>(options, part);
 }
 
-nn::Init root_of(const SynthesisSetup& setup) {
+nn::Init root_of_speech(const SynthesisSetup& setup) {
   std::vector<nn::InitRule> rules;
   for (const std::string& given : init_of(setup.model)) {
     const auto problem = nn::read_init_rule(given, rules.emplace_back());
@@ -37,17 +37,17 @@ nn::Init root_of(const SynthesisSetup& setup) {
 }
 
 /// A model in evaluation mode for as long as this lives.
-class Evaluation {
+class InEvaluation {
  public:
-  explicit Evaluation(torch::nn::Module& model)
+  explicit InEvaluation(torch::nn::Module& model)
       : model_(model), was_training_(model.is_training()) {
     if (was_training_) model_.eval();
   }
-  ~Evaluation() {
+  ~InEvaluation() {
     if (was_training_) model_.train();
   }
-  Evaluation(const Evaluation&) = delete;
-  Evaluation& operator=(const Evaluation&) = delete;
+  InEvaluation(const InEvaluation&) = delete;
+  InEvaluation& operator=(const InEvaluation&) = delete;
 
  private:
   torch::nn::Module& model_;
@@ -55,7 +55,7 @@ class Evaluation {
 };
 
 /// Frames of all sentences, one behind the other.
-std::pair<at::Tensor, kernels::Offsets> joined(
+std::pair<at::Tensor, kernels::Offsets> joined_frames(
     const std::vector<decoding::WrittenFrames>& written) {
   std::vector<at::Tensor> frames;
   std::vector<int32_t> bounds{0};
@@ -83,7 +83,7 @@ std::shared_ptr<SynthesisModel> make_synthesis_model(const SynthesisSetup& setup
       setup.parts.decoder_width() > 0 && setup.num_symbols > 0,
       "[synthesis] a model needs symbols and a width of frames: SynthesisSetup::num_symbols "
       "and SynthesisSetup::parts");
-  SynthesisPart part{.init = root_of(setup)};
+  SynthesisPart part{.init = root_of_speech(setup)};
   part.num_symbols = setup.num_symbols;
   part.pad = setup.pad;
   part.num_speakers = setup.num_speakers;
@@ -104,7 +104,7 @@ at::Tensor sentence_keys(const data::PackedTokens& text, c10::Device device) {
 std::vector<SynthesisedFrames> synthesise(SynthesisModel& model, const SynthesisInput& input,
                                           const decoding::FrameLimits& limits) {
   const at::NoGradGuard no_grad;
-  const Evaluation evaluation(model);
+  const InEvaluation evaluation(model);
   // With weights that are laid out, a row's product does not depend on the rows beside it.
   kernels::PackedWeights own;
   kernels::PackedWeights* shared = kernels::PackedWeightsScope::current();
@@ -112,7 +112,7 @@ std::vector<SynthesisedFrames> synthesise(SynthesisModel& model, const Synthesis
   if (input.text.offsets.values.size(0) < 2) return {};
   std::vector<decoding::WrittenFrames> written =
       decoding::write_frames(*model.start(input), limits);
-  const auto [frames, offsets] = joined(written);
+  const auto [frames, offsets] = joined_frames(written);
   const at::Tensor finished = model.finish(frames, offsets);
   std::vector<SynthesisedFrames> results;
   int64_t begin = 0;

@@ -22,11 +22,11 @@ RecurrentPart lstm_part(double zoneout) {
   return RecurrentPart(options);
 }
 
-nn::BatchNormOptions norm_of(const Tacotron2Options& options) {
+nn::BatchNormOptions tacotron_norm(const Tacotron2Options& options) {
   return {.momentum = options.norm_momentum, .epsilon = options.norm_epsilon};
 }
 
-nn::InitRule xavier() {
+nn::InitRule symbol_table_rule() {
   return {.distribution = nn::Distribution::kXavierUniform, .number = 1};
 }
 
@@ -35,15 +35,15 @@ nn::InitRule xavier() {
 Tacotron2EncoderImpl::Tacotron2EncoderImpl(const nn::Init& init, const Tacotron2Options& options,
                                            const SynthesisPart& part)
     : part_(lstm_part(options.zoneout)) {
-  embedding_ =
-      register_module("embedding", nn::Embedding(init.child("embedding"), part.num_symbols,
-                                                 options.embedding_dim, part.pad, xavier()));
+  embedding_ = register_module(
+      "embedding", nn::Embedding(init.child("embedding"), part.num_symbols, options.embedding_dim,
+                                 part.pad, symbol_table_rule()));
   ConvolutionStackOptions form;
   form.in = options.embedding_dim;
   form.channels.assign(static_cast<size_t>(options.encoder_convolutions), options.encoder_dim);
   form.kernel = options.encoder_kernel;
   form.dropout = options.conv_dropout;
-  form.norm = norm_of(options);
+  form.norm = tacotron_norm(options);
   form.first_site = kSynthesisEncoder;
   convolutions_ =
       register_module("convolutions", ConvolutionStack(init.child("convolutions"), form));
@@ -183,13 +183,13 @@ Tacotron2::Tacotron2(const Tacotron2Options& options, const SynthesisPart& part)
     form.kernel = options.postnet_kernel;
     form.tanh = form.linear_end = true;
     form.dropout = options.conv_dropout;
-    form.norm = norm_of(options);
+    form.norm = tacotron_norm(options);
     form.first_site = kSynthesisPostnet;
     postnet_ = register_module("postnet", ConvolutionStack(part.init.child("postnet"), form));
   }
   if (part.parts.has_both()) {
-    magnitude_net_ = register_module(
-        "magnitude", MagnitudeNet(part.init.child("magnitude"), part.parts, norm_of(options)));
+    magnitude_net_ = register_module("magnitude", MagnitudeNet(part.init.child("magnitude"),
+                                                               part.parts, tacotron_norm(options)));
   }
 }
 

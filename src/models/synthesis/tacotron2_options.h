@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "models/images/batch_norm_keys.h"
+#include "models/batch_norm_keys.h"
 #include "models/synthesis/synthesis_keys.h"
 
 namespace stretto::models {

@@ -80,9 +80,17 @@ TEST(Gemm, RowsReadWhereTheyLieGiveTheBitsOfACopyOfThem) {
       }
 }
 
+/// Those whose steps of depth are long enough to read B where it lies.
+std::vector<const cpu::Table*> levels_with_sixteen_lanes() {
+  std::vector<const cpu::Table*> found;
+  for (const cpu::Table* level : cpu::levels())
+    if (level->panel == 32) found.push_back(level);
+  return found;
+}
+
 TEST(Gemm, AFactorThatIsNotLaidOutGivesTheSameBits) {
   constexpr int64_t kApart = 256;
-  for (const cpu::Table* level : cpu::levels())
+  for (const cpu::Table* level : levels_with_sixteen_lanes())
     for (const int64_t rows : {49, 200})
       for (const int64_t depth : {1, 40, 256, 300, 700})
         for (const int64_t columns : {32, 128, 256}) {
@@ -105,10 +113,20 @@ TEST(Gemm, AFactorThatIsNotLaidOutGivesTheSameBits) {
         }
 }
 
+TEST(Gemm, EightLanesLayOutEveryFactor) {
+  for (const cpu::Table* level : cpu::levels()) {
+    const cpu::LevelGuard guard(*level);
+    const auto b = gemm::Packed::for_one_product({noise({300, 128})}, 200, Compute::kFp32);
+    EXPECT_EQ(b.step(), level->panel == 32 ? 128 : 0) << level->name;
+  }
+}
+
 TEST(Gemm, LargeFactorsAndThoseWithHalfAPanelAreLaidOut) {
   const auto step = [](const gemm::Operand& b, int64_t rows, Compute compute) {
     return gemm::Packed::for_one_product(b, rows, compute).step();
   };
+  if (levels_with_sixteen_lanes().empty()) GTEST_SKIP() << "wants a processor with AVX-512";
+  const cpu::LevelGuard guard(*levels_with_sixteen_lanes().front());
   const gemm::Operand plain{noise({300, 128})}, large{noise({300, 512})};
   EXPECT_EQ(step(plain, 200, Compute::kFp32), 128);
   EXPECT_EQ(step(plain, 48, Compute::kFp32), 0);  // whoever has few rows reads B once

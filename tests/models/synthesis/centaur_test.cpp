@@ -10,10 +10,8 @@
 
 #include "tests/models/synthesis/synthesis_cases.h"
 
-namespace stretto::models {
+namespace stretto::models::testing::synthesis {
 namespace {
-
-using namespace testing::synthesis;  // NOLINT(google-build-using-namespace)
 
 /// CENTAUR for one sentence in evaluation, written out on tensors by their names.
 class PlainCentaur {
@@ -186,4 +184,4 @@ TEST(Centaur, WritesMagnitudesBesideMelBands) {
 }
 
 }  // namespace
-}  // namespace stretto::models
+}  // namespace stretto::models::testing::synthesis

@@ -9,10 +9,8 @@
 
 #include "tests/models/synthesis/synthesis_cases.h"
 
-namespace stretto::models {
+namespace stretto::models::testing::synthesis {
 namespace {
-
-using namespace testing::synthesis;  // NOLINT(google-build-using-namespace)
 
 constexpr FrameParts kBoth{.num_mels = 2, .num_bins = 3};
 
@@ -189,4 +187,4 @@ TEST(AttentionShape, ADiagonalIsOrderlyAndWhatStaysIsNot) {
 }
 
 }  // namespace
-}  // namespace stretto::models
+}  // namespace stretto::models::testing::synthesis

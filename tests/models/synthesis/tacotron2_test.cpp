@@ -11,10 +11,8 @@
 #include "tests/models/synthesis/plain_tacotron2.h"
 #include "tests/models/synthesis/synthesis_cases.h"
 
-namespace stretto::models {
+namespace stretto::models::testing::synthesis {
 namespace {
-
-using namespace testing::synthesis;  // NOLINT(google-build-using-namespace)
 
 Tacotron2Options with_reduction(int64_t reduction) {
   Tacotron2Options options = small_tacotron2();
@@ -282,4 +280,4 @@ TEST(Tacotron2, FirstWeightsDependOnSeedAndNameAlone) {
 }
 
 }  // namespace
-}  // namespace stretto::models
+}  // namespace stretto::models::testing::synthesis
