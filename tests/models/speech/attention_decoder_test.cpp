@@ -18,7 +18,7 @@ namespace stretto::models {
 namespace {
 
 using testing::speech::packed_frames, testing::speech::packed_labels, testing::speech::sequences_of;
-using testing::speech::shake_norms, testing::speech::tensors_of;
+using testing::speech::shake_norms, testing::speech::named_tensors;
 
 static_assert(config::lists_every_member<AttentionDecoderOptions>);
 
@@ -54,7 +54,7 @@ Encoded spoken_memory(const std::vector<int64_t>& lengths, const std::vector<int
   Encoded memory;
   memory.rows = packed_frames(lengths, kSpellerMemory, ids, dtype);
   memory.keys = memory.rows.values;
-  memory.rows.values = {};
+  memory.rows.values = at::Tensor();
   return memory;
 }
 Encoded spoken_memory(const std::vector<int64_t>& lengths) {
@@ -136,7 +136,7 @@ TEST(AttentionDecoder, LossesAndGradientsAreThoseOfTheFormulas) {
       std::vector<at::Tensor> losses;
       for (size_t i = 0; i < rows.size(); ++i) {
         losses.push_back(
-            plain_speller_loss(tensors_of(*decoder), options, spoken_labels()[i], rows[i]));
+            plain_speller_loss(named_tensors(*decoder), options, spoken_labels()[i], rows[i]));
       }
       const at::Tensor want = at::stack(losses);
       const at::Tensor got = decoder->losses(packed_labels(spoken_labels()), memory, {});

@@ -17,7 +17,7 @@
 namespace stretto::models {
 namespace {
 
-using testing::speech::expect_same, testing::speech::shake_norms, testing::speech::tensors_of;
+using testing::speech::expect_same, testing::speech::shake_norms, testing::speech::named_tensors;
 using testing::speech::packed_frames, testing::speech::PlainConformer,
     testing::speech::sequences_of;
 
@@ -75,7 +75,7 @@ TEST(ConformerEncoder, IsThePlainNetworkInTrainingAndEvaluation) {
       SCOPED_TRACE(form_name(options) + (training ? " in training" : ""));
       const auto encoder = conformer(options);
       encoder->train(training);
-      const PlainConformer plain(tensors_of(*encoder), options, training);
+      const PlainConformer plain(named_tensors(*encoder), options, training);
       const auto want = testing::speech::run(*encoder, [&] {
         return at::cat(plain.forward(sequences_of(frames.values, frames.offsets)));
       });
@@ -97,7 +97,7 @@ TEST(ConformerEncoder, SubsamplesByEachFactor) {
       SCOPED_TRACE(form_name(options));
       const auto encoder = conformer(options);
       encoder->eval();
-      const PlainConformer plain(tensors_of(*encoder), options, false);
+      const PlainConformer plain(named_tensors(*encoder), options, false);
       const torch::NoGradGuard no_grad;
       const Encoded encoded = encoder->forward(frames, {});
       const auto want = plain.forward(sequences_of(frames.values, frames.offsets));

@@ -228,7 +228,9 @@ TEST(DeepSpeech2, SeesNoFrameBeyondItsDelay) {
   frames.values[changed].add_(1);
   const at::Tensor apart = (model->ctc_scores(model->encode(frames, {})) - before).abs().amax(1);
   for (int64_t t = 0; t < apart.size(0); ++t) {
-    if (2 * t + delay < changed) EXPECT_EQ(apart[t].item<double>(), 0) << t;
+    if (2 * t + delay < changed) {
+      EXPECT_EQ(apart[t].item<double>(), 0) << t;
+    }
   }
   EXPECT_GT(apart.max().item<double>(), 0);
 }

@@ -21,10 +21,15 @@
 /// What tests of recognisers of speech share.
 namespace stretto::models::testing::speech {
 
-using plain::expect_same, plain::run, plain::tensors_of;
+using plain::expect_same, plain::run;
 using stretto::testing::noise;
 
 constexpr int64_t kFeatures = 10, kCharacters = 5;
+
+/// Every parameter and buffer by its name.
+inline std::map<std::string, at::Tensor> named_tensors(const torch::nn::Module& model) {
+  return plain::tensors_of(model);
+}
 
 inline std::shared_ptr<SpeechModel> speech_model(const SpeechModelOptions& options,
                                                  at::ScalarType dtype = at::kDouble,
@@ -101,7 +106,7 @@ using Utterances = std::vector<at::Tensor>;
 class PlainLayers {
  public:
   PlainLayers(const torch::nn::Module& model, bool training, double epsilon)
-      : tensors_(tensors_of(model)), training_(training), epsilon_(epsilon) {}
+      : tensors_(named_tensors(model)), training_(training), epsilon_(epsilon) {}
 
   const at::Tensor& at(const std::string& name) const { return tensors_.at(name); }
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }

@@ -18,7 +18,7 @@ namespace stretto::models {
 namespace {
 
 using testing::speech::kFeatures, testing::speech::kCharacters, testing::speech::shake_norms,
-    testing::speech::speech_model, testing::speech::each_utterance, testing::speech::tensors_of,
+    testing::speech::speech_model, testing::speech::each_utterance, testing::speech::named_tensors,
     testing::speech::utterances;
 
 /// One convolution with a stride of 2.
@@ -127,7 +127,7 @@ TEST(SpeechModel, ReadsALabelFromTheMeanRowOfAnUtterance) {
   model->eval();
   const Encoded encoded = model->encode(utterances({1, 2, 3}, {5, 0, 8}), {});
   const auto rows = each_utterance(encoded.keys, encoded.rows.offsets);
-  const auto tensors = tensors_of(*model);
+  const auto tensors = named_tensors(*model);
   const auto logits_of = [&](const at::Tensor& mean) {
     return at::mv(tensors.at("head.weight"), mean) + tensors.at("head.bias");
   };
@@ -184,10 +184,10 @@ TEST(SpeechModel, ReadsUtterancesWithoutFramesBesideOthers) {
 
 TEST(SpeechModel, FirstWeightsDependOnSeedAndName) {
   const auto weights = [](uint64_t seed) {
-    return tensors_of(*make_speech_model({.model = one_convolution<JasperOptions>(),
-                                          .num_features = kFeatures,
-                                          .num_labels = kCharacters,
-                                          .seed = seed}));
+    return named_tensors(*make_speech_model({.model = one_convolution<JasperOptions>(),
+                                             .num_features = kFeatures,
+                                             .num_labels = kCharacters,
+                                             .seed = seed}));
   };
   EXPECT_TRUE(at::equal(weights(3).at("encoder.blocks.0.conv0.weight"),
                         weights(3).at("encoder.blocks.0.conv0.weight")));
@@ -196,7 +196,7 @@ TEST(SpeechModel, FirstWeightsDependOnSeedAndName) {
   auto options = one_convolution<JasperOptions>();
   options.init = {"*.conv0.weight constant value=2"};
   const auto model = speech_model(options);
-  EXPECT_TRUE(tensors_of(*model).at("encoder.blocks.0.conv0.weight").eq(2).all().item<bool>());
+  EXPECT_TRUE(named_tensors(*model).at("encoder.blocks.0.conv0.weight").eq(2).all().item<bool>());
   options.init = {"nonsense"};
   EXPECT_THROW(speech_model(options), Error);
 }
