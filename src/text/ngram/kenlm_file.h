@@ -11,7 +11,7 @@
 
 /// Binary files of KenLM (Heafield 2011), version 5, little-endian:
 ///
-///     magic text, test values                       until kKenlmTestedBytes
+///     magic text, test values: kTestedBytes of kenlm_file.cpp
 ///     order u8, padding, probing multiplier f32, kind u32, has strings u8, padding, version u32
 ///     n-grams of each order u64 [order]             the head ends at a multiple of 8
 ///     vocabulary, n-grams                           by kind: probing_model.h, trie_model.h
