@@ -53,8 +53,12 @@ TEST(DescribedTasks, HaveNoSectionOfAnotherTask) {
         }
         const Error error =
             stretto::testing::failure(ExitCode::kUsage, [&] { config::describe(schema, name); });
-        EXPECT_EQ(std::string(error.what()),
-                  "task." + task.name + " has no section `" + section + "`");
+        // A list of DeepSpeech 2's blocks, and a number of airbench's.
+        const bool is_a_key_too = section == "model.convolutions";
+        EXPECT_EQ(std::string(error.what()), "task." + task.name + " has no " +
+                                                 (is_a_key_too ? "key" : "section") + " `" +
+                                                 section + "`");
+        if (is_a_key_too) continue;
         for (const char* known : {"data", "tokenizer", "model", "model.lora", "eval"}) {
           if (task.schema->find_section(known) == nullptr) continue;
           EXPECT_NE(error.advice().find(std::string(" ") + known), std::string::npos)
