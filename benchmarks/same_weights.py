@@ -44,9 +44,12 @@ class Side:
         """(events, None) of a run, or (None, (exit code, what went wrong)). `more` are further keys."""
         run = self.run(options, recipe)
         shutil.rmtree(run, ignore_errors=True)
-        command = [self.program, "train", str(self.configs / f"{recipe}.toml"), "--run", str(run), "--quiet",
+        file = self.configs / f"{recipe}.toml"
+        task = tomllib.loads(file.read_text(encoding="utf-8")).get("task", {}).get("name", "translation")
+        unscored = ["eval.bleu=false"] if task == "translation" else []
+        command = [self.program, "train", str(file), "--run", str(run), "--quiet",
                    f"train.max_steps={options.updates}", f"schedule.warmup_steps={options.updates * 2 // 3}", "report.every=1",
-                   "report.html=false", "report.tensorboard=false", "eval.bleu=false", "run.threads=1", *options.key, *self.keys, *more]
+                   "report.html=false", "report.tensorboard=false", *unscored, "run.threads=1", *options.key, *self.keys, *more]
         done = subprocess.run(command, env={**os.environ, "STRETTO_CACHE": str(options.work / f"cache.{self.name}")},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
