@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "decoding/search.h"
 #include "models/heads/label.h"
+#include "text/byte_bpe.h"
 #include "text/target_text.h"
 
 namespace stretto::tasks {
@@ -79,10 +80,11 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string
       labels.texts[at].clear();
       labels.begins_word[at] = false;
     } else if (type == "byte_bpe") {
-      std::string text = tokenizer.decode({id});
-      labels.begins_word[at] = text.starts_with(' ') || labels.names[at].starts_with("\u0120");
-      if (text.starts_with(' ')) text.erase(0, 1);
-      labels.texts[at] = std::move(text);
+      // A piece may be a part of a character.
+      std::string bytes = text::bytes_of_piece(labels.names[at]).value_or(labels.names[at]);
+      labels.begins_word[at] = bytes.starts_with(' ') || labels.names[at].starts_with("\u0120");
+      if (bytes.starts_with(' ')) bytes.erase(0, 1);
+      labels.texts[at] = std::move(bytes);
     } else {
       labels.texts[at] = labels.names[at];
       labels.begins_word[at] = true;
