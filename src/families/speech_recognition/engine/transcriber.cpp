@@ -19,10 +19,20 @@ namespace {
 using experiment::SpeechRecognitionOptions;
 
 // What spells a word of a lexicon, or of a language model, in tokens; nothing where one is unknown.
+// Throws Error(kUsage) for byte_bpe, whose words are others at the beginning of a text.
 text::Speller speller(const text::TargetOptions& options,
                       std::shared_ptr<const text::Tokenizer> tokenizer) {
   auto rules = std::make_shared<const text::TargetText>(options);
-  return [rules, tokenizer = std::move(tokenizer)](std::string_view word) {
+  const bool has_two_spellings = options.type == "byte_bpe";
+  return [rules, has_two_spellings, tokenizer = std::move(tokenizer)](std::string_view word) {
+    if (has_two_spellings) {
+      throw Error(ExitCode::kUsage,
+                  "decode.lexicon, decode.lexicon_from_lm: with tokenizer.type = \"byte_bpe\" `" +
+                      printable(word, 60) +
+                      "` has two spellings, with a space in front of it and without",
+                  "write the labels behind each word of decode.lexicon, a line for each spelling: "
+                  "`two \u0120two` and `two two`");
+    }
     std::vector<int64_t> ids;
     tokenizer->encode(rules->target(word), ids);
     const int64_t unknown = tokenizer->specials().unk;
@@ -64,9 +74,24 @@ at::Tensor mean_log_probs(const std::vector<at::Tensor>& scores) {
   return at::stack(log_probs).logsumexp(0).sub(std::log(count)).to(at::kCPU).contiguous();
 }
 
+bool reads_with_lexicon(const ctc::CtcOptions& options) {
+  return options.method == "beam" && (!options.lexicon.empty() || options.lexicon_from_lm);
+}
+
+// Words of a lexicon are parted by the label of this name, if there is one.
+void separate_by(const std::string& name, ctc::CtcLabels& labels) {
+  const auto found = std::ranges::find(labels.names, name);
+  if (name.empty() || found == labels.names.end()) return;
+  labels.separator = found - labels.names.begin();
+  labels.texts[static_cast<size_t>(labels.separator)] = " ";
+  labels.begins_word[static_cast<size_t>(labels.separator)] = false;
+}
+
 }  // namespace
 
-ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string& type) {
+ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
+                             const SpeechRecognitionOptions& own) {
+  const std::string& type = own.tokenizer.type;
   std::vector<std::string> names;
   for (int64_t id = 0; id < tokenizer.size(); ++id) names.push_back(tokenizer.piece(id));
   ctc::CtcLabels labels = ctc::labels_by_name(std::move(names));
@@ -91,6 +116,9 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string
     }
   }
   labels.separator = -1;
+  if (type == "phonemes" && reads_with_lexicon(own.decode)) {
+    separate_by(own.tokenizer.word_boundary, labels);
+  }
   return labels;
 }
 
@@ -100,7 +128,7 @@ Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits&
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
-      decoder_(ctc_labels_of(*units.tokenizer, own.tokenizer.type), own.decode,
+      decoder_(ctc_labels_of(*units.tokenizer, own), own.decode,
                speller(own.tokenizer, units.tokenizer), own.data.cache_dir) {
   if (options_.lm_run.empty() || options_.method != "beam" || by_attention_) return;
   label_model_ = open_label_model(options_.lm_run, *tokenizer_, device);
