@@ -74,10 +74,6 @@ at::Tensor mean_log_probs(const std::vector<at::Tensor>& scores) {
   return at::stack(log_probs).logsumexp(0).sub(std::log(count)).to(at::kCPU).contiguous();
 }
 
-bool reads_with_lexicon(const ctc::CtcOptions& options) {
-  return options.method == "beam" && (!options.lexicon.empty() || options.lexicon_from_lm);
-}
-
 // Words of a lexicon are parted by the label of this name, if there is one.
 void separate_by(const std::string& name, ctc::CtcLabels& labels) {
   const auto found = std::ranges::find(labels.names, name);
@@ -116,7 +112,7 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
     }
   }
   labels.separator = -1;
-  if (type == "phonemes" && reads_with_lexicon(own.decode)) {
+  if (type == "phonemes" && own.decode.reads_with_lexicon()) {
     separate_by(own.tokenizer.word_boundary, labels);
   }
   return labels;
