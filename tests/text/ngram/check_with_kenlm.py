@@ -42,8 +42,9 @@ def random_model(path, order, num_words, rng):
         for context in ngrams[-1]:
             if context[-1] in ("</s>", "<unk>"):
                 continue
-            for word in rng.sample(words, 3) + ["</s>"]:
-                if rng.random() < 0.5:
+            for word in [*rng.sample(words, min(len(words), 8)), "</s>"]:
+                # KenLM's probing form has little room for endings that pruning left out.
+                if rng.random() < (0.8 if (*context[1:], word) in ngrams[-1] else 0.02):
                     longer[(*context, word)] = -rng.uniform(0.01, 2)
         ngrams.append(longer)
     with open(path, "w", encoding="utf-8") as file:
