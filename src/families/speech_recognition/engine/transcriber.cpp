@@ -74,6 +74,15 @@ at::Tensor mean_log_probs(const std::vector<at::Tensor>& scores) {
   return at::stack(log_probs).logsumexp(0).sub(std::log(count)).to(at::kCPU).contiguous();
 }
 
+// Hot words as texts are written, by tokenizer.normalise; those of a lexicon are as it has them.
+ctc::CtcOptions search_options(const SpeechRecognitionOptions& own) {
+  ctc::CtcOptions options = own.decode;
+  if (own.decode.reads_with_lexicon()) return options;
+  const text::TargetText rules(own.tokenizer);
+  for (std::string& phrase : options.hot_words) phrase = rules.normalised(phrase);
+  return options;
+}
+
 // Words of a lexicon are parted by the label of this name, if there is one.
 void separate_by(const std::string& name, ctc::CtcLabels& labels) {
   const auto found = std::ranges::find(labels.names, name);
@@ -124,7 +133,7 @@ Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits&
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
-      decoder_(ctc_labels_of(*units.tokenizer, own), own.decode,
+      decoder_(ctc_labels_of(*units.tokenizer, own), search_options(own),
                speller(own.tokenizer, units.tokenizer), own.data.cache_dir) {
   if (options_.lm_run.empty() || options_.method != "beam" || by_attention_) return;
   label_model_ = open_label_model(options_.lm_run, *tokenizer_, device);

@@ -336,7 +336,7 @@ TEST_F(SpeechRecognitionTest, TablesTellEachUtteranceAndConfusions) {
 TEST_F(SpeechRecognitionTest, PhonemesAreComparedWithPhonemes) {
   const std::string lexicon =
       folder_.write("phonemes.txt", "ab A B\nca C A\nbca B C A\nacb A C B\n");
-  const Words words{"tokenizer.type=phonemes", "tokenizer.lexicon=" + lexicon, "train.max_steps=2"};
+  const Words words{"tokenizer.type=phonemes", "tokenizer.lexicon=" + lexicon, "train.max_steps=8"};
   EXPECT_EQ(train("run", words), 0);
   const std::string table = (folder_ / "table.tsv").string();
   scores("run", words, {.data = {}, .predictions = table});

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
+#include "tests/ctc/frames.h"
 #include "tests/text/byte_tokenizer.h"
 
 namespace stretto::tasks {
@@ -62,6 +63,19 @@ TEST(Transcriber, WordsOfBytesAreSpeltByTheLexicon) {
   own.decode.lexicon = folder.write("words.txt", "a\n");
   const auto error = testing::failure(ExitCode::kUsage, [&] { Transcriber(own, units, at::kCPU); });
   EXPECT_NE(error.message().find("two spellings"), std::string::npos) << error.message();
+}
+
+TEST(Transcriber, HotWordsAreWrittenAsTextsAre) {
+  experiment::SpeechRecognitionOptions own;
+  own.decode.method = "beam";
+  SpeechUnits units;
+  units.tokenizer = std::make_shared<PieceTokenizer>(std::vector<std::string>{"a", "b", " "});
+  // Between a and b the frames are nearly undecided.
+  auto frames = testing::sure_frames({0, 2, 0, 3, 0, 2, 0}, 4);
+  frames[2 * 4 + 1] = frames[2 * 4] - 0.5F;
+  EXPECT_EQ(Transcriber(own, units, at::kCPU).read(frames).front().text, "a aa a");
+  own.decode.hot_words = {"BA"};
+  EXPECT_EQ(Transcriber(own, units, at::kCPU).read(frames).front().text, "a ba a");
 }
 
 }  // namespace
