@@ -10,9 +10,10 @@ namespace stretto::ctc {
 /// What the labels of a model mean as text.
 struct CtcLabels {
   std::vector<std::string> names;  ///< [L] as lexicons and language models of labels have them
-  std::vector<std::string> texts;  ///< [L] what a label adds to the text, without a word's mark
-  std::vector<bool> begins_word;   ///< [L] with a label of this kind a new word begins
-  int64_t separator = -1;          ///< the label that stands between words; -1 = there is none
+  /// [L] what a label adds to the text, without a word's mark; maybe a part of a character
+  std::vector<std::string> texts;
+  std::vector<bool> begins_word;  ///< [L] with a label of this kind a new word begins
+  int64_t separator = -1;         ///< the label that stands between words; -1 = there is none
 
   int64_t size() const { return static_cast<int64_t>(names.size()); }
 };

@@ -40,6 +40,12 @@ void check(const CtcLabels& labels, const CtcOptions& options) {
                 "of words scores nothing",
                 "set decode.lexicon, or take a model of labels with decode.lm_unit = \"labels\"");
   }
+  if (!options.hot_words.empty() && !has_words) {
+    throw Error(ExitCode::kUsage,
+                "decode.hot_words: no label of the model separates words, and a hot word counts "
+                "between ends of words",
+                "set decode.lexicon, or leave the hot words out");
+  }
   if (options.nbest > options.beam_size) {
     throw Error(ExitCode::kUsage,
                 "decode.nbest: must be at most decode.beam_size (" +

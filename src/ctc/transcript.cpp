@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
+#include "text/code_points.h"
+
 namespace stretto::ctc {
 namespace {
 
@@ -44,7 +47,13 @@ class WordMaker {
     close();
   }
 
-  std::vector<CtcWord> take() { return std::move(words_); }
+  std::vector<CtcWord> take() {
+    for (CtcWord& word : words_) {  // whose labels may be bytes
+      if (!is_valid_utf8(word.text))
+        word.text = text::repaired_utf8(word.text, text::Repair::kEachSequence);
+    }
+    return std::move(words_);
+  }
   size_t num_whole() const { return num_whole_; }  ///< labels until the last end of a word
 
  private:

@@ -127,9 +127,16 @@ std::string without_punctuation(std::string_view text) {
 /// Without what stands in <> and [], as marks of noise do.
 std::string without_marks(std::string_view text) {
   std::string out;
+  // Behind the last closing mark no search is needed: many open ones would take the square of time.
+  const size_t last_angle = text.rfind('>'), last_square = text.rfind(']');
+  const auto closes_behind = [](size_t last, size_t at) {
+    return last != std::string_view::npos && last > at;
+  };
   for (size_t at = 0; at < text.size();) {
-    const char closing = text[at] == '<' ? '>' : text[at] == '[' ? ']' : '\0';
-    const size_t end = closing == '\0' ? std::string_view::npos : text.find(closing, at);
+    const bool is_angle = text[at] == '<' && closes_behind(last_angle, at);
+    const bool is_square = text[at] == '[' && closes_behind(last_square, at);
+    const size_t end =
+        is_angle || is_square ? text.find(is_angle ? '>' : ']', at) : std::string_view::npos;
     if (end == std::string_view::npos) {
       out += text[at++];
     } else {

@@ -408,6 +408,29 @@ TEST(CtcSearch, HotWordsOfALexiconAreFoundByTheirNames) {
   EXPECT_EQ(decode(options, frames, labels_by_name({"S", "I"}))[0].text, "see");
 }
 
+TEST(CtcSearch, HotWordsNeedEndsOfWords) {
+  CtcOptions options;
+  options.method = "beam";
+  options.hot_words = {"see"};
+  const auto frames = testing::sure_frames({0, 1, 2}, 3);
+  const auto error = stretto::testing::failure(ExitCode::kUsage, [&] {
+    decode(options, frames, labels_by_name({"S", "I"}));
+  });
+  EXPECT_NE(error.message().find("decode.hot_words"), std::string::npos) << error.message();
+}
+
+TEST(CtcSearch, LabelsMayBeBytesOfCharacters) {
+  const CtcLabels labels = labels_by_name({"a", "\xC3", "\xBC", "|"});
+  for (const char* method : {"greedy", "beam"}) {
+    CtcOptions options;
+    options.method = method;
+    const auto whole = decode(options, testing::sure_frames({0, 1, 2, 3, 0, 1}, 5), labels)[0];
+    ASSERT_EQ(whole.words.size(), 2U) << method;
+    EXPECT_EQ(whole.words[0].text, "a\xC3\xBC") << method;
+    EXPECT_EQ(whole.text, "a\xC3\xBC a\xEF\xBF\xBD") << method << ": a half is no character";
+  }
+}
+
 TEST(CtcSearch, AnUnfinishedWordOfTheLexiconIsSaidToBeOne) {
   const TempDir folder;
   CtcOptions options;

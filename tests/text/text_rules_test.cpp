@@ -28,6 +28,7 @@ TEST(TextRules, EachDoesOneThing) {
   EXPECT_EQ(by_rules({"accents"}, "\xC3\xA9t\xC3\xA9 \xC3\xB8"), "ete \xC3\xB8");
   EXPECT_EQ(by_rules({"quotes"}, "it\xE2\x80\x99s \xE2\x80\x9Cso\xE2\x80\x9D"), "it's \"so\"");
   EXPECT_EQ(by_rules({"marks"}, "[noise] well <unk> a < b"), "  well   a < b");
+  EXPECT_EQ(by_rules({"marks"}, "] > a [b< c> d[ <e"), "] > a [b  d[ <e");
   EXPECT_EQ(by_rules({"punctuation"}, "'Well,' he's well-read; rock 'n' roll!"),
             "Well he's well read rock n roll");
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "data/cache_folder.h"
 #include "data/speech/speech_inputs.h"
 
 namespace stretto::data {
@@ -159,6 +160,9 @@ std::shared_ptr<const SpeechSet> open_speech(const SpeechDataOptions& options,
   const std::string outside = set->outside_.text(options);
   if (set->size() == 0) throw_nothing(key, paths, left_out, outside);
   if (!outside.empty()) log::info(key + ": left out " + outside);
+  if (const std::string refusal = set->refusal(); !refusal.empty()) {
+    log::warn(key + ": " + refusal + "; each start looks at the sounds anew: " + kCacheRemedy);
+  }
   set->faults_ = std::make_unique<MediaFaults>(rule, std::move(left_out));
   return set;
 }

@@ -81,7 +81,7 @@ class SpeechBuild {
     std::string refusal;
     if (use == CacheUse::kKeeps) refusal = refusal_of([&] { store = in_cache(); });
     if (!store) {
-      is_kept_ = false;
+      is_kept_ = use == CacheUse::kKeeps;
       prepare({});
       store = samples_in_memory(kNumSpeechParts,
                                 [&](SampleStoreWriter& writer) { return build(writer); });
@@ -113,7 +113,7 @@ class SpeechBuild {
   const SpeechDataOptions& options_;
   int64_t threads_;
   SpeechPlace place_;
-  bool is_kept_ = true;  ///< what is built goes into the cache
+  bool is_kept_ = true;  ///< packed sounds are kept: in the cache, or in memory where it is refused
 
  private:
   /// Nothing where the files cannot be told apart; then reading says what is wrong with them.

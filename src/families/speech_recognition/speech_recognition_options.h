@@ -22,6 +22,11 @@ struct SpeechDecodeOptions : ctc::CtcOptions {
   double length_penalty = 0;
   double stream_delay = 2;
 
+  /// Whether texts are made of the words of a lexicon.
+  bool reads_with_lexicon() const {
+    return reader == "ctc" && method == "beam" && (!lexicon.empty() || lexicon_from_lm);
+  }
+
   static auto fields() {
     using namespace config;
     using O = SpeechDecodeOptions;
@@ -124,6 +129,12 @@ struct SpeechRecognitionOptions {
   bool has_label() const { return loss.name == "label"; }
   /// Whether the loss is divided by utterances, and not by the labels of their texts.
   bool is_per_utterance() const { return has_label() || loss.divided_by == "utterances"; }
+
+  /// Whether what is written are phonemes, although the data have words.
+  bool writes_phonemes() const {
+    return !has_label() && tokenizer.type == "phonemes" && !tokenizer.lexicon.empty() &&
+           !decode.reads_with_lexicon();
+  }
 
   static auto fields() {
     using config::field;

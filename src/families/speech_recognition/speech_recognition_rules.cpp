@@ -68,6 +68,10 @@ void check_reading(RuleCheck& c) {
       c.wrong({key, "decode.reader"}, "the attention decoder writes without it",
               "leave it out, or set decode.reader = \"ctc\"");
     }
+    if (!decode.hot_words.empty()) {
+      c.wrong({"decode.hot_words", "decode.reader"}, "the attention decoder writes without them",
+              "leave them out, or set decode.reader = \"ctc\"");
+    }
   }
   if (!decode.lm.empty() && !decode.lm_run.empty()) {
     c.wrong({"decode.lm_run", "decode.lm"}, "two language models", "leave one of them out");

@@ -57,6 +57,14 @@ void check_speech_infer(const Experiment& experiment, const FamilyValues& values
   if (!asked.data.empty()) {
     refuse("the sound comes from stdin, and not from --data", "leave one out");
   }
+  if (asked.nbest > 1) {
+    refuse("--nbest: words are written as they become certain, of one text",
+           "leave --nbest out, or name files");
+  }
+  if (asked.scores) {
+    refuse("--scores: a text has its score at its end, behind its words",
+           "use --json, whose last line has it, or name files");
+  }
   if (own.has_label()) {
     refuse("a label is known at the end of an utterance", "name files instead");
   }

@@ -285,6 +285,18 @@ TEST_F(SpeechSetTest, WithoutTheCacheNothingIsWritten) {
   EXPECT_FALSE(fs::exists(below("cache")));
 }
 
+TEST_F(SpeechSetTest, SoundsAreReadWhereTheCacheIsRefused) {
+  options_.cache_dir = put("file", "") + "/cache";
+  const std::vector<test::Member> libri{{"1/1.trans.txt", "1-0 one\n"}, {"1/1-0.wav", wav(0.5)}};
+  put("a.tar", test::tar_of(libri));
+  put("a.tgz", test::tar_of(libri, test::TarForm::kGnu, /*is_packed=*/true));
+  for (const char* name : {"a.tar", "a.tgz"}) {
+    const auto set = open(name);
+    EXPECT_FALSE(set->refusal().empty()) << name;
+    EXPECT_EQ(set->read(0, 0).size(), 4000U) << name;
+  }
+}
+
 TEST_F(SpeechSetTest, MembersThatAreNoFilesAreBadSamples) {
   put("a.tar", test::tar_of({{"1/1.trans.txt", "1-0 one\n1-1 two\n"},
                              {"1/1-0.wav", wav(0.5)},

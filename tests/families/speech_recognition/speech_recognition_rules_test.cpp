@@ -9,9 +9,12 @@
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "experiment/taken_values.h"
+#include "families/speech_recognition/requests.h"
 #include "families/speech_recognition/speech_facts.h"
 #include "families/speech_recognition/speech_recognition_options.h"
+#include "families/speech_recognition/speech_recognition_spec.h"
 #include "families/speech_recognition/speech_recognition_taken.h"
+#include "tests/base/failure.h"
 #include "tests/families/speech_recognition/toned_words.h"
 
 namespace stretto::experiment {
@@ -103,9 +106,24 @@ TEST_F(SpeechRecognitionRulesTest, AttentionWritesWhereThereIsADecoder) {
   EXPECT_EQ(blamed(), Texts{});
   own().decode.lm = "model.arpa";
   EXPECT_EQ(blamed(), Texts{"decode.lm"});
+  own().decode.lm.clear();
+  own().decode.hot_words = {"stretto"};
+  EXPECT_EQ(blamed(), Texts{"decode.hot_words"});
+  own().decode.lm = "model.arpa";
   own().decode.reader = "ctc";
   own().decode.lm_run = "runs/characters";
   EXPECT_EQ(blamed(), Texts{"decode.lm_run"});
+}
+
+TEST_F(SpeechRecognitionRulesTest, AStreamHasOneTextWithoutAScoreInFront) {
+  const auto message = [&](tasks::SpeechInferArguments asked) {
+    asked.stream = true;
+    return testing::failure(ExitCode::kUsage,
+                            [&] { speech_recognition_spec().infer.check(e_, asked); })
+        .message();
+  };
+  EXPECT_NE(message({.nbest = 3}).find("--nbest"), std::string::npos);
+  EXPECT_NE(message({.scores = true}).find("--scores"), std::string::npos);
 }
 
 TEST_F(SpeechRecognitionRulesTest, ALabelIsNotWrittenByAttention) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/batch.h"
+#include "decoding/token_chain.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
 #include "models/packed.h"
@@ -83,18 +84,14 @@ class LabelModel::Scorer final : public decoding::TokenScorer {
   size_t num_states() const override { return states_.size(); }
 
  private:
-  /// A text, by its last token. Texts share their beginnings.
-  struct Text {
-    std::shared_ptr<const Text> before;
-    int64_t token = 0;
-  };
+  using Text = decoding::TokenChain;
   struct State {
-    std::shared_ptr<const Text> text = {};
+    Text::Pointer text = {};
     std::vector<float> log_probs = {};  ///< of what comes behind it; empty = not asked for yet
   };
 
-  static std::shared_ptr<const Text> behind(std::shared_ptr<const Text> before, int64_t token) {
-    return std::make_shared<const Text>(Text{std::move(before), token});
+  static Text::Pointer behind(Text::Pointer before, int64_t token) {
+    return std::make_shared<Text>(std::move(before), token);
   }
 
   // The last tokens of a text, as many as the model reads.

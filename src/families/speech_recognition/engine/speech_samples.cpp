@@ -102,7 +102,10 @@ report::RowsSample confused_words(const SpeechEvaluation& evaluation, const Spok
   for (const int64_t sample : spoken.used) {
     const auto at = static_cast<size_t>(sample);
     if (evaluation.table.row(sample)[kUtteranceRead] == 0) continue;
-    confusions.add(spoken.references[at], evaluation.texts[at]);
+    try {
+      confusions.add(spoken.references[at], evaluation.texts[at]);
+    } catch (const Error&) {  // too long to be aligned word by word: no reason to end training
+    }
   }
   report::RowsSample rows;
   for (const std::string& line : split(confusions.text(), '\n')) {

@@ -142,6 +142,12 @@ SpokenSet open_spoken_set(const SpeechRecognitionOptions& own, const SpeechUnits
   if (asked.is_training && !own.has_label()) {
     data::drop_impossible(made, [&](double seconds) { return fewest_rows(own, sounds, seconds); });
   }
+  if (own.writes_phonemes()) {
+    const text::TargetText rules(own.tokenizer);
+    for (size_t i = 0; i < made.texts.size(); ++i) {
+      made.texts[i] = rules.target(set.text(made.samples.ids[i]));
+    }
+  }
   spoken.remarks = made.remarks(set);
   if (made.samples.ids.empty()) {
     throw Error(ExitCode::kBadData, asked.key + ": no utterance can be used",

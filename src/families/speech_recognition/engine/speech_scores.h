@@ -20,8 +20,8 @@ namespace stretto::tasks {
 /// The utterances of a key with their targets, in batches.
 struct SpokenSet {
   std::shared_ptr<const data::SpeechSet> set = {};
-  /// [set->size()]: what was said, as scores compare it; the name of the label, where there are
-  /// labels. Empty of those that are in no batch.
+  /// [set->size()]: what was said, as scores compare it: phonemes where these are written; the name
+  /// of the label, where there are labels. Empty of those that are in no batch.
   std::vector<std::string> references = {};
   std::vector<int64_t> used = {};  ///< numbers of the utterances that are in batches, ascending
   std::shared_ptr<data::BatchSource> batches = {};

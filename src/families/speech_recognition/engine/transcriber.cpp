@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "decoding/search.h"
 #include "models/heads/label.h"
+#include "text/byte_bpe.h"
 #include "text/target_text.h"
 
 namespace stretto::tasks {
@@ -18,10 +19,20 @@ namespace {
 using experiment::SpeechRecognitionOptions;
 
 // What spells a word of a lexicon, or of a language model, in tokens; nothing where one is unknown.
+// Throws Error(kUsage) for byte_bpe, whose words are others at the beginning of a text.
 text::Speller speller(const text::TargetOptions& options,
                       std::shared_ptr<const text::Tokenizer> tokenizer) {
   auto rules = std::make_shared<const text::TargetText>(options);
-  return [rules, tokenizer = std::move(tokenizer)](std::string_view word) {
+  const bool has_two_spellings = options.type == "byte_bpe";
+  return [rules, has_two_spellings, tokenizer = std::move(tokenizer)](std::string_view word) {
+    if (has_two_spellings) {
+      throw Error(ExitCode::kUsage,
+                  "decode.lexicon, decode.lexicon_from_lm: with tokenizer.type = \"byte_bpe\" `" +
+                      printable(word, 60) +
+                      "` has two spellings, with a space in front of it and without",
+                  "write the labels behind each word of decode.lexicon, a line for each spelling: "
+                  "`two \u0120two` and `two two`");
+    }
     std::vector<int64_t> ids;
     tokenizer->encode(rules->target(word), ids);
     const int64_t unknown = tokenizer->specials().unk;
@@ -63,9 +74,29 @@ at::Tensor mean_log_probs(const std::vector<at::Tensor>& scores) {
   return at::stack(log_probs).logsumexp(0).sub(std::log(count)).to(at::kCPU).contiguous();
 }
 
+// Hot words as texts are written, by tokenizer.normalise; those of a lexicon are as it has them.
+ctc::CtcOptions search_options(const SpeechRecognitionOptions& own) {
+  ctc::CtcOptions options = own.decode;
+  if (own.decode.reads_with_lexicon()) return options;
+  const text::TargetText rules(own.tokenizer);
+  for (std::string& phrase : options.hot_words) phrase = rules.normalised(phrase);
+  return options;
+}
+
+// Words of a lexicon are parted by the label of this name, if there is one.
+void separate_by(const std::string& name, ctc::CtcLabels& labels) {
+  const auto found = std::ranges::find(labels.names, name);
+  if (name.empty() || found == labels.names.end()) return;
+  labels.separator = found - labels.names.begin();
+  labels.texts[static_cast<size_t>(labels.separator)] = " ";
+  labels.begins_word[static_cast<size_t>(labels.separator)] = false;
+}
+
 }  // namespace
 
-ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string& type) {
+ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
+                             const SpeechRecognitionOptions& own) {
+  const std::string& type = own.tokenizer.type;
   std::vector<std::string> names;
   for (int64_t id = 0; id < tokenizer.size(); ++id) names.push_back(tokenizer.piece(id));
   ctc::CtcLabels labels = ctc::labels_by_name(std::move(names));
@@ -79,16 +110,20 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string
       labels.texts[at].clear();
       labels.begins_word[at] = false;
     } else if (type == "byte_bpe") {
-      std::string text = tokenizer.decode({id});
-      labels.begins_word[at] = text.starts_with(' ') || labels.names[at].starts_with("\u0120");
-      if (text.starts_with(' ')) text.erase(0, 1);
-      labels.texts[at] = std::move(text);
+      // A piece may be a part of a character.
+      std::string bytes = text::bytes_of_piece(labels.names[at]).value_or(labels.names[at]);
+      labels.begins_word[at] = bytes.starts_with(' ') || labels.names[at].starts_with("\u0120");
+      if (bytes.starts_with(' ')) bytes.erase(0, 1);
+      labels.texts[at] = std::move(bytes);
     } else {
       labels.texts[at] = labels.names[at];
       labels.begins_word[at] = true;
     }
   }
   labels.separator = -1;
+  if (type == "phonemes" && own.decode.reads_with_lexicon()) {
+    separate_by(own.tokenizer.word_boundary, labels);
+  }
   return labels;
 }
 
@@ -98,7 +133,7 @@ Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits&
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
-      decoder_(ctc_labels_of(*units.tokenizer, own.tokenizer.type), own.decode,
+      decoder_(ctc_labels_of(*units.tokenizer, own), search_options(own),
                speller(own.tokenizer, units.tokenizer), own.data.cache_dir) {
   if (options_.lm_run.empty() || options_.method != "beam" || by_attention_) return;
   label_model_ = open_label_model(options_.lm_run, *tokenizer_, device);

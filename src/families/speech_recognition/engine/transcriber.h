@@ -26,9 +26,10 @@ struct Transcript {
   bool has_times = true;                 ///< false: words have no rows
 };
 
-/// What the tokens of a tokenizer are for a search: text, and where words begin.
-/// @param type  `tokenizer.type`
-ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer, const std::string& type);
+/// What the tokens of a tokenizer are for a search: text, and where words begin. With a lexicon,
+/// `tokenizer.word_boundary` of phonemes separates words.
+ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
+                             const experiment::SpeechRecognitionOptions& own);
 
 /// Reads texts as `[decode]` says. Safe to use from several threads.
 class Transcriber {

@@ -333,6 +333,17 @@ TEST_F(SpeechRecognitionTest, TablesTellEachUtteranceAndConfusions) {
   EXPECT_FALSE(read_file(confusions).empty()) << "a model of eight updates makes mistakes";
 }
 
+TEST_F(SpeechRecognitionTest, PhonemesAreComparedWithPhonemes) {
+  const std::string lexicon =
+      folder_.write("phonemes.txt", "ab A B\nca C A\nbca B C A\nacb A C B\n");
+  const Words words{"tokenizer.type=phonemes", "tokenizer.lexicon=" + lexicon, "train.max_steps=8"};
+  EXPECT_EQ(train("run", words), 0);
+  const std::string table = (folder_ / "table.tsv").string();
+  scores("run", words, {.data = {}, .predictions = table});
+  ASSERT_EQ(valid_texts_.front(), "ab ca");
+  EXPECT_NE(read_file(table).find("\tA B C A\t"), std::string::npos) << read_file(table);
+}
+
 TEST_F(SpeechRecognitionTest, ASoundThatVanishesIsLeftOutOfTheLossAndCounted) {
   const auto made = task();
   const data::Batch batch = made->train_batches().load_for_training(0, 0);
