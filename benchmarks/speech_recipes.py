@@ -5,7 +5,8 @@
                  [--seeds 3] [--threads 2]
 
 SOURCES has waves_yesno_40.tar.gz and waves_yesno_20.tar.gz (yesno), fsdd_5speakers.tar.gz (fsdd) and kathleen_22050.tar (kathleen), each
-in a folder of the name in brackets. WORK/data gets the cuts:
+in a folder of the name in brackets; and the folders ljspeech_mini, speech_misc/librivox_austen and speech_misc/speechbrain_samples. WORK/data
+gets the cuts:
 
 - yesno: names sorted, even places for training, odd ones for validation, 30 and 30 clips (icefall's split).
 - fsdd: clips 0 to 4 of each digit and speaker for validation (the official split); and for each speaker a cut that leaves it out.
@@ -16,6 +17,7 @@ Parts:
 - yesno, fsdd, kathleen: each recipe with its seeds: error rates of the last validation, seconds from the start of the process, seconds of
   the updates alone, the share of waiting for data.
 - speakers: fsdd without one speaker, tested on it; one seed each.
+- overfit: a few clips of real speech, read back after 600 updates on them, at 16 and 22.05 kHz: the goal is no error at all.
 - batches: texts and scores of 50 utterances of all lengths in batches of 1, 8 and 50, in both orders, and error rates on 1, 2 and 3
   processes, by the last model of yesno and of kathleen.
 
@@ -38,7 +40,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECIPES = {"yesno": ("yesno_wave2letter",),
            "fsdd": ("fsdd_wave2letter_small", "fsdd_deepspeech2_small", "fsdd_conformer"),
            "kathleen": ("kathleen_wave2letter_small", "kathleen_conformer")}
-PARTS = (*RECIPES, "speakers", "batches")
+PARTS = (*RECIPES, "speakers", "overfit", "batches")
+CLIPS = ("ljspeech_mini", "speech_misc/librivox_austen", "speech_misc/speechbrain_samples")
+# Nothing that keeps a model from learning its clips by heart.
+BY_HEART = ("augment.speeds=[]", "augment.feature_masks=0", "augment.time_masks=0", "model.dropout_scale=0", "optim.weight_decay=0",
+            "schedule.warmup_steps=50", "train.max_epochs=0", "train.max_steps=600", "train.save_every=600", "eval.every=300")
 
 
 def unpacked(archive, folder):
@@ -102,6 +108,19 @@ def cut_kathleen(options, data):
             if (name in held) == (part == "valid"):
                 lines.append(f"{metadata.parent / 'wavs' / name}.flac\t{text}")
         (data / f"kathleen/{part}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def clip_words(options, data, name):
+    """Overrides that name a folder of clips, or a manifest of one that has none that can be read as it is."""
+    path = options.sources / name
+    if (path / "transcripts.tsv").exists():  # ID TEXT, without a header
+        rows = [line.split("\t", 1) for line in (path / "transcripts.tsv").read_text(encoding="utf-8").splitlines() if "\t" in line]
+        manifest = data / f"{path.name}.tsv"
+        manifest.write_text("".join(f"{sound}\t{text}\n" for sound, text in
+                                    (("wav_filename", "transcript"), *((path / f"{clip}.wav", text) for clip, text in rows))),
+                            encoding="utf-8")
+        path = manifest
+    return [f'data.train=["{path}"]', f'data.valid=["{path}"]']
 
 
 CUTS = {"yesno": cut_yesno, "fsdd": cut_fsdd, "kathleen": cut_kathleen}
@@ -204,6 +223,11 @@ def measure(options, cells, data):
                 run = options.work / f"{recipe}_without_{speaker}"
                 words = data_words(f"speakers/{speaker}", data)
                 cells.measure(["speakers", recipe, speaker], lambda: trained(options, recipe, run, words, 1))
+    for name in CLIPS if "overfit" in options.parts else ():
+        for rate in (16000, 22050):
+            run = options.work / f"overfit_{pathlib.Path(name).name}_{rate}"
+            words = [*clip_words(options, data, name), *BY_HEART, f"features.rate={rate}"]
+            cells.measure(["overfit", f"{name}, {rate} Hz", 1], lambda: trained(options, "kathleen_wave2letter_small", run, words, 1))
     if "batches" in options.parts:
         for part in ("yesno", "kathleen"):
             runs = [options.work / f"{recipe}_1" for recipe in RECIPES[part]]
@@ -251,6 +275,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
+    (options.work / "data").mkdir(exist_ok=True)
     cells = Cells(options.work / "speech.jsonl")
     measure(options, cells, options.work / "data")
     text = page(cells)

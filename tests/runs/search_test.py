@@ -12,6 +12,8 @@ import subprocess
 import sys
 
 from harness import Lab, check, main, wait_for
+from matrix.bench import EXPERIMENT
+from matrix.speech_rows import CONVOLUTIONS, END, TEXTS, WORDS, write_sounds
 
 SEARCH = """
 [search]
@@ -57,6 +59,22 @@ key = "optim.lr"
 name = "log"
 min = 1e-7
 max = 1e-2
+"""
+# A trained recogniser validates under each weight of the language model; its weights stay. The first one leaves no word.
+DECODING_SEARCH = """
+[search]
+config = "tiny.toml"
+overrides = ["train.init_from=run", "optim.lr=1e-9", "train.max_steps=1", "schedule.warmup_steps=0", "train.update_freq=1", "eval.every=1",
+             "decode.method=beam", "decode.beam_size=8", "decode.lm=words.arpa"]
+metric = "wer"
+max_trials = 2
+deterministic = true
+points = ["decode.alpha=100", "decode.alpha=0"]
+[[space]]
+key = "decode.alpha"
+name = "double"
+min = 0
+max = 100
 """
 STAND_IN_SSH = pathlib.Path(__file__).resolve().parent.parent / "search/stand_in_ssh.py"
 
@@ -228,6 +246,22 @@ def a_search_of_a_family_of_text_takes_the_most_accurate(stretto):
         check(result.returncode == 0, result.stdout + result.stderr)
 
 
+def the_weight_of_a_language_model_is_tuned_on_a_trained_recogniser(stretto):
+    with Lab(stretto) as lab:
+        write_sounds(lab.root)
+        unigrams = ["-1 </s>", "-99 <s>", "-3 <unk>", *(f"-0.6 {word}" for word in WORDS)]
+        (lab.root / "words.arpa").write_text(f"\\data\\\nngram 1={len(unigrams)}\n\n\\1-grams:\n" +
+                                             "".join(line.replace(" ", "\t") + "\n" for line in unigrams) + "\n\\end\\\n")
+        lab.config.write_text(EXPERIMENT + TEXTS + CONVOLUTIONS + END)
+        result = lab.train("run", "train.max_steps=80", "train.update_freq=1", "train.save_every=80", "eval.every=80")
+        check(result.returncode == 0, result.stderr)
+        result = lab.run(search(lab, "found", "--json", text=DECODING_SEARCH))
+        check(result.returncode == 0, result.stderr)
+        told, trials = json.loads(result.stdout), table(lab, "found")
+        check([trial["state"] for trial in trials] == ["finished"] * 2, f"{trials}")
+        check(told["best"] == 1 and trials[1]["value"] < trials[0]["value"], f"the search does not see the weight: {trials}")
+
+
 def a_search_goes_on_from_another_folder(stretto):
     """Paths of its values are beside its file, wherever the shell stands."""
     with Lab(stretto) as lab:
@@ -310,7 +344,7 @@ def trials_on_other_hosts_make_the_same_table(stretto):
 
 TESTS = (a_run_that_pauses_ends_as_one_that_does_not, a_search_finds_the_best_and_its_configuration_trains,
          the_smoke_search_ends_within_three_minutes, a_search_of_a_family_of_text_takes_the_most_accurate,
-         a_search_goes_on_from_another_folder,
+         the_weight_of_a_language_model_is_tuned_on_a_trained_recogniser, a_search_goes_on_from_another_folder,
          a_search_that_is_killed_ends_with_the_same_table,
          trials_end_with_a_killed_search, trials_on_other_hosts_make_the_same_table)
 

@@ -77,6 +77,7 @@ class SpeechWriting {
       : rows_(rows), sounds_(sounds), place_(place), bad_(bad), writer_(writer) {}
 
   std::vector<uint64_t> write() {
+    for (const auto& row : rows_.rows) ++uses_[sounds_.find(row.sound)];
     for (const auto& row : rows_.rows) {
       try {
         take(row);
@@ -86,6 +87,7 @@ class SpeechWriting {
     }
     bad_.end_file();
     tell_of_sizes();
+    tell_of_durations();
     std::vector<uint64_t> words{rows_.lists.size()};
     for (const auto& list : rows_.lists) append_text(words, list.substr(place_.path.size()));
     return words;
@@ -130,6 +132,9 @@ class SpeechWriting {
              "give each utterance an id of its own");
     }
     if (row.bytes != 0 && row.bytes != sound.bytes) ++other_sizes_;
+    if (range.begin == 0 && range.end < sound.frames && uses_.at(number) == 1) {
+      if (cut_short_++ == 0) first_cut_short_ = place_of(row);
+    }
     append(row, text, range, record_of(number));
   }
 
@@ -211,6 +216,15 @@ class SpeechWriting {
               " than wav_filesize says: were they converted, or put in the place of others?");
   }
 
+  /// A file that one row alone names is usually an utterance as a whole.
+  void tell_of_durations() const {
+    if (cut_short_ == 0) return;
+    log::warn(place_.path + ": " + counted(cut_short_, "utterance") +
+              (cut_short_ == 1 ? " ends" : " end") + " before the sound does, such as " +
+              place_.path + first_cut_short_ +
+              ": so the duration in the row says, and no other row has the rest");
+  }
+
   const UtteranceRows& rows_;
   const SoundIndex& sounds_;
   const SpeechPlace& place_;
@@ -220,7 +234,9 @@ class SpeechWriting {
   std::unordered_map<int64_t, uint64_t> written_;  ///< sounds, and their numbers in the store
   SoundRecord sound_;
   SpeechRecord record_;
-  int64_t other_sizes_ = 0;
+  std::unordered_map<int64_t, int64_t> uses_;  ///< rows of a sound, by its number
+  int64_t other_sizes_ = 0, cut_short_ = 0;
+  std::string first_cut_short_;  ///< the place of its row
 };
 
 class StoredSpeech final : public SpeechSource {

@@ -120,6 +120,23 @@ TEST_F(SpeechSetTest, PartsOfALongFileAreUtterances) {
   EXPECT_DOUBLE_EQ(set->total_seconds(), 5.0);
 }
 
+TEST_F(SpeechSetTest, ADurationThatEndsBeforeTheOnlySoundOfARowIsTold) {
+  put("a.wav", wav(2, 1));
+  put("b.wav", wav(2, 2));
+  put("parts.csv", "path,text,offset,duration\na.wav,a,0,1\na.wav,b,1,1\nb.wav,c,1,0.5\n");
+  put("whole.csv", "path,text,duration\na.wav,a,1.96\n");
+  put("short.csv", "path,text,duration\na.wav,a,2\nb.wav,b,0.5\n");
+  const auto tells_of = [&](const char* name, const std::string& what) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_GT(open(name)->size(), 0);
+    return ::testing::internal::GetCapturedStderr().find(what) != std::string::npos;
+  };
+  EXPECT_FALSE(tells_of("parts.csv", "before the sound does")) << "parts of sounds are meant";
+  EXPECT_FALSE(tells_of("whole.csv", "before the sound does")) << "manifests round";
+  EXPECT_TRUE(tells_of("short.csv",
+                       "1 utterance ends before the sound does, such as " + below("short.csv:3")));
+}
+
 TEST_F(SpeechSetTest, LimitsHoldInTrainingAlone) {
   put("short.wav", wav(0.05));
   put("good.wav", wav(1));

@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Compares scores of n-gram models with KenLM's, word for word, over ARPA files and every binary form.
 
     check_with_kenlm.py NGRAM_TOOL [--build-binary FILE] [--models 12] [--lines 200] [--seed 1]

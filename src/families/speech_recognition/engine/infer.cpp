@@ -96,6 +96,12 @@ void require_file(const std::string& path) {
   }
 }
 
+// What is wrong with a sound; a file is its own place, which answers and warnings name.
+std::string behind_place(std::string what, const std::string& place) {
+  const std::string prefix = place + ": ";
+  return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
+}
+
 /// Writes down what is said in sounds.
 class SoundReader final : public LineFamily<SoundLine> {
  public:
@@ -136,7 +142,7 @@ class SoundReader final : public LineFamily<SoundLine> {
       line.features = sounds_(samples);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kInternal) throw;
-      line.input.problem = error.what();
+      line.input.problem = behind_place(error.what(), line.input.place);
     }
   }
 
