@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -339,6 +340,34 @@ TEST_F(SpeechSynthesisTest, TheReportHasPlayersPicturesAndAttention) {
   EXPECT_EQ(kinds, (Words{"audio/wav", "image/png", "image/png", "audio/wav", "image/png"}));
   EXPECT_EQ(std::get<report::MediaSample>(content.samples[0]).rows[0].first,
             "Attention diagonality");
+}
+
+/// Weights that are finite, and frames that are not.
+void overflow(torch::nn::Module& model, const Words& parameters) {
+  const at::NoGradGuard no_grad;
+  auto all = model.named_parameters();
+  for (const std::string& name : parameters) all[name].fill_(3e38);
+}
+
+TEST_F(SpeechSynthesisTest, AValidationOfFramesThatOverflowHasScoresAndNoSamples) {
+  for (const Words& parameters : {Words{"decoder.projection.bias"},
+                                  Words{"postnet.convolution1.weight", "postnet.norm1.weight"}}) {
+    const auto made = task();
+    overflow(made->model(), parameters);
+    made->model().eval();
+    const auto found = made->validate();
+    EXPECT_TRUE(found.samples.empty()) << parameters.front();
+    EXPECT_FALSE(std::isfinite(found.scores.front().value)) << parameters.front();
+  }
+}
+
+TEST_F(SpeechSynthesisTest, ALineWhoseFramesOverflowIsNamed) {
+  EXPECT_EQ(train("run", {"train.max_steps=1", "data.valid=[]", "optim.lr=1e30"}), 0);
+  const auto error = failure(ExitCode::kNumeric, [&] {
+    answers("run", "\nabc\nde\n", {.output = (folder_ / "sounds").string()}, {"data.valid=[]"});
+  });
+  EXPECT_NE(error.message().find("lines.txt:2"), std::string::npos) << error.message();
+  EXPECT_FALSE(fs::exists(folder_ / "sounds/00002.wav"));
 }
 
 TEST_F(SpeechSynthesisTest, AClipThatVanishesIsLeftOutOfTheLossAndCounted) {
