@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,6 +23,7 @@
 #include "experiment/load_experiment.h"
 #include "families/speech_synthesis/engine/speech_synthesis_family.h"
 #include "families/speech_synthesis/requests.h"
+#include "nn/batch_norm.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
 #include "store/checkpoint.h"
@@ -398,6 +400,30 @@ TEST_F(SpeechSynthesisTest, ABatchWithoutAnyClipHasALossOfZeroAndAGradientForAll
   for (const auto& parameter : made->model().parameters()) {
     EXPECT_TRUE(!parameter.requires_grad() || parameter.grad().defined());
   }
+}
+
+TEST_F(SpeechSynthesisTest, AProcessWithoutAnyClipTakesPartInTheNormsOfAll) {
+  const auto made = task({"model.spectrum=\"both\"", "model.style.num_tokens=4",
+                          "model.style.num_heads=2", "model.style.dim=8"});
+  std::vector<size_t> calls;  // numbers of each
+  for (auto* norm : nn::batch_norms(made->model())) {
+    norm->synchronise([&](std::span<double> numbers) {
+      calls.push_back(numbers.size());
+      if (numbers.size() % 2 == 1) numbers.back() += 8;  // rows of another process
+    });
+  }
+  const data::Batch batch = made->train_batches().load_for_training(0, 0);
+  const auto calls_of_a_pass = [&] {
+    calls.clear();
+    made->loss(made->prepare(batch), {}).losses.front().backward();
+    return calls;
+  };
+  const auto others = calls_of_a_pass();
+  EXPECT_FALSE(others.empty());
+  for (const int64_t clip : batch.sample_ids) {
+    fs::remove(folder_ / ("train_" + std::to_string(clip) + ".wav"));
+  }
+  EXPECT_EQ(calls_of_a_pass(), others);
 }
 
 TEST_F(SpeechSynthesisTest, AnotherRunsModelAndVoiceAreTaken) {
