@@ -12,6 +12,7 @@ A name that means something else too, since it is one word or that of a model, i
 and in front of a part of a family alone: "images", ImagesOptions, LanguageModelTask.
 No source, test or tool is longer than LONGEST. No headers include each other, not even by way of others. No two
 sources include each the header of the other, nor do they call functions of each other by way of their own headers.
+No two headers define a class of one name in one namespace: the linker would take them for one.
 Prints each offence as FILE:LINE and leaves with 1 if there is any.
 """
 
@@ -66,6 +67,8 @@ NAMING = {  # sources outside src/families that name a family: none may join the
     "src/models/bert_options.h",                  # help of a key
 }
 OWN = re.compile(r'^\s*#\s*include\s*"(?:src/)?([a-z_0-9]+/[^"]+)"')
+NAMESPACE = re.compile(r"namespace ([\w:]+) \{")
+CLASS = re.compile(r"(?:class|struct|enum class) (\w+)(?= |\{|$)")
 AT_NAMESPACE = re.compile(r"^[A-Za-z\[].*?\b(\w+)\(", re.MULTILINE)  # what begins a line is in no class and no function
 CALL = re.compile(r"(?<![\w.>])(\w+)\(")
 SHARED_FOLDERS = {"text", "audio"}  # of families: what those of text, or of sound, have in common
@@ -197,6 +200,19 @@ def mutual_calls(includes: dict[str, list[str]], texts: dict[str, str]) -> list[
     return found
 
 
+def doubled_classes(texts: dict[str, str]) -> list[tuple[str, list[str]]]:
+    """Classes that several headers define, as "stretto::models::Block" and those headers."""
+    places: dict[str, list[str]] = {}
+    for path in sorted(path for path in texts if path.endswith(".h")):
+        space = ""
+        for line in texts[path].splitlines():
+            if match := NAMESPACE.match(line):
+                space = match[1]
+            elif (match := CLASS.match(line)) and ("{" in line or not line.endswith(";")):
+                places.setdefault(f"{space}::{match[1]}", []).append(path)
+    return [(name, paths) for name, paths in places.items() if len(paths) > 1]
+
+
 def long_files(root: pathlib.Path) -> list[str]:
     """What is said of each file of code, in src, tests and tools, that is longer than LONGEST."""
     found = []
@@ -254,6 +270,8 @@ def offences(root: pathlib.Path) -> list[str]:
         found.append(f"src/{round_trip[0]}:1: includes itself by way of {', '.join(round_trip[1:-1]) or 'no other'}")
     for one, other in mutual_sources(includes):
         found.append(f"src/{one}.cpp:1: includes {other}.h, and {other}.cpp includes {one}.h: move what one of them needs")
+    for name, paths in doubled_classes(texts):
+        found.append(f"src/{paths[1]}:1: defines {name}, as src/{paths[0]} does, and the linker takes both for one: rename one of them")
     for one, there, other, back in mutual_calls(includes, texts):
         found.append(f"src/{one}.cpp:1: calls {there}() of {other}, which calls {back}() of {one}: move what both need")
     return found

@@ -13,7 +13,8 @@
 namespace stretto::audio {
 namespace {
 
-constexpr double kMostExponent = 80;  // e^80 is still a float
+constexpr double kMostExponent =
+    36;  // no sound has e^36, and sums of squares of it are still floats
 constexpr float kLeastEstimate = 1e-30F, kLoudest = 0.999F;
 
 /// Spectra that explain the sums of filters: the updates of Richardson and Lucy, which keep numbers

@@ -56,9 +56,9 @@ struct FeatureStream::State {
   Features take_to(int64_t end) {
     std::vector<float> log_energies;
     const KnownSound sound{.samples = samples, .first = first, .size = size};
-    Features result = extractor.finished(
-        extractor.energies(sound, next, std::max<int64_t>(end - next, 0), log_energies),
-        log_energies);
+    Features energies =
+        extractor.energies(sound, next, std::max<int64_t>(end - next, 0), log_energies);
+    Features result = extractor.finished(std::move(energies), log_energies);
     if (keys.normalise == "fixed") normalise_by(result, keys.mean, keys.std);
     next = std::max(next, end);
     // Padding mirrors at most a frame's part of the last samples.

@@ -323,10 +323,11 @@ void refuse_of_other_parts(const PathInPart& path) {
     const Schema& theirs = *other.schema;
     if (!knows(theirs, path.rest)) continue;
     const Schema* inside = part_with(theirs, path.rest);
-    const bool is_section = theirs.find_section(path.rest) != nullptr ||
-                            theirs.find_list(path.rest) != nullptr ||
-                            find_part(theirs, path.rest) != nullptr ||
-                            (inside != nullptr && inside->find_section(path.rest) != nullptr);
+    const bool is_section =
+        theirs.find_section(path.rest) != nullptr || theirs.find_list(path.rest) != nullptr ||
+        find_part(theirs, path.rest) != nullptr ||
+        (inside != nullptr &&
+         (inside->find_section(path.rest) != nullptr || inside->find_list(path.rest) != nullptr));
     const std::string section = path.rest.substr(0, path.rest.find('.'));
     const bool has_its_section = !is_section && path.part->schema->find_section(section) != nullptr;
     throw Error(

@@ -41,8 +41,9 @@ std::string UnknownNames::answer(const std::string& path, const toml::node& node
                                  const Place& place, bool is_slip) {
   // Each suggestion costs some time, and those that are not shown help nobody.
   const bool suggests = problems_.size() < kMostProblemsShown;
-  if (no_such_entry(path, place) || of_another_part(path, place, is_slip)) return "";
-  if (of_another_section(path, place)) return "";
+  if (no_such_entry(path, place)) return "";
+  if (is_of_own_parts(path) && of_another_section(path, place)) return "";
+  if (of_another_part(path, place, is_slip) || of_another_section(path, place)) return "";
   if (node.is_array_of_tables() && list(path, place, suggests)) return "";
   if (const auto* inner = node.as_table()) return section(path, *inner, place, suggests);
   const Suggestion near = suggests ? suggest_key(path, schema_) : Suggestion{};
@@ -54,6 +55,14 @@ std::string UnknownNames::answer(const std::string& path, const toml::node& node
 void UnknownNames::problem(const Place& place, const std::string& what, const std::string& hint,
                            const std::string& key, std::vector<std::string> also) {
   problems_.push_back({place.text(), what, hint, key, place.order, std::move(also)});
+}
+
+// Whether parts of the chosen kind of file have a key of this name, and another kind has it here:
+// `model.cell` of a translator's LSTM, and of a recogniser.
+bool UnknownNames::is_of_own_parts(const std::string& path) const {
+  const Switch* section = nullptr;
+  const bool is_of_others = !schema_.other_owners(path, &section).empty();
+  return is_of_others && section->below.empty() && !schema_.owners_elsewhere(path).empty();
 }
 
 // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.

@@ -34,6 +34,7 @@ class UnknownNames {
   void problem(const Place& place, const std::string& what, const std::string& hint,
                const std::string& key, std::vector<std::string> also = {});
   bool no_such_entry(const std::string& path, const Place& place);
+  bool is_of_own_parts(const std::string& path) const;
   bool of_another_part(const std::string& path, const Place& place, bool is_slip);
   bool of_another_section(const std::string& path, const Place& place);
   bool list(const std::string& path, const Place& place, bool suggests);

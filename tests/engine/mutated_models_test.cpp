@@ -46,6 +46,7 @@ tasks::CostRequest cost_request(experiment::Experiment e) {
   if (experiment::find_text_sections(e)) {
     return {.experiment = e, .sizes = tasks::TextSizes{.rows = 4000}};
   }
+  if (!e.task.is<experiment::TranslationOptions>()) return {.experiment = e};
   const int64_t tgt_rows = translation_of(e).tokenizer.joint ? 4000 : 5000;
   return {.experiment = e,
           .sizes = tasks::TranslationSizes{.src_rows = 4000, .tgt_rows = tgt_rows}};

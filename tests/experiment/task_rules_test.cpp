@@ -258,11 +258,14 @@ TEST(TaskRules, ListTheScoresOfAllFamiliesForTheKey) {
   const auto schema = experiment_schema(e);
   const auto* key = schema.find("eval.best_metric");
   ASSERT_NE(key, nullptr);
-  EXPECT_EQ(key->range.choices, (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss",
-                                      "macro_f1", "matthews", "bits_per_byte", "top5"}));
+  EXPECT_EQ(key->range.choices,
+            (Keys{"nll", "bleu", "accuracy", "f1", "exact_match", "loss", "macro_f1", "matthews",
+                  "bits_per_byte", "top5", "wer", "cer", "mel_l1", "stop_error",
+                  "attention_diagonality", "monotonic_steps"}));
   EXPECT_EQ(config::range_text(*key),
             "such as nll, bleu, accuracy, f1, exact_match, loss, macro_f1, matthews, "
-            "bits_per_byte, top5");
+            "bits_per_byte, top5, wer, cer, mel_l1, stop_error, attention_diagonality, "
+            "monotonic_steps");
   e.eval.best_metric = "french.bleu";
   EXPECT_EQ(config::range_error(*key), "") << "a rule judges it";
 }

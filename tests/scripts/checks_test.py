@@ -27,6 +27,15 @@ class Layers(InTemporaryFolder):
     def test_strangers_on_one_level_are_refused(self):
         self.assertEqual(len(self.offences("src/nn/a.h", '#include "optim/adam.h"\n')), 1)
 
+    def test_two_classes_of_one_name_in_one_namespace_are_refused(self):
+        block = "namespace stretto::nn {\nclass Other;\nclass BlockImpl : public Module {\n};\n}\n"
+        self.assertEqual(self.offences("src/nn/a.h", block), [])
+        self.assertEqual(self.offences("src/optim/b.h", block.replace("nn", "optim")), [])
+        self.assertEqual(self.offences("src/nn/c.cpp", block), [])
+        found = self.offences("src/nn/d.h", block)
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("src/nn/d.h:1: defines stretto::nn::BlockImpl, as src/nn/a.h does"), found)
+
     def test_libtorch_is_refused_where_no_tensor_is_needed(self):
         self.assertEqual(len(self.offences("src/text/a.h", "#include <ATen/core/Tensor.h>\n")), 1)
         self.assertEqual(len(self.offences("src/nn/b_options.h", "#include <torch/torch.h>\n")), 2)

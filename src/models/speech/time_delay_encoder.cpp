@@ -17,9 +17,9 @@ constexpr uint64_t kSitesPerBlock = 1000;
 
 }  // namespace
 
-ConvBlockImpl::ConvBlockImpl(const nn::Init& init, const ConvBlockOptions& options,
-                             const TimeDelayShape& shape, int64_t in,
-                             const std::vector<int64_t>& inputs)
+TimeDelayBlockImpl::TimeDelayBlockImpl(const nn::Init& init, const ConvBlockOptions& options,
+                                       const TimeDelayShape& shape, int64_t in,
+                                       const std::vector<int64_t>& inputs)
     : dropout_(options.dropout * shape.dropout_scale),
       clips_(shape.clips),
       stride_(options.stride) {
@@ -52,8 +52,8 @@ ConvBlockImpl::ConvBlockImpl(const nn::Init& init, const ConvBlockOptions& optio
   }
 }
 
-at::Tensor ConvBlockImpl::residuals(const nn::PackedRows& rows,
-                                    const std::vector<at::Tensor>& inputs) const {
+at::Tensor TimeDelayBlockImpl::residuals(const nn::PackedRows& rows,
+                                         const std::vector<at::Tensor>& inputs) const {
   at::Tensor sum;
   for (size_t i = 0; i < residual_convs_.size(); ++i) {
     const nn::NormEnd end{.residual = sum};
@@ -62,9 +62,9 @@ at::Tensor ConvBlockImpl::residuals(const nn::PackedRows& rows,
   return sum;
 }
 
-nn::PackedRows ConvBlockImpl::forward(const nn::PackedRows& rows,
-                                      const std::vector<at::Tensor>& inputs,
-                                      const ForwardContext& context, uint64_t site) const {
+nn::PackedRows TimeDelayBlockImpl::forward(const nn::PackedRows& rows,
+                                           const std::vector<at::Tensor>& inputs,
+                                           const ForwardContext& context, uint64_t site) const {
   TORCH_CHECK(inputs.size() == residual_convs_.size(), "[conv_block] ", residual_convs_.size(),
               " inputs are added, got ", inputs.size());
   nn::PackedRows now = rows;
@@ -85,7 +85,7 @@ nn::PackedRows ConvBlockImpl::forward(const nn::PackedRows& rows,
   return now;
 }
 
-double ConvBlockImpl::operations() const {
+double TimeDelayBlockImpl::operations() const {
   double sum = 0;
   for (const auto* list : {&depthwise_, &convs_, &residual_convs_}) {
     for (const nn::Conv1d& conv : *list) sum += conv->operations();
@@ -93,7 +93,7 @@ double ConvBlockImpl::operations() const {
   return sum;
 }
 
-at::Tensor ConvBlockImpl::first_filters() const {
+at::Tensor TimeDelayBlockImpl::first_filters() const {
   if (!depthwise_.empty()) return depthwise_.front()->weight.unsqueeze(1).unsqueeze(3);
   const nn::Conv1d& first = convs_.front();
   const at::Tensor& weight = first->weight;
@@ -113,7 +113,7 @@ TimeDelayEncoder::TimeDelayEncoder(const TimeDelayShape& shape, const SpeechPart
       inputs = dense;
     }
     const nn::Init place = part.init.child("blocks").child(std::to_string(blocks_.size()));
-    blocks_.push_back(ConvBlock(place, block, shape_, in, inputs));
+    blocks_.push_back(TimeDelayBlock(place, block, shape_, in, inputs));
     list->push_back(blocks_.back());
     in = block.channels;
   }

@@ -40,12 +40,12 @@ struct TimeDelayShape {
 /// A separable convolution is `depthwise_r` and then `conv_r`, a linear map. Parameters are
 /// `conv0.weight`, `depthwise0.weight`, `norm0.weight`, `norm0.bias`, `residual0.weight`,
 /// `residual_norm0.weight` and so on.
-class ConvBlockImpl : public torch::nn::Module {
+class TimeDelayBlockImpl : public torch::nn::Module {
  public:
   /// @param in      channels of the rows that it reads
   /// @param inputs  channels of the rows whose sum is added, in their order
-  ConvBlockImpl(const nn::Init& init, const ConvBlockOptions& options, const TimeDelayShape& shape,
-                int64_t in, const std::vector<int64_t>& inputs);
+  TimeDelayBlockImpl(const nn::Init& init, const ConvBlockOptions& options,
+                     const TimeDelayShape& shape, int64_t in, const std::vector<int64_t>& inputs);
 
   /// Rows with values [N, C] -> rows with values [M, O].
   /// @param inputs  values [N, …] as the constructor's
@@ -70,7 +70,7 @@ class ConvBlockImpl : public torch::nn::Module {
   std::vector<nn::Conv1d> residual_convs_;
   std::vector<nn::BatchNorm> residual_norms_;
 };
-TORCH_MODULE(ConvBlock);
+TORCH_MODULE(TimeDelayBlock);
 
 /// A stack of such blocks: Wave2Letter+, Jasper, QuartzNet, and the encoder of Listen, Attend and
 /// Spell. Convolutions are without biases, and their windows centred; rows are those of the last
@@ -90,7 +90,7 @@ class TimeDelayEncoder : public SpeechEncoder {
 
  private:
   TimeDelayShape shape_;
-  std::vector<ConvBlock> blocks_;
+  std::vector<TimeDelayBlock> blocks_;
 };
 
 }  // namespace stretto::models

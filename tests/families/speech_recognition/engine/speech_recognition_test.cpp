@@ -389,7 +389,7 @@ TEST_F(SpeechRecognitionTest, TheReportHasPlayers) {
 }
 
 TEST_F(SpeechRecognitionTest, AStreamIsRefusedWhereTheFutureIsSeen) {
-  EXPECT_EQ(train("run", {"train.max_steps=2"}), 0);
+  EXPECT_EQ(train("run", {"train.max_steps=2", "schedule.warmup_steps=0"}), 0);
   SpeechInferArguments asked;
   asked.stream = true;
   const auto error = failure(ExitCode::kUsage, [&] { answers("run", {}, false, {}, asked); });
@@ -474,7 +474,7 @@ frequency_stride = 2
 TEST_F(SpeechRecognitionTest, AnotherRunsWeightsAreTaken) {
   EXPECT_EQ(train("first"), 0);
   const Words from_first{"train.init_from=\"" + run("first") + "\"", "train.max_steps=1",
-                         "optim.lr=1e-9"};
+                         "schedule.warmup_steps=0", "optim.lr=1e-9"};
   EXPECT_EQ(train("second", from_first), 0);
   // Its batch norms have seen one more batch. Without them the loss would be that of the start.
   EXPECT_LT(scores("second").at("loss").get<double>(),

@@ -168,7 +168,7 @@ tensorboard = false
 };
 
 TEST_F(SpeechSynthesisTest, LearnsFramesAndPrintsItsScores) {
-  EXPECT_EQ(train("short", {"train.max_steps=1"}), 0);
+  EXPECT_EQ(train("short", {"train.max_steps=1", "schedule.warmup_steps=0"}), 0);
   EXPECT_EQ(train("run"), 0);
   const auto first = scores("short"), last = scores("run");
   for (const char* name : {"loss", "mel_l1", "stop_error", "attention_diagonality"}) {
@@ -270,7 +270,7 @@ TEST_F(SpeechSynthesisTest, ALineHasTheSameSoundInEveryBatch) {
 }
 
 TEST_F(SpeechSynthesisTest, ASentenceThatNeverStopsIsCutAndReported) {
-  EXPECT_EQ(train("run", {"train.max_steps=1"}), 0);
+  EXPECT_EQ(train("run", {"train.max_steps=1", "schedule.warmup_steps=0"}), 0);
   const auto lines = answers("run", "abc\n", {.output = (folder_ / "sounds").string()},
                              {"decode.stop_threshold=0.999999", "decode.max_seconds=0.4"});
   ASSERT_EQ(lines.size(), 1U);
@@ -299,7 +299,7 @@ TEST_F(SpeechSynthesisTest, SpeakersHaveVectorsAndNames) {
 }
 
 TEST_F(SpeechSynthesisTest, ARunOfOneSpeakerRefusesNamesAndStyles) {
-  EXPECT_EQ(train("run", {"train.max_steps=1"}), 0);
+  EXPECT_EQ(train("run", {"train.max_steps=1", "schedule.warmup_steps=0"}), 0);
   const std::string sounds = (folder_ / "sounds").string();
   failure(ExitCode::kUsage,
           [&] { answers("run", "abc\n", {.output = sounds, .speaker = "deep"}); });
