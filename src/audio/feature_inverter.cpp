@@ -85,14 +85,16 @@ class FilterInverter {
 
 /// Magnitudes with another exponent, as loud as before.
 void sharpen(Features& magnitudes, double power) {
-  if (power == 1) return;
+  if (power == 1 || magnitudes.values.empty()) return;
+  // Shares of the largest, whose powers are small numbers.
+  const double peak = *std::max_element(magnitudes.values.begin(), magnitudes.values.end());
+  if (!(peak > 0)) return;
   double before = 0, now = 0;
   for (float& value : magnitudes.values) {
     before += static_cast<double>(value) * value;
-    value = static_cast<float>(std::pow(static_cast<double>(value), power));
+    value = static_cast<float>(std::pow(value / peak, power));
     now += static_cast<double>(value) * value;
   }
-  if (!(now > 0)) return;
   const auto gain = static_cast<float>(std::sqrt(before / now));
   for (float& value : magnitudes.values) value *= gain;
 }
@@ -127,6 +129,7 @@ struct FeatureInverter::State {
   /// What stood before normalisation and compression: magnitudes, or their filtered powers.
   float energy_of(float value, size_t feature) const {
     double x = value;
+    if (!std::isfinite(x)) return 0;
     if (keys.normalise == "fixed") {
       const double deviation = keys.std.size() == 1 ? keys.std[0] : keys.std[feature];
       x = x * deviation + (keys.mean.size() == 1 ? keys.mean[0] : keys.mean[feature]);
@@ -134,7 +137,7 @@ struct FeatureInverter::State {
     if (frames.compression == Compression::kDecibel) x *= std::numbers::ln10 / 10;
     if (frames.compression != Compression::kNone) x = std::exp(std::min(x, kMostExponent));
     if (frames.compression == Compression::kLogOfSum) x -= frames.floor;
-    return std::isfinite(x) && x > 0 ? static_cast<float>(x) : 0;
+    return std::isfinite(x) && x > 0 ? static_cast<float>(std::min(x, std::exp(kMostExponent))) : 0;
   }
 
   FeatureKeys keys;

@@ -109,4 +109,9 @@ TORCH_MODULE(BatchNorm);
 /// Every BatchNorm of a model, itself included, in the order of registration.
 std::vector<BatchNormImpl*> batch_norms(torch::nn::Module& model);
 
+/// What a process without rows does where the others run the model: calls every batch norm in the
+/// order of registration, with no rows. @return 0, whose backward makes their calls of backward;
+/// undefined for a model without batch norms
+at::Tensor pass_without_rows(torch::nn::Module& model);
+
 }  // namespace stretto::nn

@@ -193,9 +193,26 @@ TEST(FeatureInverter, NumbersThatAreNoneAreSilent) {
   Features odd{.width = 129, .values = std::vector<float>(129 * 5, -20)};
   odd.values[3] = std::numeric_limits<float>::quiet_NaN();
   odd.values[4] = std::numeric_limits<float>::infinity();
+  const Features magnitudes = FeatureInverter(keys, {}).magnitudes(odd);
+  for (const size_t i : {3, 4}) EXPECT_EQ(magnitudes.values[i], 0) << i;
   for (const float sample : FeatureInverter(keys, {})(odd)) {
     ASSERT_TRUE(std::isfinite(sample));
     ASSERT_LE(std::abs(sample), 1);
+  }
+}
+
+TEST(FeatureInverter, HugeNumbersAreALoudSound) {
+  FeatureKeys keys = magnitudes_of_8_khz();
+  keys.compression = "log";
+  for (const double power : {1.0, 1.5, 4.0}) {
+    const Features huge{.width = 129, .values = std::vector<float>(129 * 9, 1000)};
+    const auto sound = FeatureInverter(keys, {.magnitude_power = power})(huge);
+    float peak = 0;
+    for (const float sample : sound) {
+      ASSERT_TRUE(std::isfinite(sample)) << power;
+      peak = std::max(peak, std::abs(sample));
+    }
+    EXPECT_NEAR(peak, 0.999, 1e-3) << power;
   }
 }
 

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -366,6 +368,29 @@ TEST(BatchNorm, EveryNormOfAModelIsFound) {
   block.eval();
   block.forward(noise({4, 6}));
   EXPECT_EQ(calls, 1) << "evaluation needs no other process";
+}
+
+TEST(BatchNorm, AProcessWithoutRowsMakesTheCallsOfTheOthers) {
+  ResidualBlock block;
+  std::vector<std::vector<double>> own, of_others;
+  batch_norms(block)[0]->synchronise([&](std::span<double> numbers) {
+    own.emplace_back(numbers.begin(), numbers.end());
+    const size_t call = own.size() - 1;
+    for (size_t i = 0; call < of_others.size() && i < numbers.size(); ++i) {
+      numbers[i] += of_others[call][i];
+    }
+  });
+  block.forward(noise({4, 6})).sum().backward();
+  ASSERT_EQ(own.size(), 2U) << "forward and backward";
+  of_others = std::exchange(own, {});
+  const at::Tensor nothing = pass_without_rows(block);
+  EXPECT_EQ(nothing.item<double>(), 0);
+  nothing.backward();
+  ASSERT_EQ(own.size(), of_others.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(own[i], std::vector<double>(of_others[i].size(), 0)) << i;
+  }
+  EXPECT_FALSE(pass_without_rows(*block.linear).defined());
 }
 
 TEST(BatchNorm, TakesStatisticsOfHalfPrecisionInFp32) {

@@ -141,7 +141,7 @@ CentaurMemory Centaur::memory(const SynthesisInput& input, const ForwardContext&
                         context.dropout(text.row_keys));
   const at::Tensor places = decoder_->sinusoids(text.positions, text.offsets.max_length, rows);
   const at::Tensor values = voice_->beside(rows, input);
-  const at::Tensor keys = voice_->beside(rows + places, input);
+  const at::Tensor keys = values + at::constant_pad_nd(places, {0, voice_->width()});
   CentaurMemory made;
   made.offsets = text.offsets;
   for (const CentaurLayer& layer : decoder_->layers) {

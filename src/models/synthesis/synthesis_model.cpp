@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -71,6 +72,15 @@ std::pair<at::Tensor, kernels::Offsets> joined_frames(
   return {all, offsets};
 }
 
+/// decoding::write_frames() looks at what the decoder writes alone.
+void require_finite(const at::Tensor& frames, size_t sentence) {
+  if (at::isfinite(frames).all().item<bool>()) return;
+  throw Error(ExitCode::kNumeric,
+              "what stands behind the decoder makes frames that are not finite of sentence " +
+                  std::to_string(sentence + 1) + " of the batch",
+              "use a checkpoint from before the loss became infinite, or compute in fp32");
+}
+
 }  // namespace
 
 std::shared_ptr<SynthesisModel> make_synthesis_model(const SynthesisSetup& setup) {
@@ -120,6 +130,7 @@ std::vector<SynthesisedFrames> synthesise(SynthesisModel& model, const Synthesis
     const int64_t count = one.frames.size(0);
     SynthesisedFrames result;
     result.frames = finished.narrow(0, begin, count);
+    require_finite(result.frames, results.size());
     result.attention = std::move(one.weights);
     result.reason = one.reason;
     results.push_back(std::move(result));

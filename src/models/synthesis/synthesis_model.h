@@ -122,7 +122,8 @@ struct SynthesisedFrames {
 };
 
 /// Free running to the end: start(), decoding::write_frames() and finish(), without gradient, in
-/// evaluation mode. In the order of the sentences. Sentence i is the same in every batch.
+/// evaluation mode. In the order of the sentences. Sentence i is the same in every batch. Throws
+/// Error(kNumeric) for frames that are not finite.
 std::vector<SynthesisedFrames> synthesise(SynthesisModel& model, const SynthesisInput& input,
                                           const decoding::FrameLimits& limits);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "nn/batch_norm.h"
 #include "tests/models/synthesis/synthesis_cases.h"
 
 namespace stretto::models::testing::synthesis {
@@ -164,6 +165,23 @@ TEST(Centaur, EveryParameterLearns) {
   EXPECT_TRUE(at::allclose(
       out.attention.sum(),
       at::scalar_tensor(static_cast<double>(out.steps.values[-1].item<int>()), at::kDouble)));
+}
+
+TEST(Centaur, ReadsTheStyleOnce) {
+  CentaurOptions options = small_centaur();
+  options.style = {.num_tokens = 4, .num_heads = 2, .dim = 8, .reference_dim = 8};
+  const auto model = small_model(options);
+  model->train();
+  size_t calls = 0;
+  const auto norms = nn::batch_norms(*model);
+  for (auto* norm : norms) {
+    norm->hand_moments_to([&](const nn::BatchMoments& /*moments*/) { ++calls; });
+  }
+  SynthesisInput input = input_of(every_sentence(), true);
+  const nn::PackedRows frames = frames_of(every_sentence(), kMels, at::kDouble, true);
+  input.style = frames;
+  model->forward(input, frames, {.training = true, .dropout_key = 5});
+  EXPECT_EQ(calls, norms.size());
 }
 
 TEST(Centaur, AWindowHoldsAttentionNearItsLastPlace) {

@@ -15,6 +15,7 @@
 #include "families/speech_recognition/speech_recognition_display.h"
 #include "models/heads/label.h"
 #include "models/registry.h"
+#include "nn/batch_norm.h"
 #include "tasks/left_out.h"
 #include "tasks/taken_tokenizer.h"
 
@@ -44,9 +45,13 @@ std::string amount_text(const SpokenSet& spoken) {
 }
 
 // A loss of no utterance: 0, and gradients of 0.
-at::Tensor zero_loss(const torch::nn::Module& model) {
+at::Tensor zero_loss(torch::nn::Module& model) {
+  // Batch norms over all processes (dist.batch_norm) await this one.
+  const at::Tensor norms = nn::pass_without_rows(model);
   for (const at::Tensor& parameter : model.parameters()) {
-    if (parameter.requires_grad()) return parameter.flatten().narrow(0, 0, 1).sum() * 0;
+    if (!parameter.requires_grad()) continue;
+    const at::Tensor zero = parameter.flatten().narrow(0, 0, 1).sum() * 0;
+    return norms.defined() ? norms + zero : zero;
   }
   return at::zeros({});
 }

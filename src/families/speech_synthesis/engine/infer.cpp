@@ -47,6 +47,7 @@ struct VoiceLine : WorkLine {
   std::vector<float> sound = {};
   decoding::StopReason reason = decoding::StopReason::kLimit;
   models::AttentionShape shape = {};
+  bool is_finite = true;
 };
 
 /// "00017.wav"
@@ -114,7 +115,13 @@ class Speaker final : public LineFamily<VoiceLine> {
   int64_t cost(const VoiceLine& line) const override { return line.num_tokens; }
 
   void run(std::span<VoiceLine* const> lines, const std::function<void()>& beat) const override {
-    const auto spoken = models::synthesise(*run_.model, input_of(lines), limits_);
+    std::vector<models::SynthesisedFrames> spoken;
+    try {
+      spoken = models::synthesise(*run_.model, input_of(lines), limits_);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kNumeric) throw;
+      return find_overflow(lines, beat);
+    }
     for (size_t i = 0; i < lines.size(); ++i) {
       VoiceLine& line = *lines[i];
       const at::Tensor weights = spoken[i].attention.to(at::kCPU, at::kFloat).contiguous();
@@ -127,8 +134,7 @@ class Speaker final : public LineFamily<VoiceLine> {
     }
   }
 
-  // models::synthesise() refuses others.
-  bool is_finite(const VoiceLine& /*line*/) const override { return true; }
+  bool is_finite(const VoiceLine& line) const override { return line.is_finite; }
 
   void write(std::span<const VoiceLine> lines) override {
     for (const VoiceLine& line : lines) {
@@ -162,6 +168,15 @@ class Speaker final : public LineFamily<VoiceLine> {
   }
 
  private:
+  // A batch that is refused for one of its lines is spoken line by line, so that this one is named.
+  void find_overflow(std::span<VoiceLine* const> lines, const std::function<void()>& beat) const {
+    if (lines.size() == 1) {
+      lines.front()->is_finite = false;
+      return;
+    }
+    for (size_t i = 0; i < lines.size(); ++i) run(lines.subspan(i, 1), beat);
+  }
+
   // [frames, W] of a sound in the wanted style.
   void read_style(const std::string& path) {
     if (path.empty()) return;

@@ -17,6 +17,7 @@
 #include "families/speech_synthesis/speech_synthesis_display.h"
 #include "models/registry.h"
 #include "models/synthesis/synthesis_losses.h"
+#include "nn/batch_norm.h"
 #include "runs/initial_weights.h"
 #include "tasks/left_out.h"
 #include "tasks/taken_tokenizer.h"
@@ -47,9 +48,10 @@ std::string frames_text(const experiment::SpeechSynthesisOptions& own,
          with_thousands(own.features.rate) + " Hz";
 }
 
-// A loss of nothing, in which every parameter has a gradient of zeros: reducers await them all.
-at::Tensor loss_of_nothing(const torch::nn::Module& model) {
-  at::Tensor sum;
+// A loss of nothing, in which every parameter has a gradient of zeros: reducers await them all. So
+// do batch norms over all processes (dist.batch_norm).
+at::Tensor loss_of_nothing(torch::nn::Module& model) {
+  at::Tensor sum = nn::pass_without_rows(model);
   for (const auto& parameter : model.parameters()) {
     if (!parameter.requires_grad()) continue;
     const at::Tensor zero = parameter.flatten().narrow(0, 0, 1).sum() * 0;

@@ -142,7 +142,7 @@ std::vector<report::Sample> voice_samples(models::SynthesisModel& model, const V
   try {
     spoken = models::synthesise(model, input, limits);
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kBadData) throw;
+    if (error.code() != ExitCode::kNumeric) throw;
     return {};  // numbers that are not finite: scores tell of them
   }
   int64_t row = 0;

@@ -4,12 +4,14 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +23,7 @@
 #include "experiment/load_experiment.h"
 #include "families/speech_synthesis/engine/speech_synthesis_family.h"
 #include "families/speech_synthesis/requests.h"
+#include "nn/batch_norm.h"
 #include "report/html_report.h"
 #include "report/report_data.h"
 #include "store/checkpoint.h"
@@ -341,6 +344,34 @@ TEST_F(SpeechSynthesisTest, TheReportHasPlayersPicturesAndAttention) {
             "Attention diagonality");
 }
 
+/// Weights that are finite, and frames that are not.
+void overflow(torch::nn::Module& model, const Words& parameters) {
+  const at::NoGradGuard no_grad;
+  auto all = model.named_parameters();
+  for (const std::string& name : parameters) all[name].fill_(3e38);
+}
+
+TEST_F(SpeechSynthesisTest, AValidationOfFramesThatOverflowHasScoresAndNoSamples) {
+  for (const Words& parameters : {Words{"decoder.projection.bias"},
+                                  Words{"postnet.convolution1.weight", "postnet.norm1.weight"}}) {
+    const auto made = task();
+    overflow(made->model(), parameters);
+    made->model().eval();
+    const auto found = made->validate();
+    EXPECT_TRUE(found.samples.empty()) << parameters.front();
+    EXPECT_FALSE(std::isfinite(found.scores.front().value)) << parameters.front();
+  }
+}
+
+TEST_F(SpeechSynthesisTest, ALineWhoseFramesOverflowIsNamed) {
+  EXPECT_EQ(train("run", {"train.max_steps=1", "data.valid=[]", "optim.lr=1e30"}), 0);
+  const auto error = failure(ExitCode::kNumeric, [&] {
+    answers("run", "\nabc\nde\n", {.output = (folder_ / "sounds").string()}, {"data.valid=[]"});
+  });
+  EXPECT_NE(error.message().find("lines.txt:2"), std::string::npos) << error.message();
+  EXPECT_FALSE(fs::exists(folder_ / "sounds/00002.wav"));
+}
+
 TEST_F(SpeechSynthesisTest, AClipThatVanishesIsLeftOutOfTheLossAndCounted) {
   const auto made = task();
   const data::Batch batch = made->train_batches().load_for_training(0, 0);
@@ -369,6 +400,30 @@ TEST_F(SpeechSynthesisTest, ABatchWithoutAnyClipHasALossOfZeroAndAGradientForAll
   for (const auto& parameter : made->model().parameters()) {
     EXPECT_TRUE(!parameter.requires_grad() || parameter.grad().defined());
   }
+}
+
+TEST_F(SpeechSynthesisTest, AProcessWithoutAnyClipTakesPartInTheNormsOfAll) {
+  const auto made = task({"model.spectrum=\"both\"", "model.style.num_tokens=4",
+                          "model.style.num_heads=2", "model.style.dim=8"});
+  std::vector<size_t> calls;  // numbers of each
+  for (auto* norm : nn::batch_norms(made->model())) {
+    norm->synchronise([&](std::span<double> numbers) {
+      calls.push_back(numbers.size());
+      if (numbers.size() % 2 == 1) numbers.back() += 8;  // rows of another process
+    });
+  }
+  const data::Batch batch = made->train_batches().load_for_training(0, 0);
+  const auto calls_of_a_pass = [&] {
+    calls.clear();
+    made->loss(made->prepare(batch), {}).losses.front().backward();
+    return calls;
+  };
+  const auto others = calls_of_a_pass();
+  EXPECT_FALSE(others.empty());
+  for (const int64_t clip : batch.sample_ids) {
+    fs::remove(folder_ / ("train_" + std::to_string(clip) + ".wav"));
+  }
+  EXPECT_EQ(calls_of_a_pass(), others);
 }
 
 TEST_F(SpeechSynthesisTest, AnotherRunsModelAndVoiceAreTaken) {
