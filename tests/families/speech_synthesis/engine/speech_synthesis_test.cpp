@@ -352,19 +352,18 @@ void overflow(torch::nn::Module& model, const Words& parameters) {
 }
 
 TEST_F(SpeechSynthesisTest, AValidationOfFramesThatOverflowHasScoresAndNoSamples) {
-  for (const Words& parameters : {Words{"decoder.projection.bias"},
-                                  Words{"postnet.convolution1.weight", "postnet.norm1.weight"}}) {
-    const auto made = task();
-    overflow(made->model(), parameters);
-    made->model().eval();
-    const auto found = made->validate();
-    EXPECT_TRUE(found.samples.empty()) << parameters.front();
-    EXPECT_FALSE(std::isfinite(found.scores.front().value)) << parameters.front();
-  }
+  const auto made = task();
+  overflow(made->model(), {"postnet.convolution1.weight", "postnet.norm1.weight"});
+  made->model().eval();
+  const auto found = made->validate();
+  EXPECT_TRUE(found.samples.empty());
+  EXPECT_FALSE(std::isfinite(found.scores.front().value));
 }
 
 TEST_F(SpeechSynthesisTest, ALineWhoseFramesOverflowIsNamed) {
-  EXPECT_EQ(train("run", {"train.max_steps=1", "data.valid=[]", "optim.lr=1e30"}), 0);
+  EXPECT_EQ(train("run", {"train.max_steps=1", "data.valid=[]", "optim.lr=1e30",
+                          "schedule.warmup_steps=0"}),
+            0);
   const auto error = failure(ExitCode::kNumeric, [&] {
     answers("run", "\nabc\nde\n", {.output = (folder_ / "sounds").string()}, {"data.valid=[]"});
   });
