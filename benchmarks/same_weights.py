@@ -34,6 +34,14 @@ TITLES = ["recipe", "step", "loss, old", "new", "weights_hash, old", "new", "eve
 NO_CELLS = [""] * (len(TITLES) - 2)
 
 
+def task_of(recipe):
+    """What a recipe trains. One that is none is the program's to refuse."""
+    try:
+        return tomllib.loads(recipe.read_text(encoding="utf-8")).get("task", {}).get("name", "translation")
+    except tomllib.TOMLDecodeError:
+        return "translation"
+
+
 class Side:
     """One of the programs, with the folder of its recipes."""
 
@@ -45,8 +53,7 @@ class Side:
         run = self.run(options, recipe)
         shutil.rmtree(run, ignore_errors=True)
         file = self.configs / f"{recipe}.toml"
-        task = tomllib.loads(file.read_text(encoding="utf-8")).get("task", {}).get("name", "translation")
-        unscored = ["eval.bleu=false"] if task == "translation" else []
+        unscored = ["eval.bleu=false"] if task_of(file) == "translation" else []
         command = [self.program, "train", str(file), "--run", str(run), "--quiet",
                    f"train.max_steps={options.updates}", f"schedule.warmup_steps={options.updates * 2 // 3}", "report.every=1",
                    "report.html=false", "report.tensorboard=false", *unscored, "run.threads=1", *options.key, *self.keys, *more]
