@@ -62,7 +62,8 @@ void UnknownNames::problem(const Place& place, const std::string& what, const st
 bool UnknownNames::is_of_own_parts(const std::string& path) const {
   const Switch* section = nullptr;
   const bool is_of_others = !schema_.other_owners(path, &section).empty();
-  return is_of_others && section->below.empty() && !schema_.owners_elsewhere(path).empty();
+  return is_of_others && section->below.empty() && same_leaf_below(path).empty() &&
+         !schema_.owners_elsewhere(path).empty();
 }
 
 // A key of another part than the chosen one. Where the name of the part is wrong, its keys are.

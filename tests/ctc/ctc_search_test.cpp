@@ -494,6 +494,8 @@ TEST(CtcSearch, OptionsThatContradictEachOtherAreRefused) {
   refused(pruned_beam(folder), labels_by_name({"a", "b"}));
   options = pruned_beam(folder);
   options.lm_unit = "labels";
+  refused(options, labels_by_name({"a", "b"}));  // hot words count between ends of words
+  options.hot_words.clear();
   testing::failure(ExitCode::kBadData, [&] { decode(options, {}, labels_by_name({"x", "y"})); });
 }
 

@@ -51,10 +51,11 @@ TEST(DescribedTasks, HaveNoSectionOfAnotherTask) {
           ++described;
           continue;
         }
-        const Error error =
-            stretto::testing::failure(ExitCode::kUsage, [&] { config::describe(schema, name); });
         // A list of DeepSpeech 2's blocks, and a number of airbench's.
         const bool is_a_key_too = section == "model.convolutions";
+        if (is_a_key_too && task.name == "image_classification") continue;
+        const Error error =
+            stretto::testing::failure(ExitCode::kUsage, [&] { config::describe(schema, name); });
         EXPECT_EQ(std::string(error.what()), "task." + task.name + " has no " +
                                                  (is_a_key_too ? "key" : "section") + " `" +
                                                  section + "`");
