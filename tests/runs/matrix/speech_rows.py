@@ -67,7 +67,7 @@ name = "speech_recognition"
 cache_dir = "cache"
 threads = 1
 min_seconds = 0.05
-batch_seconds = 4
+batch_seconds = 2
 bucket_seconds = 0.1
 [features]
 rate = 8000

@@ -140,7 +140,7 @@ postnet_dim = 64
 guided_attention = 1.0
 """ + END,
         {"family": "speech_synthesis", "model": "Tacotron 2", "labels": "frames of several speakers"},
-        overflow=(("decoder.projection.bias constant value=3e38",), "postnet.convolution0", "decoder.stop")),
+        overflow=None),
     Clips(
         "centaur",
         BEGIN + """[model]
