@@ -80,7 +80,8 @@ feature_mask_width = 3
 type = "char"
 """
 TEXTS = BEGIN.format(files='train = ["sounds/train.csv"]\nvalid = ["sounds/valid.csv"]')
-LABELS = BEGIN.format(files='train = ["words/train"]\nvalid = ["words/valid"]\nformat = "class_folders"')
+LABELS = BEGIN.format(files='train = ["words/train"]\nvalid = ["words/valid"]\nformat = "class_folders"').replace(
+    "batch_seconds = 2", "batch_seconds = 1")  # an epoch of as many micro-batches as a kill wants
 END = """
 [optim]
 name = "adamw"
