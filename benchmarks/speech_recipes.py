@@ -59,11 +59,11 @@ def unpacked(archive, folder):
 
 
 def linked(files, folder):
-    """A folder with links to files."""
+    """A folder with the same files. Links by name are refused as data."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in files:
-        (folder / file.name).symlink_to(file)
+        (folder / file.name).hardlink_to(file)
 
 
 def cut_yesno(options, data):
