@@ -32,21 +32,11 @@ struct Settings : benchmarks::CommonSettings {
   }
 };
 
-Offsets offsets_between(const std::vector<int64_t>& lengths) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const int64_t length : lengths) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(length));
-    longest = std::max(longest, length);
-  }
-  return {.values = at::tensor(bounds, at::kInt), .max_length = longest};
-}
-
 /// Seconds of both directions, and of forward.
 std::pair<double, double> time_of_batch(const nlohmann::json& batch, int64_t classes,
                                         int64_t repeats) {
-  const Offsets frames = offsets_between(batch["frames"].get<std::vector<int64_t>>());
-  const Offsets labels = offsets_between(batch["labels"].get<std::vector<int64_t>>());
+  const Offsets frames = benchmarks::offsets_of(batch["frames"].get<std::vector<int64_t>>());
+  const Offsets labels = benchmarks::offsets_of(batch["labels"].get<std::vector<int64_t>>());
   const int64_t num_frames = frames.values[-1].item<int64_t>();
   const at::Tensor scores = at::randn({num_frames, classes}).requires_grad_(true);
   const CtcTargets targets{
@@ -56,7 +46,7 @@ std::pair<double, double> time_of_batch(const nlohmann::json& batch, int64_t cla
       .blank = classes - 1};
   std::vector<double> both, forward;
   for (int64_t i = 0; i <= repeats; ++i) {
-    scores.mutable_grad() = {};
+    scores.mutable_grad() = at::Tensor();
     at::Tensor loss;
     const double first =
         benchmarks::seconds_of(at::kCPU, [&] { loss = ctc_loss(scores, targets).each.sum(); });

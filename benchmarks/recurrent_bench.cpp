@@ -50,16 +50,6 @@ struct Settings : benchmarks::CommonSettings {
   }
 };
 
-Offsets offsets_of(const std::vector<int64_t>& lengths) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const int64_t length : lengths) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(length));
-    longest = std::max(longest, length);
-  }
-  return {.values = at::tensor(bounds, at::kInt), .max_length = longest};
-}
-
 /// One layer with as many inputs as units.
 struct Layer {
   Layer(Cell kind, int64_t size) : cell(kind), hidden(size) {
@@ -116,8 +106,9 @@ Times time_of(const std::function<Tensor()>& run, const std::vector<Tensor>& lea
 }
 
 Times time_of(const Layer& layer, const std::vector<int64_t>& lengths, int64_t repeats) {
-  const Recurrent options{
-      .cell = {.cell = layer.cell}, .offsets = offsets_of(lengths), .overwrites_gates = true};
+  const Recurrent options{.cell = {.cell = layer.cell},
+                          .offsets = benchmarks::offsets_of(lengths),
+                          .overwrites_gates = true};
   const int64_t rows = options.offsets.values[-1].item<int64_t>();
   const Tensor x = at::randn({rows, layer.hidden}).requires_grad_(true);
   std::vector<Tensor> leaves = layer.parameters();
@@ -137,8 +128,9 @@ Times time_of_attentive(const Layer& layer, const std::vector<int64_t>& lengths,
     return (at::randn(shape) / std::sqrt(static_cast<double>(size))).requires_grad_(true);
   };
   Attentive options{.score = Score::kNormedAdditive};
-  options.recurrent = {
-      .cell = {.cell = layer.cell}, .offsets = offsets_of(lengths), .overwrites_gates = true};
+  options.recurrent = {.cell = {.cell = layer.cell},
+                       .offsets = benchmarks::offsets_of(lengths),
+                       .overwrites_gates = true};
   const int64_t rows = options.recurrent.offsets.values[-1].item<int64_t>();
   AttentiveWeights weights{.recurrent = layer.weights,
                            .context = leaf({layer.input.size(0), size}),
@@ -241,7 +233,7 @@ void sweep(const Settings& settings, const char* name, Cell cell) {
     const Tensor slope = at::randn({rows * kSteps, settings.hidden});
     const Recurrent options{
         .cell = {.cell = cell},
-        .offsets = offsets_of(std::vector<int64_t>(static_cast<size_t>(rows), kSteps))};
+        .offsets = benchmarks::offsets_of(std::vector<int64_t>(static_cast<size_t>(rows), kSteps))};
     std::vector<double> seconds[2];
     for (int64_t round = 0; round < settings.rounds; ++round)
       for (const int64_t apart : {0, 1}) {
