@@ -313,9 +313,7 @@ def main():
     options = parse()
     with records.work_folder(options, "stretto_images_"):
         cells = understanding.Cells(options.work / "images.jsonl")
-        well = True
-        for key, function in [] if options.page else cells_of(options):
-            well = cells.measure(key, function) and well
+        well = options.page or cells.measure_all(cells_of(options))
         records.publish(page_of(options, cells), options.out)
     return 0 if well else 1
 

@@ -391,6 +391,10 @@ class Cells:
         records.append_json(self.path, {"key": key, **values, "wall_seconds": time.perf_counter() - begin, "head": records.head_of_now()})
         return True
 
+    def measure_all(self, cells):
+        """Measures each key with its function, also behind one that failed. @return whether none did"""
+        return all([self.measure(key, function) for key, function in cells])
+
     def head(self):
         """Commits, date, processor and command of what is there; None without a cell."""
         heads = [cell["head"] for cell in records.json_lines(self.path)]
