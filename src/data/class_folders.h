@@ -8,10 +8,10 @@
 /// Folders as classes.
 namespace stretto::data {
 
-/// How many leading folders are no classes, since all pictures lie below the same: 1 of train/cat
+/// How many leading folders are no classes, since all samples lie below the same: 1 of train/cat
 /// and train/dog. The last folder is always one.
-/// @param holding  folders that pictures lie in
-/// @param all      and others, without pictures, which are no reason to go deeper
+/// @param holding  folders that samples lie in
+/// @param all      and others, without samples, which are no reason to go deeper
 size_t shared_folders(const std::set<std::string>& holding, const std::set<std::string>& all);
 
 /// The folder behind so many; empty where there is none.
