@@ -354,7 +354,9 @@ UtteranceRow row_of_bars(std::vector<std::string> fields, const std::string& lis
 }  // namespace
 
 std::string LayoutFiles::place_of(const std::string& name) const {
-  return is_archive ? path + ": " + name : (std::filesystem::path(path) / name).string();
+  if (is_archive) return path + ": " + name;
+  // Whatever a name begins with, it lies below the folder.
+  return path.ends_with('/') ? path + name : path + "/" + name;
 }
 
 UtteranceRows read_layout(SpeechFormat format, const LayoutFiles& files,

@@ -147,6 +147,17 @@ TEST(SpeechLayouts, ListsNameIdsOrPaths) {
   EXPECT_EQ(test::faults_of(bad.left_out()), FaultTexts{":5: is no utterance: x"});
 }
 
+TEST(SpeechLayouts, FilesLieBelowTheFolder) {
+  const auto place = [](const std::string& path, const std::string& name, bool is_archive) {
+    return LayoutFiles{.path = path, .names = {}, .open = {}, .is_archive = is_archive}.place_of(
+        name);
+  };
+  EXPECT_EQ(place("/d", "a/b.txt", false), "/d/a/b.txt");
+  EXPECT_EQ(place("/d/", "a/b.txt", false), "/d/a/b.txt");
+  EXPECT_EQ(place("/d", "/a/b.txt", false), "/d//a/b.txt");
+  EXPECT_EQ(place("a.tar", "a/b.txt", true), "a.tar: a/b.txt");
+}
+
 TEST(SoundNames, EndingsTell) {
   for (const char* name : {"a.wav", "b/c.FLAC", "x.y.mp3", "a.opus"}) {
     EXPECT_TRUE(is_sound_name(name)) << name;
