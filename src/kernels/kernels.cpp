@@ -1,6 +1,7 @@
 #include "kernels/kernels.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 
@@ -10,12 +11,20 @@
 #include "kernels/dispatch.h"
 #include "kernels/fused.h"
 #include "kernels/loss/r_drop.h"
+#include "kernels/quantised/quantised.h"
 #include "kernels/reference.h"
 
 namespace stretto::kernels {
 namespace {
 
 constexpr int64_t kMostPositions = int64_t{1} << 24;  // bounds the table of angles of rotary
+
+/// Whether rows are rounded to 8 bits for weights that are codes: fp32 on the CPU, and no gradient.
+bool meets_codes(const at::Tensor& x, const at::Tensor& bias) {
+  const bool learns =
+      at::GradMode::is_enabled() && (x.requires_grad() || (bias.defined() && bias.requires_grad()));
+  return is_fused(x) && x.dim() == 2 && !learns && (!bias.defined() || is_fused(bias));
+}
 
 /// Indices of rows on the CPU: a look past the table would read or write elsewhere.
 void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what) {
@@ -187,6 +196,11 @@ at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double epsilo
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                   Storage storage) {
+  if (const auto codes = stood_for(weight)) {
+    if (meets_codes(x, bias))
+      return quantised_linear(x, *codes->matrix, bias, codes->first, codes->count);
+    return linear(x, dense_weight(weight).to(x.options()), bias, storage);
+  }
   const bool fused = is_fused(x) && x.dim() == 2 && is_fused(weight) && weight.dim() == 2 &&
                      weight.size(1) == x.size(1) &&
                      (!bias.defined() || (is_fused(bias) && bias.numel() == weight.size(0)));
@@ -278,6 +292,10 @@ at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position) {
   check_rows(table, "embed");
+  if (stood_for(table)) {
+    const at::Tensor rows = weight_rows(table, ids) * scale;
+    return position.defined() ? rows + position : rows;
+  }
   TORCH_CHECK(ids.dim() == 1, "[kernels] embed: ids must be a vector, got ", ids.sizes());
   TORCH_CHECK(!position.defined() || (position.dim() == 2 && position.size(0) == ids.size(0) &&
                                       position.size(1) == table.size(1)),
@@ -298,6 +316,9 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& bias, double softcap) {
   check_rows(x, "linear_cross_entropy");
   check_rows(weight, "linear_cross_entropy");
+  if (stood_for(weight) && !(meets_codes(x, bias) && targets.scalar_type() == at::kLong))
+    return linear_cross_entropy(x, dense_weight(weight), targets, smoothing, num_classes, bias,
+                                softcap);
   TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 && targets.size(0) == x.size(0) &&
                   num_classes > 1 && num_classes <= weight.size(0),
               "[kernels] linear_cross_entropy: x ", x.sizes(), ", weight ", weight.sizes(),
@@ -324,6 +345,7 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
                            const RDrop& options, const at::Tensor& bias) {
   check_rows(x, "linear_r_drop");
   check_rows(weight, "linear_r_drop");
+  if (stood_for(weight)) return linear_r_drop(x, dense_weight(weight), targets, options, bias);
   TORCH_CHECK(weight.size(1) == x.size(1) && targets.dim() == 1 &&
                   2 * targets.size(0) == x.size(0) && options.num_classes > 1 &&
                   options.num_classes <= weight.size(0) && options.alpha >= 0,

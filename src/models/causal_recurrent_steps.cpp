@@ -31,7 +31,7 @@ CausalRecurrentSteps::CausalRecurrentSteps(std::shared_ptr<CausalRecurrent> mode
       lanes_(sources * lanes_per_source),
       states_(model_->layers_.size()) {
   for (const RecurrentLayer& layer : model_->layers_) {
-    layers_.emplace_back(layer->weights(), model_->part_.cell_at_rest());
+    layers_.emplace_back(layer->weights_or_codes(), model_->part_.cell_at_rest());
   }
 }
 

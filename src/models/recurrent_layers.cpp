@@ -117,7 +117,13 @@ at::Tensor RecurrentLayerImpl::gates(const at::Tensor& x) const {
 }
 
 kernels::RecurrentWeights RecurrentLayerImpl::weights() const {
-  kernels::RecurrentWeights all{.hidden = hidden->matrix(), .hidden_bias = hidden->bias};
+  kernels::RecurrentWeights all = weights_or_codes();
+  all.hidden = hidden->matrix();
+  return all;
+}
+
+kernels::RecurrentWeights RecurrentLayerImpl::weights_or_codes() const {
+  kernels::RecurrentWeights all{.hidden = hidden->operand(), .hidden_bias = hidden->bias};
   if (hidden_norm) {
     all.product_gain = hidden_norm->weight;
     all.product_bias = hidden_norm->bias;
@@ -131,7 +137,7 @@ kernels::RecurrentOutput RecurrentLayerImpl::forward(const at::Tensor& x,
                                                      const kernels::RecurrentState& initial,
                                                      const kernels::Recurrent& options,
                                                      const kernels::Dropout& weight_drop) const {
-  kernels::RecurrentWeights all = weights();
+  kernels::RecurrentWeights all = weight_drop.active() ? weights() : weights_or_codes();
   // A mask in the graph: the parameter stays what optimizers and checkpoints know.
   all.hidden = kernels::dropout(all.hidden, weight_drop);
   kernels::RecurrentOutput out = kernels::recurrent(gates(x), all, initial, options);

@@ -110,6 +110,8 @@ class RecurrentLayerImpl : public torch::nn::Module {
   /// The input's product of all rows at once, [N, D] -> [N, G H]; nothing else reads it.
   at::Tensor gates(const at::Tensor& x) const;
   kernels::RecurrentWeights weights() const;
+  /// The same, whose hidden weight may stand for codes: for kernels::recurrent and RecurrentStep.
+  kernels::RecurrentWeights weights_or_codes() const;
   /// x [N, D] -> h [N, H] and the last state of each sequence.
   /// @param weight_drop  of the elements of hidden.weight, on their way into the product
   kernels::RecurrentOutput forward(const at::Tensor& x, const kernels::RecurrentState& initial,

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "nn/compressed.h"
 #include "nn/init.h"
 
 namespace stretto::nn {
@@ -30,8 +31,9 @@ class RowGradients {
 enum class RowScale : uint8_t { kSqrtWidth, kOne };
 
 /// A table of token vectors [rows, D] with a zero row for padding. Tied embeddings share one
-/// module, and each of its users has a factor of its own.
-class EmbeddingImpl : public torch::nn::Module {
+/// module, and each of its users has a factor of its own. The vectors may be codes of few bits
+/// (nn/compressed.h).
+class EmbeddingImpl : public torch::nn::Module, public TakesCodes {
  public:
   /// @param pad         row that starts at zero; -1 = none
   /// @param first_rows  how the others start; without it N(0, D^-0.5)

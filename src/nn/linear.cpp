@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "kernels/gemm/packed_weights.h"
+#include "kernels/quantised/quantised.h"
 #include "nn/watch.h"
 
 namespace stretto::nn {
@@ -31,19 +32,19 @@ LinearImpl::LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOp
 
 at::Tensor LinearImpl::forward(const at::Tensor& x, kernels::Storage storage) const {
   if (!lora || !at::GradMode::is_enabled()) {
-    return watch(*this, kernels::linear(x, matrix(), bias, storage));
+    return watch(*this, kernels::linear(x, operand(), bias, storage));
   }
   return watch(*this, kernels::linear(x, weight, bias) + lora->delta(x));
 }
 
 at::Tensor LinearImpl::product(const at::Tensor& x, kernels::Storage storage) const {
-  if (!lora || !at::GradMode::is_enabled()) return kernels::linear(x, matrix(), {}, storage);
+  if (!lora || !at::GradMode::is_enabled()) return kernels::linear(x, operand(), {}, storage);
   return kernels::linear(x, weight) + lora->delta(x);
 }
 
 at::Tensor LinearImpl::rows(const at::Tensor& x, int64_t from, int64_t count) const {
   const at::Tensor shift = bias.defined() ? bias.narrow(0, from, count) : bias;
-  return kernels::linear(x, matrix().narrow(0, from, count), shift);
+  return kernels::linear(x, operand().narrow(0, from, count), shift);
 }
 
 double LinearImpl::operations() const {
@@ -51,8 +52,12 @@ double LinearImpl::operations() const {
   return 2 * static_cast<double>(weight.numel() + learned);
 }
 
+at::Tensor LinearImpl::operand() const {
+  return lora ? matrix() : weight;
+}
+
 at::Tensor LinearImpl::matrix() const {
-  if (!lora) return weight;
+  if (!lora) return kernels::dense_weight(weight);
   if (at::GradMode::is_enabled()) return lora->merged(weight);
   // While weights are laid out for decoding, they are also merged once.
   auto* kept = kernels::PackedWeightsScope::current();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "nn/compressed.h"
 #include "nn/counted.h"
 #include "nn/init.h"
 #include "nn/lora.h"
@@ -26,7 +27,9 @@ struct LinearOptions {
 /// Where `model.lora` names this map, it also has the parameters `lora_a` and `lora_b` (nn/lora.h),
 /// and W above stands for W + scale B A. Without gradients that sum is computed first, so that a
 /// model has the bits of the one that it is merged into.
-class LinearImpl : public torch::nn::Module, public Counted {
+///
+/// W may be codes of few bits (nn/compressed.h), except beside LoRA.
+class LinearImpl : public torch::nn::Module, public Counted, public TakesCodes {
  public:
   LinearImpl(const Init& init, int64_t in, int64_t out, const LinearOptions& options = {});
   /// @param storage  kRounded for what goes to an operator that takes it
@@ -36,7 +39,9 @@ class LinearImpl : public torch::nn::Module, public Counted {
   at::Tensor product(const at::Tensor& x, kernels::Storage storage = kernels::Storage::kFp32) const;
   /// Rows [from, from + count) of y, for callers that give parts of a merged map other rows x.
   at::Tensor rows(const at::Tensor& x, int64_t from, int64_t count) const;
-  /// W, for operators that take the matrix itself.
+  /// W as kernels::linear and recurrent layers take it: numbers, or a stand-in for codes.
+  at::Tensor operand() const;
+  /// W as numbers, for operators that take the matrix itself.
   at::Tensor matrix() const;
 
   /// Those of LoRA's two matrices are made beside those of `weight`.

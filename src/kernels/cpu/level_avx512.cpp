@@ -1,3 +1,5 @@
+#include <immintrin.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +29,10 @@ constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
 #include "kernels/gemm/mixed.inc"
 #include "kernels/convolution/loops.inc"
 #include "kernels/norm/planes.inc"
+namespace few_bits {
+#include "kernels/quantised/dots.inc"
+#include "kernels/quantised/loops.inc"
+}  // namespace few_bits
 #include "kernels/cpu/entries.inc"
 // clang-format on
 

@@ -10,16 +10,23 @@ std::atomic<const Table*>& in_use() {
   return level;
 }
 
-/// The loops of AVX-512 as they are, with one more product.
-const Table& avx512_with_bf16() {
-  static const Table with_bf16 = [] {
+/// The loops of AVX-512 as they are, with the products that the processor has besides; the newest
+/// of them names it.
+const Table& avx512_with_more() {
+  static const Table with_more = [] {
     Table table = avx512::kTable;
-    table.name = "avx512_bf16";
-    table.pack_bf16 = avx512_bf16::pack;
-    table.product_bf16 = avx512_bf16::product;
+    if (__builtin_cpu_supports("avx512vnni")) {
+      table.name = "avx512_vnni";
+      table.quantised = avx512_vnni::kQuantised;
+    }
+    if (__builtin_cpu_supports("avx512bf16")) {
+      table.name = "avx512_bf16";
+      table.pack_bf16 = avx512_bf16::pack;
+      table.product_bf16 = avx512_bf16::product;
+    }
     return table;
   }();
-  return with_bf16;
+  return with_more;
 }
 
 }  // namespace
@@ -30,7 +37,8 @@ const std::vector<const Table*>& levels() {
     const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-      if (__builtin_cpu_supports("avx512bf16")) tables.push_back(&avx512_with_bf16());
+      if (__builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("avx512vnni"))
+        tables.push_back(&avx512_with_more());
       tables.push_back(&avx512::kTable);
     }
     if (has_avx2) tables.push_back(&avx2::kTable);
@@ -48,6 +56,10 @@ LevelGuard::LevelGuard(const Table& level) : before_(in_use().exchange(&level)) 
 
 LevelGuard::~LevelGuard() {
   in_use().store(before_);
+}
+
+bool has_byte_product() {
+  return table().quantised.product == avx512_vnni::kQuantised.product;
 }
 
 bool has_fast_product() {

@@ -8,6 +8,7 @@
 #include "kernels/gemm/combination.h"
 #include "kernels/norm/plane_table.h"
 #include "kernels/optimizer/table.h"
+#include "kernels/quantised/table.h"
 #include "kernels/recurrent/cells.h"
 
 /// Loops of the fused kernels on raw fp32 pointers. The same sources (*.inc) are compiled once per
@@ -258,7 +259,8 @@ struct Table {
                             const Drop& drop);
   void (*relu_squared_backward)(const float* dy, const float* x, const float* bias, float* dx,
                                 const Rows& rows, const Drop& drop);
-  PlaneLoops planes;  ///< of kernels/norm/plane_norm
+  PlaneLoops planes;         ///< of kernels/norm/plane_norm
+  QuantisedLoops quantised;  ///< of kernels/quantised
 };
 
 /// Every level this processor runs, best first; the portable one is always there.
@@ -279,6 +281,9 @@ class LevelGuard {
   const Table* before_;
 };
 
+/// Whether the level in use adds products of four bytes in one instruction (AVX512_VNNI).
+bool has_byte_product();
+
 /// Whether our own matrix product beats MKL here: MKL keeps its best paths for Intel's processors.
 bool has_fast_product();
 
@@ -295,5 +300,8 @@ namespace avx512_bf16 {
 void pack(const PackItem& item);
 void product(const ProductItem& item);
 }  // namespace avx512_bf16
+namespace avx512_vnni {
+extern const QuantisedLoops kQuantised;
+}
 
 }  // namespace stretto::kernels::cpu

@@ -130,8 +130,9 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
                                                    (bias.defined() && bias.requires_grad()));
   if (!want) {
-    const Losses losses = losses_of(x.contiguous(), weight.contiguous(), targets.contiguous(),
-                                    smoothing, num_classes, shift, softcap, false);
+    const at::Tensor table = stood_for(weight) ? weight : weight.contiguous();
+    const Losses losses = losses_of(x.contiguous(), table, targets.contiguous(), smoothing,
+                                    num_classes, shift, softcap, false);
     return {losses.loss, losses.nll, losses.token_nll, {}, losses.right};
   }
   const auto sums =

@@ -10,6 +10,7 @@
 #include "kernels/compute.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_weights.h"
+#include "kernels/quantised/quantised.h"
 #include "kernels/rounding.h"
 
 /// What the losses behind an output projection share on a CPU in fp32.
@@ -33,9 +34,13 @@ class Projection {
     float slope_scale;  ///< under kFp16 slopes are multiplied by it before they are rounded
     bool backward;      ///< whether gradients() will be called
   };
-  /// @param classes  [V, D]
+  /// @param classes  [V, D]; may stand for codes where there is no backward
   Projection(const at::Tensor& classes, const Use& use)
-      : classes_(classes), slope_scale_(use.slope_scale), compute_(ComputeScope::current()) {
+      : classes_(classes),
+        slope_scale_(use.slope_scale),
+        compute_(ComputeScope::current()),
+        codes_(stood_for(classes)) {
+    if (codes_) return;
     if (auto* kept = use.backward ? nullptr : PackedWeightsScope::current(); kept != nullptr) {
       columns_ = kept->shared(classes, compute_);
       return;
@@ -46,6 +51,7 @@ class Projection {
   }
   /// @param bias  [V], may be undefined
   void logits(const at::Tensor& x, const at::Tensor& bias, at::Tensor& out) const {
+    if (codes_) return quantised_linear_out(x, *codes_->matrix, bias, codes_->first, out);
     if (columns_) return gemm::multiply({x}, *columns_, bias, false, out);
     gemm::multiply_by_libtorch({x}, {classes_, true}, false, compute_, out);
     if (bias.defined()) out.add_(bias);
@@ -70,6 +76,7 @@ class Projection {
   at::Tensor classes_;
   float slope_scale_;
   Compute compute_;
+  std::optional<StoodFor> codes_;
   std::shared_ptr<const gemm::Packed> columns_;
   std::optional<gemm::Packed> rows_;
 };

@@ -26,7 +26,7 @@ std::vector<int64_t> one_to_one(int64_t count) {
 }  // namespace
 
 AttentivePacks::AttentivePacks(const AttentiveWeights& weights, Compute compute)
-    : hidden({weights.recurrent.hidden, true}, compute),
+    : hidden(weights.recurrent.hidden, compute),
       context({weights.context, true}, compute),
       query(packed_if_there(weights.query, compute)),
       hidden_bias(rounded(weights.recurrent.hidden_bias, compute)),

@@ -6,13 +6,15 @@
 #include "kernels/recurrent/attention_pass.h"
 #include "kernels/recurrent/cell_pass.h"
 #include "kernels/recurrent/location_pass.h"
+#include "kernels/recurrent/product.h"
 
 /// What both directions of attentive() on the CPU read, without autograd.
 namespace stretto::kernels {
 
 /// The right factors of the steps' products, packed once.
 struct AttentivePacks {
-  gemm::Packed hidden, context;
+  StepFactor hidden;
+  gemm::Packed context;
   std::vector<gemm::Packed> query;     ///< one or none
   at::Tensor hidden_bias, query_bias;  ///< rounded
 

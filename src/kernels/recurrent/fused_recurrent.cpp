@@ -35,14 +35,14 @@ struct Layer {
 CellForward run_forward(const Layer& layer, const at::Tensor& x, bool keep) {
   const CellProblem& problem = layer.problem;
   CellForward cells(problem, x, layer.compute, keep);
-  const gemm::Packed packed({problem.weights.hidden, true}, layer.compute);
+  const StepFactor hidden(problem.weights.hidden, layer.compute);
   const at::Tensor bias = step_bias(problem, layer.compute);
   const bool starts = cells.start();
   run_steps(layer.schedule, layer.steps_weights(), Time::kForward,
             [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
               const int64_t count = bundle.rows(layer.schedule.active(step));
               if (count <= 0) return;
-              multiply_hidden(cells, step > 0 || starts, packed, bias, {bundle, count}, team);
+              multiply_hidden(cells, step > 0 || starts, hidden, bias, {bundle, count}, team);
               team.wait();
               const ThreadTeam::Range mine = team.range(count);
               for (int64_t i = mine.begin; i < mine.end; ++i) {

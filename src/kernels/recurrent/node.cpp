@@ -13,9 +13,14 @@ at::Tensor absent_if_undefined(const at::Tensor& x) {
 }
 
 RecurrentWeights contiguous(const RecurrentWeights& weights) {
-  return {contiguous_or_none(weights.hidden),       contiguous_or_none(weights.hidden_bias),
-          contiguous_or_none(weights.product_gain), contiguous_or_none(weights.product_bias),
-          contiguous_or_none(weights.cell_gain),    contiguous_or_none(weights.cell_bias)};
+  const at::Tensor hidden =
+      stood_for(weights.hidden) ? weights.hidden : contiguous_or_none(weights.hidden);
+  return {hidden,
+          contiguous_or_none(weights.hidden_bias),
+          contiguous_or_none(weights.product_gain),
+          contiguous_or_none(weights.product_bias),
+          contiguous_or_none(weights.cell_gain),
+          contiguous_or_none(weights.cell_bias)};
 }
 
 at::Tensor given(const at::Tensor& x_gates, const Recurrent& options) {
@@ -59,18 +64,18 @@ at::Tensor step_bias(const CellProblem& problem, Compute compute) {
   return rounded(problem.weights.hidden_bias, compute);
 }
 
-void multiply_hidden(const CellForward& cells, bool has_h, const gemm::Packed& packed,
+void multiply_hidden(const CellForward& cells, bool has_h, const StepFactor& hidden,
                      const at::Tensor& bias, const StepPart& part, const ThreadTeam& team) {
   const float* shift = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   const StepRows<float> to = lines_to(cells.product(), part);
-  if (has_h) return multiply_step(lines_of(cells.operand(), part), packed, shift, to, team);
+  if (has_h) return multiply_step(lines_of(cells.operand(), part), hidden, shift, to, team);
   const ThreadTeam::Range mine = team.range(part.count);
   for (int64_t i = mine.begin; i < mine.end; ++i) {
     float* line = to.data + i * to.stride;
     if (shift == nullptr)
-      std::fill_n(line, packed.columns(), 0.0f);
+      std::fill_n(line, hidden.columns(), 0.0f);
     else
-      std::copy_n(shift, packed.columns(), line);
+      std::copy_n(shift, hidden.columns(), line);
   }
 }
 

@@ -19,6 +19,7 @@ at::Tensor absent_if_undefined(const at::Tensor& x);
 inline at::Tensor contiguous_or_none(const at::Tensor& x) {
   return x.defined() ? x.contiguous() : x;
 }
+/// A hidden weight that stands for codes stays as it is.
 RecurrentWeights contiguous(const RecurrentWeights& weights);
 
 /// x_gates as a pass that keeps its gates takes it.
@@ -51,7 +52,7 @@ inline StepRows<float> lines_to(const Lines& lines, const StepPart& part) {
 }
 
 /// The recurrent product of a step, or its bias alone where all h are zero.
-void multiply_hidden(const CellForward& cells, bool has_h, const gemm::Packed& packed,
+void multiply_hidden(const CellForward& cells, bool has_h, const StepFactor& hidden,
                      const at::Tensor& bias, const StepPart& part, const ThreadTeam& team);
 
 }  // namespace stretto::kernels::fused

@@ -1,9 +1,11 @@
 #include "kernels/recurrent/recurrent.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "kernels/cuda/table.h"
 #include "kernels/dispatch.h"
+#include "kernels/quantised/quantised.h"
 #include "kernels/recurrent/checks.h"
 #include "kernels/recurrent/fused.h"
 #include "kernels/recurrent/reference.h"
@@ -25,6 +27,11 @@ RecurrentOutput recurrent(const at::Tensor& x_gates, const RecurrentWeights& wei
   const bool fused = checks::is_fused({x_gates, weights.hidden, weights.hidden_bias,
                                        weights.product_gain, weights.product_bias,
                                        weights.cell_gain, weights.cell_bias, initial.h, initial.c});
+  if (stood_for(weights.hidden) && (!fused || at::GradMode::is_enabled())) {
+    RecurrentWeights numbers = weights;
+    numbers.hidden = dense_weight(weights.hidden).to(x_gates.options());
+    return recurrent(x_gates, numbers, initial, options);
+  }
   if (fused) return fused::recurrent(x_gates, weights, initial, options);
   const auto kernel = on_gpu(cuda::table().recurrent, x_gates, weights.hidden);
   return kernel != nullptr ? kernel(x_gates, weights, initial, options)

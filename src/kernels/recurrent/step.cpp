@@ -65,7 +65,7 @@ struct RecurrentStep::Parts {
   RecurrentWeights weights;
   CellOptions options;
   Compute compute;
-  std::optional<gemm::Packed> packed;  ///< fp32 on the CPU only
+  std::optional<StepFactor> hidden;  ///< fp32 on the CPU only
   at::Tensor bias;
 
   RecurrentState run(const at::Tensor& x_gates, const RecurrentState& before) const {
@@ -79,7 +79,7 @@ struct RecurrentStep::Parts {
               [&](int64_t step, const Bundle& bundle, const ThreadTeam& team) {
                 const fused::StepPart part{bundle, bundle.rows(schedule.active(step))};
                 if (part.count <= 0) return;
-                fused::multiply_hidden(cells, starts, *packed, bias, part, team);
+                fused::multiply_hidden(cells, starts, *hidden, bias, part, team);
                 team.wait();
                 const ThreadTeam::Range mine = team.range(part.count);
                 for (int64_t i = mine.begin; i < mine.end; ++i)
@@ -94,7 +94,7 @@ RecurrentStep::RecurrentStep(const RecurrentWeights& weights, const CellOptions&
   auto parts = std::make_unique<Parts>(Parts{
       fused::contiguous(weights), at_its_mean(options), ComputeScope::current(), std::nullopt, {}});
   if (is_fused_cell(weights)) {
-    parts->packed.emplace(gemm::Operand{parts->weights.hidden, true}, parts->compute);
+    parts->hidden.emplace(parts->weights.hidden, parts->compute);
     parts->bias = rounded(parts->weights.hidden_bias, parts->compute);
   }
   parts_ = std::move(parts);
@@ -109,12 +109,15 @@ RecurrentState RecurrentStep::operator()(const at::Tensor& x_gates,
   const at::NoGradGuard no_grad;
   const Parts& parts = *parts_;
   check_lanes(x_gates, parts.weights, before, "RecurrentStep");
-  if (parts.packed && checks::is_fused({x_gates, before.h, before.c}))
+  if (parts.hidden && checks::is_fused({x_gates, before.h, before.c}))
     return parts.run(x_gates, before);
   const ComputeScope scope(parts.compute);
-  const auto kernel = on_gpu(cuda::table().recurrent_step, x_gates, parts.weights.hidden);
-  return kernel != nullptr ? kernel(x_gates, parts.weights, before, parts.options)
-                           : reference::step(x_gates, parts.weights, before, parts.options);
+  RecurrentWeights weights = parts.weights;
+  if (stood_for(weights.hidden))
+    weights.hidden = dense_weight(weights.hidden).to(x_gates.options());
+  const auto kernel = on_gpu(cuda::table().recurrent_step, x_gates, weights.hidden);
+  return kernel != nullptr ? kernel(x_gates, weights, before, parts.options)
+                           : reference::step(x_gates, weights, before, parts.options);
 }
 
 struct AttentiveStep::Parts {

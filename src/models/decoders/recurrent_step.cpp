@@ -24,7 +24,7 @@ RecurrentStepDecoder::RecurrentStepDecoder(std::shared_ptr<RecurrentDecoder> dec
       source_(first_.prepare(memory_)),
       states_(decoder_->initial_states(memory)) {
   for (size_t i = 1; i < decoder_->layers_.size(); ++i) {
-    upper_.emplace_back(decoder_->layers_[i]->weights(), decoder_->part_.cell_at_rest());
+    upper_.emplace_back(decoder_->layers_[i]->weights_or_codes(), decoder_->part_.cell_at_rest());
   }
   const at::Tensor sources = at::tensor(lanes_.sources(), at::kLong).to(lanes_.device());
   for (kernels::RecurrentState& state : states_) {

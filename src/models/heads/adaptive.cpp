@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/gemm/packed_weights.h"
+#include "kernels/quantised/quantised.h"
 #include "nn/watch.h"
 
 namespace stretto::models {
@@ -82,7 +83,7 @@ void AdaptiveHead::add_matrices(const AdaptiveHeadSetup& setup) {
 }
 
 AdaptiveHead::Matrices AdaptiveHead::matrices() const {
-  const at::Tensor whole = nn::watch_use(matrix_name_, matrix());
+  const at::Tensor whole = nn::watch_use(matrix_name_, kernels::dense_weight(matrix()));
   Matrices all{.head = whole, .tails = {}};
   if (!tied_) {
     for (const Cluster& cluster : groups_) all.tails.push_back(cluster.weight);

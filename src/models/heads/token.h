@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/head.h"
+#include "nn/compressed.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
 #include "nn/output_loss.h"
@@ -34,7 +35,7 @@ struct TokenHeadSetup {
 /// W [V, D] is a parameter of its own, `weight`, that starts as a table of embeddings does
 /// (normal with deviation D^-0.5), or the table of another part (Press and Wolf 2017,
 /// arXiv:1608.05859). In a loss, rows beyond C have no part and no gradient.
-class TokenHead : public Head {
+class TokenHead : public Head, public nn::TakesCodes {
  public:
   /// @param losses  as `losses` makes them; none for a model that only decodes
   /// Throws c10::Error where num_classes is not in 1..V, or a tied table is not D wide.

@@ -23,7 +23,7 @@ AttentionSteps::AttentionSteps(std::shared_ptr<AttentionDecoder> decoder, const 
   keys_ = decoder_->attention_->keys(memory);
   values_ = memory.attended();
   for (size_t i = 1; i < decoder_->layers_.size(); ++i) {
-    upper_.emplace_back(decoder_->layers_[i]->weights(), decoder_->part_.cell_at_rest());
+    upper_.emplace_back(decoder_->layers_[i]->weights_or_codes(), decoder_->part_.cell_at_rest());
   }
   set_rows();
 }
