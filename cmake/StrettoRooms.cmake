@@ -5,7 +5,7 @@
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
 set(stretto_unity_rooms base text metrics store interchange search config report distributed launcher data experiment families lint plan
     seeds audio image kernels nn optim
-    decoding losses models parallel runs train tasks families_engine engine)
+    decoding losses compress models parallel runs train tasks families_engine engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)
     set_target_properties(room_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)

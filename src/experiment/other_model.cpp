@@ -12,6 +12,7 @@
 #include "experiment/run_config.h"
 #include "experiment/task_rules.h"
 #include "store/checkpoint.h"
+#include "store/quantised_file.h"
 
 namespace stretto::experiment {
 namespace {
@@ -43,10 +44,8 @@ std::vector<std::string> tensor_names_of(const fs::path& run) {
   const store::CheckpointStore checkpoints(run);
   const auto steps = checkpoints.steps();
   if (steps.empty()) return {};
-  const store::SafetensorsFile file(checkpoints.path_of(steps.back()) / "model.safetensors");
-  std::vector<std::string> names;
-  for (const auto& tensor : file.tensors()) names.push_back(tensor.name);
-  return names;
+  const fs::path path = checkpoints.path_of(steps.back()) / "model.safetensors";
+  return store::names_of_tensors(store::SafetensorsFile(path), path.string());
 }
 
 // The run that goes on, if it began from the same weights.

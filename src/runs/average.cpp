@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "runs/provenance.h"
+#include "runs/unpacked_weights.h"
 
 namespace stretto::runs {
 
@@ -18,6 +19,10 @@ using Loaded = store::LoadedCheckpoint;
 // The mean of these, in their order, as the checkpoint `name`.
 fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>& loaded,
                        const RunIdentity& identity, const std::string& name) {
+  for (const auto& checkpoint : loaded) {
+    require_unpacked(checkpoint.file("model"), checkpoint.directory.string(),
+                     "they have no mean of few bits", "average first, and compress the average");
+  }
   const auto& first = loaded.front().file("model");
   std::vector<torch::Tensor> sums;
   for (const auto& tensor : first.tensors()) {

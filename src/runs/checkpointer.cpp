@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
+#include "runs/unpacked_weights.h"
 #include "store/folders.h"
 
 namespace stretto::runs {
@@ -71,6 +72,8 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
   require_own_run(*loaded);
   require_same_tokenizer(*loaded, identity_.tokenizer, run_directory_ / "tokenizer");
   tell_other_versions(*loaded);
+  require_unpacked(loaded->file("model"), where, "training does not go on from them",
+                   "begin a run with them: train.init_from = \"" + run_directory_.string() + "\"");
   load_weights(loaded->file("model"), where + "/model.safetensors", arena);
   load_optimizer_state(loaded->file("optimizer"), where + "/optimizer.safetensors", arena, state);
   return TrainState::from_json(loaded->state_json, where + "/state.json");

@@ -13,6 +13,7 @@
 #include "nn/adapter_options.h"
 #include "nn/lora.h"
 #include "runs/tensors_fit.h"
+#include "runs/unpacked_weights.h"
 
 namespace stretto::runs {
 namespace {
@@ -107,10 +108,11 @@ std::vector<store::TensorView> without_lora(const store::SafetensorsFile& file) 
   return views;
 }
 
-void add_own_tensors(const store::SafetensorsFile& file, const optim::Arena& arena,
-                     LoraValues values, MadeWeights& made, std::vector<store::TensorView>& views) {
+// Beside those that the other run has, `made.file`.
+void add_own_tensors(const optim::Arena& arena, LoraValues values, MadeWeights& made,
+                     std::vector<store::TensorView>& views) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    const bool new_adapter = nn::is_adapter(name) && file.find(name) == nullptr;
+    const bool new_adapter = nn::is_adapter(name) && made.file.find(name) == nullptr;
     if (!belongs_to_lora(name) && !new_adapter) return;
     if (new_adapter && name.ends_with(".down.weight")) ++made.num_new_adapters;
     made.added.insert(name);
@@ -136,11 +138,13 @@ bool has_lora(const store::SafetensorsFile& file) {
 
 MadeWeights merge_lora(const store::SafetensorsFile& file, const std::string& where) {
   const at::NoGradGuard no_grad;
+  UnpackedWeights unpacked = unpack_weights(file, where);
   std::vector<TensorMismatch> mismatches;
-  const auto maps = adapted_maps(file, mismatches);
+  const auto maps = adapted_maps(unpacked.file, mismatches);
   require_fit(mismatches, where);
-  std::vector<store::TensorView> views = without_lora(file);
+  std::vector<store::TensorView> views = without_lora(unpacked.file);
   MadeWeights made{.file = store::SafetensorsFile(std::vector<store::TensorView>{})};
+  made.values = std::move(unpacked.values);
   for (auto& view : views) {
     if (!view.name.ends_with(".weight")) continue;
     const auto found = maps.find(view.name.substr(0, view.name.rfind('.')));
@@ -159,10 +163,17 @@ MadeWeights merge_lora(const store::SafetensorsFile& file, const std::string& wh
 MadeWeights weights_to_begin_with(const store::SafetensorsFile& file, const std::string& where,
                                   const optim::Arena& arena, LoraValues values) {
   MadeWeights made{.file = store::SafetensorsFile(std::vector<store::TensorView>{})};
-  if (values == LoraValues::kAll) made = merge_lora(file, where);
-  std::vector<store::TensorView> views =
-      values == LoraValues::kAll ? made.file.tensors() : without_lora(file);
-  add_own_tensors(file, arena, values, made, views);
+  std::vector<store::TensorView> views;
+  if (values == LoraValues::kAll) {
+    made = merge_lora(file, where);
+    views = made.file.tensors();
+  } else {
+    UnpackedWeights unpacked = unpack_weights(file, where);
+    views = without_lora(unpacked.file);
+    made.values = std::move(unpacked.values);
+  }
+  made.file = store::SafetensorsFile(views);
+  add_own_tensors(arena, values, made, views);
   made.file = store::SafetensorsFile(std::move(views));
   return made;
 }

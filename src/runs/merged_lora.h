@@ -31,8 +31,9 @@ struct MadeWeights {
 bool has_lora(const store::SafetensorsFile& file);
 
 /// The tensors of a model file with each NAME.weight replaced by W + scale B A, and nothing left of
-/// LoRA: those of a model without it that computes the same. A file without LoRA comes back as it
-/// is. The result looks into `file`, which must outlive it.
+/// LoRA: those of a model without it that computes the same. What is packed
+/// (runs/unpacked_weights.h) comes back as F32; other tensors of a file without LoRA as they are.
+/// The result looks into `file`, which must outlive it.
 ///
 /// @param where  the file, for messages
 /// Throws Error(kBadData) that lists what does not fit together.

@@ -3,15 +3,22 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/core/ScalarType.h>
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/name_pattern.h"
+#include "base/text.h"
+#include "compress/quantise.h"
+#include "kernels/quantised/quantised.h"
+#include "nn/compressed.h"
 #include "runs/stored_targets.h"
 #include "runs/tensors_fit.h"
+#include "store/quantised_file.h"
 
 namespace stretto::runs {
 namespace {
@@ -51,9 +58,18 @@ std::optional<at::ScalarType> floating_type(store::DType dtype) {
   }
 }
 
-std::optional<TensorMismatch> mismatch_of(const store::SafetensorsFile& file,
-                                          const ModuleTensor& tensor) {
-  const auto* found = file.find(tensor.name);
+/// A model file and what is packed in it.
+struct ModelFile {
+  const store::SafetensorsFile& file;
+  const store::QuantisedTensors packed;
+};
+
+// A packed tensor is compared by its shape; it has floating-point numbers.
+std::optional<TensorMismatch> mismatch_of(const ModelFile& model, const ModuleTensor& tensor) {
+  const auto* packed = model.packed.find(tensor.name);
+  store::TensorView unpacked;
+  if (packed != nullptr) unpacked.shape = packed->shape;
+  const auto* found = packed != nullptr ? &unpacked : model.file.find(tensor.name);
   if (auto problem = shape_mismatch(found, tensor.name, tensor.values.sizes().vec()))
     return problem;
   const std::string type = "is " + std::string(store::name_of(found->dtype));
@@ -66,23 +82,30 @@ std::optional<TensorMismatch> mismatch_of(const store::SafetensorsFile& file,
   return std::nullopt;
 }
 
-void require_all_of_module(const store::SafetensorsFile& file, const std::string& where,
+void require_all_of_module(const ModelFile& model, const std::string& where,
                            const std::vector<ModuleTensor>& tensors, std::string_view left_out) {
   std::vector<TensorMismatch> mismatches;
   std::set<std::string> names;
   for (const ModuleTensor& tensor : tensors) {
     names.insert(tensor.name);
-    if (const auto problem = mismatch_of(file, tensor)) mismatches.push_back(*problem);
+    if (const auto problem = mismatch_of(model, tensor)) mismatches.push_back(*problem);
   }
-  for (const auto& stored : file.tensors()) {
-    if (!names.contains(stored.name) && !matches(left_out, stored.name))
-      mismatches.push_back(unexpected_tensor(stored.name));
+  const auto expect = [&](const std::string& stored) {
+    if (!names.contains(stored) && !matches(left_out, stored))
+      mismatches.push_back(unexpected_tensor(stored));
+  };
+  for (const auto& stored : model.file.tensors()) {
+    if (!model.packed.has_part(stored.name)) expect(stored.name);
   }
+  for (const auto& [name, view] : model.packed.tensors()) expect(name);
   require_fit(mismatches, where);
 }
 
-void require_finite_module(const std::string& where, const std::vector<ModuleTensor>& tensors) {
+// Packed tensors are: their scales were looked at. Codes have no numbers to be looked at.
+void require_finite_module(const ModelFile& model, const std::string& where,
+                           const std::vector<ModuleTensor>& tensors) {
   for (const ModuleTensor& tensor : tensors) {
+    if (model.packed.find(tensor.name) != nullptr) continue;
     if (all_finite(tensor.values)) continue;
     throw Error(ExitCode::kNumeric,
                 where + ": `" + tensor.name + "` has values that are infinite or NaN",
@@ -90,27 +113,83 @@ void require_finite_module(const std::string& where, const std::vector<ModuleTen
   }
 }
 
+at::Tensor borrowed(void* data, at::IntArrayRef shape, at::ScalarType type) {
+  return at::from_blob(data, shape, at::dtype(type));
+}
+
+/// Codes as products take them: a copy of what is packed, laid out for them.
+std::shared_ptr<const kernels::QuantisedMatrix> matrix_of_codes(const store::QuantisedView& view) {
+  const store::QuantLayout layout = view.layout();
+  store::QuantisedValues values = store::unpack(view);
+  const std::vector<int64_t> of_scales{layout.scale_rows, layout.groups};
+  kernels::QuantisedWeights weights;
+  weights.bits = static_cast<int>(view.format.bits);
+  weights.group = view.format.group_size;
+  weights.codes = borrowed(values.codes.data(), view.shape, at::kChar);
+  weights.scales = borrowed(values.scales.data(), of_scales, at::kFloat);
+  if (!view.format.symmetric) {
+    weights.zeros = borrowed(values.zeros.data(), of_scales, at::kChar);
+  }
+  return std::make_shared<const kernels::QuantisedMatrix>(weights);
+}
+
+bool stays_codes(const torch::nn::Module& module, const std::string& name,
+                 const store::QuantisedView& view, PackedAs packed) {
+  const int bits = static_cast<int>(view.format.bits);
+  const bool wanted = packed == PackedAs::kCodes ||
+                      (packed == PackedAs::kFaster && kernels::quantised_is_faster(bits));
+  return wanted && view.shape.size() == 2 &&
+         kernels::QuantisedMatrix::problem(bits, view.shape[1], view.format.group_size) ==
+             nullptr &&
+         nn::takes_codes(module, name);
+}
+
+/// @return whether it stays codes
+bool load_packed(torch::nn::Module& module, const ModuleTensor& tensor,
+                 const store::QuantisedView& view, PackedAs packed) {
+  if (stays_codes(module, tensor.name, view, packed)) {
+    nn::set_compressed(module, tensor.name, matrix_of_codes(view));
+    return true;
+  }
+  tensor.values.copy_(compress::dequantise(view));
+  return false;
+}
+
+void tell_of_packed(const ModelFile& model, int64_t num_codes) {
+  const auto num_packed = static_cast<int64_t>(model.packed.tensors().size());
+  if (num_packed == 0) return;
+  log::info(counted(num_packed, "tensor") + " of few bits: products read the codes of " +
+            with_thousands(num_codes) + ", the others are unpacked");
+}
+
 }  // namespace
 
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  torch::nn::Module& module, std::string_view left_out) {
+                  torch::nn::Module& module, std::string_view left_out, PackedAs packed) {
+  const ModelFile model{.file = file, .packed = store::QuantisedTensors(file, where)};
   const std::vector<ModuleTensor> tensors = tensors_of(module);
-  require_all_of_module(file, where, tensors, left_out);
+  require_all_of_module(model, where, tensors, left_out);
   const at::NoGradGuard no_grad;
+  int64_t num_codes = 0;
   for (const ModuleTensor& tensor : tensors) {
+    if (const auto* view = model.packed.find(tensor.name)) {
+      num_codes += load_packed(module, tensor, *view, packed) ? 1 : 0;
+      continue;
+    }
     const auto& stored = *file.find(tensor.name);
     // from_blob wants a mutable pointer; the copy only reads.
     tensor.values.copy_(at::from_blob(const_cast<char*>(stored.bytes.data()),
                                       at::IntArrayRef(stored.shape),
                                       at::dtype(*floating_type(stored.dtype))));
   }
-  require_finite_module(where, tensors);
+  require_finite_module(model, where, tensors);
+  tell_of_packed(model, num_codes);
 }
 
 void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,
-                  std::string_view left_out) {
+                  std::string_view left_out, PackedAs packed) {
   load_weights(checkpoint.file("model"), checkpoint.directory.string() + "/model.safetensors",
-               module, left_out);
+               module, left_out, packed);
 }
 
 }  // namespace stretto::runs

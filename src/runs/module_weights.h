@@ -2,6 +2,7 @@
 
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,22 +13,32 @@
 /// (runs/checkpoint_tensors.h).
 namespace stretto::runs {
 
+/// What becomes of packed tensors (store/quantised_file.h).
+enum class PackedAs : uint8_t {
+  kFaster,   ///< they stay codes where products with them are faster here than fp32, else numbers
+  kCodes,    ///< they stay codes wherever a module can take them (nn/compressed.h)
+  kNumbers,  ///< fp32 in memory
+};
+
 /// Copies each tensor of a model file by name into the module's parameter or buffer, which stays
 /// where it is, on its device and in its dtype: F64, F32, F16 and BF16 are converted (rounded to
-/// nearest). A tied parameter has one tensor in the file, under its first name. Beside the module's
-/// weights this needs memory for one tensor at most.
+/// nearest), packed tensors become numbers, or codes that take the parameter's place. A tied
+/// parameter has one tensor in the file, under its first name. Beside the module's weights this
+/// needs memory for one tensor at most.
 ///
 /// @param where  the file, for messages
 /// @param left_out  pattern (base/name_pattern.h) of tensors that the file may have beyond the
 ///                  module's: "head.*" where only the encoder is loaded
 /// Throws Error(kBadData) that lists what is missing, not in the module, of another shape, or of
-/// integers; then nothing is copied. Throws Error(kNumeric) that names the first tensor with a
-/// value that is infinite or NaN: no output of such a model means anything.
+/// integers, and a packed tensor that is damaged; then nothing is copied. Throws Error(kNumeric)
+/// that names the first tensor with a value that is infinite or NaN: no output of such a model
+/// means anything.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
-                  torch::nn::Module& module, std::string_view left_out = "");
+                  torch::nn::Module& module, std::string_view left_out = "",
+                  PackedAs packed = PackedAs::kFaster);
 
 /// The same from the model file of a checkpoint.
 void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,
-                  std::string_view left_out = "");
+                  std::string_view left_out = "", PackedAs packed = PackedAs::kFaster);
 
 }  // namespace stretto::runs

@@ -96,9 +96,9 @@ uint64_t total_bytes(const std::vector<std::string_view>& chunks) {
 }
 
 ManifestFile write_tensors(const fs::path& path, const std::vector<TensorView>& tensors,
-                           const std::map<std::string, std::string>& identity) {
+                           const std::map<std::string, std::string>& metadata) {
   std::string header;
-  const auto chunks = safetensors_chunks(tensors, identity, header);
+  const auto chunks = safetensors_chunks(tensors, metadata, header);
   ManifestFile entry{.name = path.filename().string(),
                      .size = total_bytes(chunks),
                      .sha256 = write_chunks(path, chunks),
@@ -125,6 +125,9 @@ void require_room(const fs::path& parent, const CheckpointContent& content) {
       needed += tensor.bytes.size() + 2 * tensor.name.size() + kHeaderBytesOfTensor;
     }
   }
+  for (const auto& [stem, metadata] : content.metadata) {
+    for (const auto& [key, text] : metadata) needed += 2 * text.size();
+  }
   std::error_code error;
   const fs::space_info space = fs::space(parent, error);
   if (error || space.capacity == 0 || space.available >= needed) return;
@@ -145,7 +148,11 @@ void write_files(const fs::path& staging, const CheckpointContent& content) {
                                                     {"step", std::to_string(content.step)}};
   for (const auto& [stem, tensors] : content.files) {
     const fs::path path = staging / (stem + std::string(kTensorSuffix));
-    manifest.files.push_back(write_tensors(path, tensors, identity));
+    std::map<std::string, std::string> metadata = identity;
+    if (const auto more = content.metadata.find(stem); more != content.metadata.end()) {
+      metadata.insert(more->second.begin(), more->second.end());
+    }
+    manifest.files.push_back(write_tensors(path, tensors, metadata));
   }
   manifest.files.push_back(write_small(staging / kState, content.state_json));
   write_small(staging / kManifestName, manifest.to_json());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct CheckpointContent {
   /// File stem -> tensors: "model" and "optimizer".
   std::vector<std::pair<std::string, std::vector<TensorView>>> files;
   std::string state_json;  ///< counters, best so far, scheduler, data position
+  /// File stem -> what its metadata says beside run and step: how its packed tensors are to be read
+  /// (store/quantised_file.h).
+  std::map<std::string, std::map<std::string, std::string>> metadata = {};
 };
 
 /// A checkpoint that was opened and fully verified.

@@ -272,6 +272,21 @@ void stream_safetensors(const std::filesystem::path& path,
   file.close();
 }
 
+uint64_t safetensors_file_bytes(const std::vector<TensorView>& tensors,
+                                const std::map<std::string, std::string>& metadata) {
+  std::vector<StreamedTensor> without_bytes;
+  without_bytes.reserve(tensors.size());
+  for (const auto& tensor : tensors) {
+    without_bytes.push_back({.tensor = tensor, .make = [] { return std::string(); }});
+  }
+  const auto ordered = in_order_of_data(std::move(without_bytes));
+  uint64_t size = header_bytes(ordered, metadata).size();
+  for (const auto& entry : ordered) {
+    size += bytes_of(entry.tensor.shape, entry.tensor.dtype).value();
+  }
+  return size;
+}
+
 size_t safetensors_header_bytes(std::string_view bytes, std::string_view where) {
   if (bytes.size() < kLengthBytes) bad_safetensors(where, "shorter than its 8-byte header length");
   uint64_t length = 0;

@@ -54,6 +54,11 @@ void stream_safetensors(const std::filesystem::path& path,
                         const std::vector<StreamedTensor>& tensors,
                         const std::map<std::string, std::string>& metadata);
 
+/// The size of such a file, by names, types and shapes alone: bytes may be missing. Throws
+/// std::invalid_argument as write_safetensors() does.
+uint64_t safetensors_file_bytes(const std::vector<TensorView>& tensors,
+                                const std::map<std::string, std::string>& metadata);
+
 /// Bytes before the data: the 8 of the length and the header. Throws as parse_safetensors does.
 size_t safetensors_header_bytes(std::string_view bytes, std::string_view where);
 
@@ -65,7 +70,9 @@ class SafetensorsFile {
   /// Throws Error(kUsage) when absent, Error(kBadData) naming the tensor or offset when malformed.
   explicit SafetensorsFile(const std::filesystem::path& path);
   /// Tensors whose bytes lie elsewhere, as if they were a file; header() is empty.
-  explicit SafetensorsFile(std::vector<TensorView> tensors) : tensors_(std::move(tensors)) {}
+  explicit SafetensorsFile(std::vector<TensorView> tensors,
+                           std::map<std::string, std::string> metadata = {})
+      : tensors_(std::move(tensors)), metadata_(std::move(metadata)) {}
 
   const std::vector<TensorView>& tensors() const { return tensors_; }  ///< views into the map
   const TensorView* find(std::string_view name) const;

@@ -7,6 +7,7 @@
 #include "experiment/run_config.h"
 #include "experiment/task_rules.h"
 #include "families/text/encoder_sections.h"
+#include "store/quantised_file.h"
 
 namespace stretto::tasks {
 namespace {
@@ -26,7 +27,7 @@ InitialModel::InitialModel(const runs::InitialRun& run)
   if (folder_.empty() || (!is_imported_ && !std::filesystem::exists(path))) return;
   for (const auto& [stem, file] : run.checkpoint.files) {
     if (stem != "model") continue;
-    for (const auto& tensor : file.tensors()) tensors_.push_back(tensor.name);
+    tensors_ = store::names_of_tensors(file, run.weights_file());
   }
   try {
     options_ =

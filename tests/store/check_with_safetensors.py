@@ -7,7 +7,9 @@
 Copies files that the package wrote through our reader and writer and reads them back with the
 package; then mutates valid files and compares the verdicts. We may refuse more than the package
 (a key twice, deep nesting, dtypes that we do not have, ...), never less, and what we refuse
-beyond it must be one of these. Ends with 77 when `safetensors` or `numpy` cannot be imported.
+beyond it must be one of these. Tensors of few bits, packed here with numpy by the description in
+src/store/quantised_file.h, are unpacked by us to the same numbers. Ends with 77 when `safetensors`
+or `numpy` cannot be imported.
 """
 import argparse
 import json
@@ -62,6 +64,57 @@ def check_copies(tool, folder, rng, count):
             if (file.metadata() or {}) != (metadata or {}):
                 sys.exit(f"copy {i}: the metadata differ")
     print(f"{count} copies are read by both alike")
+
+
+def packed_tensor(generator, bits, symmetric, scope, rows, columns, group):
+    """Codes, scales and zeros as a file has them, and the weights that they mean."""
+    groups = columns // group if scope == "group" else 1
+    scale_shape = (1 if scope == "tensor" else rows, groups)
+    half = 2 ** (bits - 1)
+    lowest = -127 if symmetric and bits == 8 else -half
+    codes = generator.integers(lowest, half, (rows, columns))
+    scales = generator.standard_normal(scale_shape).astype(numpy.float16)
+    zeros = numpy.zeros(scale_shape, int) if symmetric else generator.integers(-half, half, scale_shape)
+    ones = ((codes + half)[:, :, None] >> numpy.arange(bits)) & 1
+    parts = {
+        "codes": numpy.packbits(ones.reshape(rows, -1).astype(numpy.uint8), axis=1, bitorder="little"),
+        "scales": scales,
+    }
+    if not symmetric:
+        parts["zeros"] = (zeros + half).astype(numpy.uint8)
+    of_weight = [
+        numpy.broadcast_to(numpy.repeat(x, columns // groups, axis=1), (rows, columns)) for x in (scales, zeros)
+    ]
+    return parts, of_weight[0].astype(numpy.float32) * (codes - of_weight[1]).astype(numpy.float32)
+
+
+def check_packed(tool, folder, rng):
+    generator = numpy.random.default_rng(rng.randrange(2**32))
+    tensors, wanted, described = {}, {}, {}
+    for bits in [2, 3, 4, 6, 8]:
+        for symmetric in [True, False]:
+            for scope in ["tensor", "row", "group"]:
+                rows, columns, group = rng.randrange(1, 5), 4 * rng.randrange(1, 9), 4 if scope == "group" else 0
+                name = f"{scope}.{bits}.{symmetric}"
+                parts, weights = packed_tensor(generator, bits, symmetric, scope, rows, columns, group)
+                tensors |= {f"{name}.{part}": values for part, values in parts.items()}
+                wanted[name] = weights.reshape(rows, 4, -1)
+                described[name] = {
+                    "bits": bits,
+                    "symmetric": symmetric,
+                    "scope": scope,
+                    "group_size": group,
+                    "shape": list(wanted[name].shape),
+                }
+    save_file(tensors, folder / "packed", {"stretto.quantised": json.dumps(described)})
+    subprocess.run([tool, "unpack", folder / "packed", folder / "unpacked"], check=True)
+    found = load_file(folder / "unpacked")
+    if found.keys() != wanted.keys():
+        sys.exit("packed tensors: other names come back")
+    for name, weights in wanted.items():
+        if found[name].shape != weights.shape or not numpy.array_equal(found[name], weights):
+            sys.exit(f"packed tensors: `{name}` is not unpacked to the same numbers")
+    print(f"{len(wanted)} packed tensors are unpacked to the same numbers")
 
 
 def mutate_header(header, rng):
@@ -149,6 +202,7 @@ def main():
         print(f"{name} is read by the package")
     with tempfile.TemporaryDirectory() as folder:
         check_copies(args.tool.resolve(), pathlib.Path(folder), rng, args.copies)
+        check_packed(args.tool.resolve(), pathlib.Path(folder), rng)
         check_mutants(args.tool.resolve(), pathlib.Path(folder), rng, args.mutants)
 
 

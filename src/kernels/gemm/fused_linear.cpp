@@ -6,6 +6,7 @@
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
 #include "kernels/gemm/gemm.h"
+#include "kernels/gemm/linear_inputs.h"
 #include "kernels/gemm/packed_weights.h"
 
 namespace stretto::kernels::fused {
@@ -40,6 +41,7 @@ struct LinearNode : torch::autograd::Function<LinearNode> {
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!at::GradMode::is_enabled()) {
+    tell_linear_inputs(x, weight);
     const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
     const Compute compute = ComputeScope::current();
     if (auto* packed = PackedWeightsScope::current(); packed != nullptr && weight.is_contiguous()) {
