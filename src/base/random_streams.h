@@ -35,6 +35,7 @@ inline constexpr uint64_t kSampleWeights = 0x77656967687473;  ///< pairs by data
 // mix64(mix64(seed, update), number).
 inline constexpr uint64_t kGradientNoise = 0x6e6f697365;
 inline constexpr uint64_t kWeightNoise = 0x776569676874;
+inline constexpr uint64_t kRoundedWeights = 0x726f756e64;  ///< which groups of weights are rounded
 
 /// What the augmentation of a sample draws from in an epoch.
 inline RandomStream augmentation(uint64_t seed, int64_t epoch, int64_t sample) {

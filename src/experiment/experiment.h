@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "compress/compress_options.h"
 #include "config/field.h"
 #include "config/open_choice.h"
 #include "distributed/dist_options.h"
@@ -36,6 +37,7 @@ struct Experiment {
   optim::OptimOptions optim;
   optim::ScheduleOptions schedule;
   train::TrainOptions train;
+  compress::CompressOptions compress;
   distributed::DistOptions dist;
   EvalOptions eval;
   report::ReportOptions report;
@@ -53,6 +55,7 @@ struct Experiment {
             .also_called({"lr_schedule", "lr_scheduler", "scheduler"}),
         field(&E::train, "train", "length of the run, accumulation, checkpoints")
             .also_called({"trainer", "training_args", "training_arguments", "checkpoint"}),
+        field(&E::compress, "compress", "what training does for a small model"),
         field(&E::dist, "dist", "processes that train together")
             .also_called({"distributed", "distributed_training", "parallel", "ddp"}),
         field(&E::eval, "eval", "validation while training")

@@ -14,9 +14,9 @@ static_assert(config::lists_every_member<Experiment>);
 namespace {
 
 // Sections in the order in which files have them, whoever declares them. Hashes of runs go by it.
-constexpr std::array<std::string_view, 13> kSections{
-    "run",      "task",  "data", "tokenizer", "model",  "loss",  "optim",
-    "schedule", "train", "dist", "eval",      "decode", "report"};
+constexpr std::array<std::string_view, 14> kSections{
+    "run",      "task",  "data",     "tokenizer", "model", "loss",   "optim",
+    "schedule", "train", "compress", "dist",      "eval",  "decode", "report"};
 
 std::ptrdiff_t rank_of(const std::string& path) {
   const std::string_view top = std::string_view(path).substr(0, path.find('.'));

@@ -9,6 +9,7 @@
 #include "config/path_list.h"
 #include "config/value_hints.h"
 #include "data/byte_stream.h"
+#include "experiment/compress_rules.h"
 #include "experiment/rule_check.h"
 #include "experiment/scaled_rate.h"
 #include "experiment/schedule_length.h"
@@ -356,6 +357,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   note_all(check, entry_problems(options));
   check_loss_scale(check);
   check_stops(check);
+  check_compress(check);
   if (task == nullptr) return;
   task->check_data(check);
   if (purpose == Purpose::kTraining) task->check_training(check);

@@ -86,6 +86,24 @@ void note_normed(std::span<const nn::InitRule> rules, std::span<const optim::Ten
   }
 }
 
+void note_compressed(const compress::CompressOptions& options,
+                     std::span<const optim::TensorName> tensors,
+                     std::vector<PatternProblem>& problems) {
+  const auto note_each = [&](const char* key, const std::vector<std::string>& patterns) {
+    for (const auto& pattern : patterns) {
+      note(key, optim::matches_nothing(pattern, tensors), problems);
+    }
+  };
+  if (options.prune.prunes()) {
+    note_each("compress.prune.tensors", options.prune.tensors);
+    note_each("compress.prune.except", options.prune.except);
+  }
+  if (options.quantise.quantises()) {
+    note_each("compress.quantise.tensors", options.quantise.tensors);
+    note_each("compress.quantise.except", options.quantise.except);
+  }
+}
+
 std::vector<std::string> init_rules(const Experiment& options) {
   const TaskRules* task = find_task_rules(options);
   return task == nullptr ? std::vector<std::string>{} : task->init_rules(options);
@@ -178,6 +196,12 @@ std::vector<std::string> keys_that_name_tensors(const Experiment& options) {
   add("model.lora.rank", lora_in_use(options) != nullptr);
   add("model.adapter.dim", adapter_in_use(options) != nullptr);
   add("optim.layer_decay", optim.layer_decay != 1);
+  const auto& prune = options.compress.prune;
+  const auto& quantise = options.compress.quantise;
+  add("compress.prune.tensors", prune.prunes() && !prune.tensors.empty());
+  add("compress.prune.except", prune.prunes() && !prune.except.empty());
+  add("compress.quantise.tensors", quantise.quantises() && !quantise.tensors.empty());
+  add("compress.quantise.except", quantise.quantises() && !quantise.except.empty());
   add("train.freeze", !train.freeze.empty());
   add("train.unfreeze", !train.unfreeze.empty());
   add("train.init_only", !train.init_only.empty());
@@ -230,6 +254,7 @@ std::vector<PatternProblem> name_problems(const Experiment& options,
   for (const auto& pattern : o.weight_noise_tensors) {
     note("optim.weight_noise_tensors", optim::matches_nothing(pattern, tensors), problems);
   }
+  note_compressed(options.compress, tensors, problems);
   const auto rules = readable_entries<nn::InitRule>(init_rules(options), nn::read_init_rule);
   for (const auto& rule : rules) {
     note("model.init", optim::matches_nothing(rule.pattern, tensors), problems);

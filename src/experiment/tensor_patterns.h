@@ -11,8 +11,9 @@
 
 /// The keys of an experiment that name tensors by patterns: `optim.groups`, `optim.no_decay`,
 /// `optim.lazy_tables`, `optim.muon_adam_tensors`, `optim.weight_noise_tensors`, `model.init`,
-/// `model.lora`, `model.adapter`, `train.freeze`, `train.unfreeze` and `train.init_only`;
-/// `optim.layer_decay` reads their names, too.
+/// `model.lora`, `model.adapter`, `train.freeze`, `train.unfreeze`, `train.init_only`, and
+/// `tensors` and `except` of `compress.prune` and `compress.quantise`; `optim.layer_decay` reads
+/// their names, too.
 namespace stretto::experiment {
 
 /// Lists the tensors of the model that an experiment describes. Only the engine can, and to open it

@@ -44,6 +44,7 @@ struct BertOptions {
   int64_t num_layers = 0;
   int64_t d_model = 0;
   int64_t num_heads = 0;
+  int64_t head_dim = 0;
   int64_t ffn_dim = 0;
   std::string activation = "gelu";
   std::string norm = "post";
@@ -96,10 +97,16 @@ struct BertOptions {
               between(0, 65536))
             .also_called({"hidden_size", "dim", "width", "embed_dim", "encoder_embed_dim",
                           "model_dim", "embedding_size"}),
-        field(&O::num_heads, "num_heads", "attention heads; divides d_model; 0 = as the preset",
+        field(&O::num_heads, "num_heads",
+              "attention heads; divides d_model unless head_dim is given; 0 = as the preset",
               between(0, 1024), hidden)
             .also_called({"heads", "num_attention_heads", "n_heads", "attention_heads",
                           "encoder_attention_heads"}),
+        field(&O::head_dim, "head_dim",
+              "width of a head; 0 = d_model / num_heads. A model some of whose heads were taken "
+              "out has one",
+              between(0, 65536), hidden)
+            .also_called({"attention_head_size", "d_kv"}),
         field(&O::ffn_dim, "ffn_dim", "inner width of the feed-forward part; 0 = 4 d_model",
               between(0, 1000000))
             .also_called({"intermediate_size", "hidden_dim", "ffn_size", "dim_feedforward",
@@ -214,6 +221,13 @@ inline BertSizes sizes_of(const BertOptions& options) {
                   .num_heads = given(options.num_heads, preset.num_heads)};
   sizes.ffn_dim = given(options.ffn_dim, 4 * sizes.d_model);
   return sizes;
+}
+
+/// The width of a head.
+inline int64_t head_width_of(const BertOptions& options) {
+  const BertSizes sizes = sizes_of(options);
+  if (options.head_dim > 0 || sizes.num_heads == 0) return options.head_dim;
+  return sizes.d_model / sizes.num_heads;
 }
 
 /// The longest sequence, in tokens with special ones, that the model has positions for.

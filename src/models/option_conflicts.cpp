@@ -465,10 +465,12 @@ std::vector<OptionConflict> option_conflicts(const BertOptions& model) {
       model.num_heads == 0 && model.d_model > 0 ? "model.d_model" : "model.num_heads";
   const std::vector<std::string> keys{
       blamed, blamed == "model.d_model" ? "model.num_heads" : "model.d_model", "model.preset"};
-  const std::string uneven =
-      uneven_heads(sizes.num_heads, sizes.d_model, "a width of " + number(sizes.d_model));
-  const std::string odd =
-      model.positions == "rotary" ? odd_heads(sizes.num_heads, sizes.d_model) : "";
+  const bool has_width = model.head_dim > 0;
+  const std::string uneven = has_width ? ""
+                                       : uneven_heads(sizes.num_heads, sizes.d_model,
+                                                      "a width of " + number(sizes.d_model));
+  const int64_t columns = has_width ? model.head_dim * sizes.num_heads : sizes.d_model;
+  const std::string odd = model.positions == "rotary" ? odd_heads(sizes.num_heads, columns) : "";
   if (!uneven.empty()) {
     found.push_back({keys, uneven,
                      "choose num_heads and d_model so that d_model / num_heads is a whole number"});

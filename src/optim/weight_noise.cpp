@@ -34,33 +34,16 @@ std::vector<Arena::Slot> slots_with_noise(const OptimOptions& options, const Are
 }  // namespace
 
 WeightNoise::WeightNoise(const OptimOptions& options, Arena& arena)
-    : arena_(arena), deviation_(options.weight_noise), slots_(slots_with_noise(options, arena)) {
-  int64_t kept = 0;
-  const Arena::Slot* before = nullptr;
-  for (const auto& slot : slots_) {
-    const int64_t end = slot.offset + slot.numel;
-    // Offsets are rounded up: only a gap lies between neighbours.
-    constexpr int64_t kLargestGap = 15;
-    if (before != nullptr && slot.offset - (before->offset + before->numel) <= kLargestGap) {
-      kept += end - stretches_.back().place.end;
-      stretches_.back().place.end = end;
-    } else {
-      stretches_.push_back({.place = {slot.offset, end}, .kept_at = kept});
-      kept += slot.numel;
-    }
-    before = &slot;
-  }
-  kept_ = torch::empty({kept}, arena.params().options().requires_grad(false));
-}
+    : arena_(arena),
+      deviation_(options.weight_noise),
+      slots_(slots_with_noise(options, arena)),
+      kept_(arena, slots_) {}
 
 NoisyWeights WeightNoise::add(uint64_t key, int64_t updates) {
   const torch::NoGradGuard no_grad;
   torch::Tensor& params = arena_.params();
-  for (const Stretch& stretch : stretches_) {
-    const int64_t size = stretch.place.size();
-    kept_.narrow(0, stretch.kept_at, size).copy_(params.narrow(0, stretch.place.begin, size));
-  }
-  NoisyWeights noisy([this] { restore(); });
+  kept_.keep();
+  NoisyWeights noisy([this] { kept_.restore(); });
   for (const auto& slot : slots_) {
     if (slot.begins > updates) continue;
     for (int64_t begin = 0; begin < slot.numel; begin += kDrawnAtOnce) {
@@ -71,16 +54,6 @@ NoisyWeights WeightNoise::add(uint64_t key, int64_t updates) {
     }
   }
   return noisy;
-}
-
-void WeightNoise::restore() {
-  const torch::NoGradGuard no_grad;
-  for (const Stretch& stretch : stretches_) {
-    const int64_t size = stretch.place.size();
-    arena_.params()
-        .narrow(0, stretch.place.begin, size)
-        .copy_(kept_.narrow(0, stretch.kept_at, size));
-  }
 }
 
 }  // namespace stretto::optim

@@ -6,15 +6,18 @@
 #include <vector>
 
 #include "optim/arena.h"
+#include "optim/kept_slots.h"
 #include "optim/optimizer.h"
 
 namespace stretto::optim {
 
-/// The weights of an update with noise added, as long as this object lives. Then the arena has its
-/// own weights again, to the bit, because they were kept. A default one does nothing.
+/// The weights of an update with noise added, or rounded, as long as this object lives. Then the
+/// arena has its own weights again, to the bit, because they were kept. A default one does nothing.
 class NoisyWeights {
  public:
   NoisyWeights() = default;
+  /// @param restore  called once, at the end
+  explicit NoisyWeights(std::function<void()> restore) : restore_(std::move(restore)) {}
   NoisyWeights(NoisyWeights&& other) noexcept : restore_(std::move(other.restore_)) {
     other.restore_ = nullptr;
   }
@@ -24,9 +27,6 @@ class NoisyWeights {
   }
 
  private:
-  friend class WeightNoise;
-  explicit NoisyWeights(std::function<void()> restore) : restore_(std::move(restore)) {}
-
   std::function<void()> restore_;
 };
 
@@ -51,19 +51,10 @@ class WeightNoise {
   [[nodiscard]] NoisyWeights add(uint64_t key, int64_t updates = 0);
 
  private:
-  void restore();
-
-  /// Tensors that stand side by side in the arena, and what lies between them.
-  struct Stretch {
-    Slice place;
-    int64_t kept_at = 0;
-  };
-
   Arena& arena_;
   const double deviation_;
   std::vector<Arena::Slot> slots_;
-  std::vector<Stretch> stretches_;
-  torch::Tensor kept_;  ///< the weights of all stretches without noise
+  KeptSlots kept_;  ///< the weights without noise
 };
 
 }  // namespace stretto::optim

@@ -111,6 +111,7 @@ void for_keys(Event& event, const Visit& visit) {
   visit("reason", event.reason);
   visit("data_wait_seconds", event.data_wait_seconds);
   visit("noise_scale", event.noise_scale);
+  visit("sparsity", event.sparsity);
   visit("comm_seconds", event.comm_seconds);
   visit("comm_wait_seconds", event.comm_wait_seconds);
   visit("processes", event.processes);

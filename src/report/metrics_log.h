@@ -43,6 +43,7 @@ struct MetricsEvent {
   /// gradients and parameters were on their way between processes, `comm_wait_seconds` the part of
   /// it that training waited for, so never more; the difference was hidden behind backward.
   std::optional<double> noise_scale, comm_seconds, comm_wait_seconds;
+  std::optional<double> sparsity;           ///< share of the weights that are pruned, if any is
   std::optional<double> data_wait_seconds;  ///< for which this process waited for the micro-batches
   std::optional<int64_t> processes;
   std::optional<std::string>

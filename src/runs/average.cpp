@@ -1,11 +1,15 @@
 #include "runs/average.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "compress/masks.h"
 #include "runs/provenance.h"
+#include "runs/stored_masks.h"
 #include "runs/unpacked_weights.h"
 
 namespace stretto::runs {
@@ -15,6 +19,14 @@ namespace fs = std::filesystem;
 namespace {
 
 using Loaded = store::LoadedCheckpoint;
+
+void require_mask_of(const torch::Tensor& weights, std::string_view bits, const std::string& name,
+                     const fs::path& checkpoint) {
+  if (compress::mask_bytes(weights.numel()) == static_cast<int64_t>(bits.size())) return;
+  throw Error(ExitCode::kBadData,
+              checkpoint.string() + ": the mask of `" + printable(name) + "` is not of its weights",
+              "average checkpoints of another step");
+}
 
 // The mean of these, in their order, as the checkpoint `name`.
 fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>& loaded,
@@ -46,6 +58,17 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
     }
     sums.push_back(sum);
   }
+  const auto& newest = *std::max_element(
+      loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
+  // Older ones may have fewer zeros.
+  const compress::PackedMasks masks = stored_masks(newest);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (const auto mask = masks.find(first.tensors()[i].name); mask != masks.end()) {
+      require_mask_of(sums[i], mask->second, mask->first, newest.directory);
+      compress::apply_mask(mask->second,
+                           {sums[i].data_ptr<float>(), static_cast<size_t>(sums[i].numel())});
+    }
+  }
   std::vector<store::TensorView> views;
   for (size_t i = 0; i < sums.size(); ++i) {
     const auto& tensor = first.tensors()[i];
@@ -54,21 +77,22 @@ fs::path write_average(const fs::path& run_directory, const std::vector<Loaded>&
                      tensor.shape,
                      {static_cast<const char*>(sums[i].const_data_ptr()), sums[i].nbytes()}});
   }
-  const auto& newest = *std::max_element(
-      loaded.begin(), loaded.end(), [](const auto& a, const auto& b) { return a.step < b.step; });
   for (const auto& checkpoint : loaded) {
     require_same_tokenizer(checkpoint, newest.provenance.tokenizer, newest.directory);
   }
   store::Provenance provenance = provenance_of(identity);
   provenance.world_size = newest.provenance.world_size;
   provenance.tokenizer = newest.provenance.tokenizer;
+  std::vector<std::pair<std::string, std::vector<store::TensorView>>> files;
+  files.emplace_back("model", std::move(views));
+  if (!masks.empty()) files.emplace_back(kMasksFile, mask_views(masks));
   store::CheckpointStore store(run_directory);
   const FileLock beside = store.save_beside_training();
   return store.save({.step = newest.step,
                      .run_id = identity.run_id,
                      .config_hash = identity.config_hash,
                      .provenance = provenance,
-                     .files = {{"model", std::move(views)}},
+                     .files = std::move(files),
                      .state_json = newest.state_json},
                     name);
 }

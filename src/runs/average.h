@@ -11,8 +11,9 @@
 namespace stretto::runs {
 
 /// Mean of the weights of several checkpoints, summed in fp32 in the order given (fairseq's way),
-/// written as the checkpoint `RUN/checkpoints/<name>` with a model file only. Another process may
-/// train in the folder meanwhile.
+/// written as the checkpoint `RUN/checkpoints/<name>` with a model file only, and masks where the
+/// newest of them has some: what is pruned there is zero in the mean too. Another process may train
+/// in the folder meanwhile.
 ///
 /// Throws Error(kUsage) for an empty list, Error(kBadData) when tensors do not match or one of the
 /// checkpoints is damaged: these were asked for, and no others.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "optim/weight_average.h"
+#include "runs/stored_masks.h"
 
 namespace stretto::runs {
 namespace {
@@ -107,8 +109,9 @@ void load_optimizer_state(const store::SafetensorsFile& file, const std::string&
 }
 
 void Snapshot::take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
-                    Bytes bytes) {
+                    Bytes bytes, std::shared_ptr<const compress::PackedMasks> masks) {
   const torch::NoGradGuard no_grad;
+  masks_ = std::move(masks);
   for (const auto& tensor : state) require_whole(tensor, arena);
   slots_ = arena.slots();
   // Bytes that were borrowed must not be written to.
@@ -150,7 +153,11 @@ std::vector<std::pair<std::string, std::vector<store::TensorView>>> Snapshot::fi
       optimizer.push_back(view_of(tensor.name, tensor.values, 0, {numel}, numel));
     }
   }
-  return {{"model", std::move(model)}, {"optimizer", std::move(optimizer)}};
+  std::vector<std::pair<std::string, std::vector<store::TensorView>>> files;
+  files.emplace_back("model", std::move(model));
+  files.emplace_back("optimizer", std::move(optimizer));
+  if (masks_ && !masks_->empty()) files.emplace_back(kMasksFile, mask_views(*masks_));
+  return files;
 }
 
 }  // namespace stretto::runs

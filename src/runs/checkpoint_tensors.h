@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "compress/masks.h"
 #include "optim/arena.h"
 #include "optim/optimizer.h"
 #include "runs/stored_targets.h"
@@ -24,6 +26,8 @@
 /// and
 ///
 ///     optimizer.safetensors    trained/<parameter>   the weights that training goes on with
+///
+/// Where weights are pruned there is masks.safetensors too (runs/stored_masks.h).
 namespace stretto::runs {
 
 /// Copies weights and buffers by name from a checkpoint's model file into the arena.
@@ -48,9 +52,11 @@ class Snapshot {
 
   /// The weights, buffers and state as they stand. `state` is of the whole arena: a flat tensor of
   /// another size is a c10::Error.
-  void take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state, Bytes bytes);
+  /// @param masks  of pruned weights, which do not change; null = nothing is pruned
+  void take(const optim::Arena& arena, const std::vector<optim::StateTensor>& state, Bytes bytes,
+            std::shared_ptr<const compress::PackedMasks> masks = nullptr);
 
-  /// The tensors of both files, by stem; valid until the next take().
+  /// The tensors of all files, by stem; valid until the next take().
   std::vector<std::pair<std::string, std::vector<store::TensorView>>> files() const;
 
  private:
@@ -58,6 +64,7 @@ class Snapshot {
   at::Tensor params_;
   std::vector<optim::Arena::Buffer> buffers_;
   std::vector<optim::StateTensor> state_;
+  std::shared_ptr<const compress::PackedMasks> masks_;
   bool owns_bytes_ = false;
 };
 

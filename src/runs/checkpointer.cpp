@@ -14,6 +14,7 @@
 #include "base/version.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
+#include "runs/stored_masks.h"
 #include "runs/unpacked_weights.h"
 #include "store/folders.h"
 
@@ -63,7 +64,8 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena, optim::Opti
 }
 
 std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
-                                                const std::vector<optim::StateTensor>& state) {
+                                                const std::vector<optim::StateTensor>& state,
+                                                compress::PackedMasks* masks) {
   wait();  // its folder would be taken for one that a killed process left
   store_.remove_stale();
   auto loaded = store_.load_newest(/*quarantine=*/true);
@@ -76,6 +78,7 @@ std::optional<TrainState> Checkpointer::restore(optim::Arena& arena,
                    "begin a run with them: train.init_from = \"" + run_directory_.string() + "\"");
   load_weights(loaded->file("model"), where + "/model.safetensors", arena);
   load_optimizer_state(loaded->file("optimizer"), where + "/optimizer.safetensors", arena, state);
+  if (masks != nullptr) *masks = stored_masks(*loaded);
   return TrainState::from_json(loaded->state_json, where + "/state.json");
 }
 
@@ -102,11 +105,13 @@ void Checkpointer::save(const optim::Arena& arena, optim::Optimizer& optimizer,
 }
 
 void Checkpointer::save(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
-                        const TrainState& train_state) {
+                        const TrainState& train_state,
+                        std::shared_ptr<const compress::PackedMasks> masks) {
   const auto start = Clock::now();
   collect();
   const bool background = save_options_.in_background;
-  snapshot_.take(arena, state, background ? Snapshot::Bytes::kOwn : Snapshot::Bytes::kBorrowed);
+  snapshot_.take(arena, state, background ? Snapshot::Bytes::kOwn : Snapshot::Bytes::kBorrowed,
+                 std::move(masks));
   ++stats_.saves;
   writing_ = std::async(background ? std::launch::async : std::launch::deferred,
                         [this, train_state] { return write(train_state); });

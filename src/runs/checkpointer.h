@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "compress/masks.h"
 #include "optim/arena.h"
 #include "optim/optimizer.h"
 #include "runs/checkpoint_tensors.h"
@@ -63,8 +65,10 @@ class Checkpointer {
   /// Waits for a save that is on its way. Throws Error(kBadData) when checkpoints exist but none is
   /// valid, or when one belongs to another architecture or was trained with another tokenizer.
   /// @param state  tensors to be filled; flat ones have the whole arena's size
+  /// @param masks  takes those of pruned weights, or none; null = they are not asked for
   std::optional<TrainState> restore(optim::Arena& arena,
-                                    const std::vector<optim::StateTensor>& state);
+                                    const std::vector<optim::StateTensor>& state,
+                                    compress::PackedMasks* masks = nullptr);
   /// The same for an optimizer that steps the whole arena.
   std::optional<TrainState> restore(optim::Arena& arena, optim::Optimizer& optimizer);
 
@@ -77,8 +81,10 @@ class Checkpointer {
 
   /// Begins a save. When it returns, the tensors may change.
   /// @param state  of the whole arena: what sharded optimizers hold is joined before
+  /// @param masks  of pruned weights; null = nothing is pruned
   void save(const optim::Arena& arena, const std::vector<optim::StateTensor>& state,
-            const TrainState& train_state);
+            const TrainState& train_state,
+            std::shared_ptr<const compress::PackedMasks> masks = nullptr);
   /// The same for an optimizer that steps the whole arena.
   void save(const optim::Arena& arena, optim::Optimizer& optimizer, const TrainState& train_state);
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "runs/provenance.h"
+#include "runs/stored_masks.h"
 #include "store/quantised_file.h"
 
 namespace stretto::runs {
@@ -20,7 +21,7 @@ uint64_t packed_model_bytes(const store::QuantPlan& plan, const RunIdentity& ide
 
 fs::path save_packed(const fs::path& run_directory, const store::LoadedCheckpoint& from,
                      const store::QuantPlan& plan, const compress::QuantisedModel& model,
-                     const RunIdentity& identity) {
+                     const RunIdentity& identity, const compress::PackedMasks& masks) {
   store::CheckpointContent content;
   content.step = from.step;
   content.run_id = identity.run_id;
@@ -29,6 +30,7 @@ fs::path save_packed(const fs::path& run_directory, const store::LoadedCheckpoin
   content.provenance.world_size = from.provenance.world_size;
   content.provenance.tokenizer = from.provenance.tokenizer;
   content.files.emplace_back("model", model.tensors());
+  if (!masks.empty()) content.files.emplace_back(kMasksFile, mask_views(masks));
   content.state_json = from.state_json;
   content.metadata["model"][std::string(store::kQuantisedKey)] = model.metadata();
   const fs::path saved = store::CheckpointStore(run_directory).save(content);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "compress/masks.h"
 #include "compress/quantise.h"
 #include "runs/checkpointer.h"
 #include "store/checkpoint.h"
@@ -19,11 +20,14 @@ uint64_t packed_model_bytes(const store::QuantPlan& plan, const RunIdentity& ide
 /// Writes it into the folder of another run, under the step of the checkpoint that was compressed;
 /// what `from` says of its training goes with it. Durable when it returns.
 /// @param identity  of the run that is written
+/// @param masks     of pruned weights, which the file has as zeros: a run that begins with this one
+///                  keeps them (runs/stored_masks.h); a bit for each weight of a pruned tensor
 /// Throws Error(kIo), Error(kInternal) when the file is not as large as `plan` said.
 /// @return the folder of the checkpoint
 std::filesystem::path save_packed(const std::filesystem::path& run_directory,
                                   const store::LoadedCheckpoint& from, const store::QuantPlan& plan,
                                   const compress::QuantisedModel& model,
-                                  const RunIdentity& identity);
+                                  const RunIdentity& identity,
+                                  const compress::PackedMasks& masks = {});
 
 }  // namespace stretto::runs

@@ -106,6 +106,7 @@ void Recorder::train_event(const TrainStep& step, const runs::TrainState& state)
   event.batch_hash = hex64(result.batch_hash);
   if (step.skipped) event.skipped = true;
   event.noise_scale = step.noise_scale;
+  event.sparsity = step.sparsity;
   if (setup_.num_processes > 1) {
     event.processes = setup_.num_processes;
     event.comm_seconds = step.communication.seconds();

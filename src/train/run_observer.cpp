@@ -75,6 +75,7 @@ void RunObserver::event(const report::MetricsEvent& event) {
       scalar("loss_scale", event.loss_scale);
       scalar("data_wait_seconds", event.data_wait_seconds);
       scalar("noise_scale", event.noise_scale);
+      scalar("sparsity", event.sparsity);
       scalar("comm_seconds", event.comm_seconds);
       scalar("comm_wait_seconds", event.comm_wait_seconds);
       tensorboard_->flush();

@@ -16,6 +16,7 @@ struct TrainStep {
   bool skipped = false;               ///< the weights stayed as they were
   std::string note;                   ///< what people should know: a spike, a batch that was split
   std::optional<double> noise_scale;  ///< so far; see optim::NoiseScale::value()
+  std::optional<double> sparsity;     ///< of the weights that may be pruned, if any is
   parallel::ReductionStats communication;  ///< what it cost this rank
   std::optional<Error> scaler_error;       ///< the loss scaler cannot go on
 };

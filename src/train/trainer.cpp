@@ -8,9 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "compress/masks.h"
+#include "compress/prune_schedule.h"
 #include "distributed/numbers.h"
 #include "parallel/replicas.h"
 #include "runs/average.h"
+#include "runs/stored_masks.h"
 #include "train/frozen_parts.h"
 
 namespace stretto::train {
@@ -54,6 +57,18 @@ UpdateForensicsSetup forensics_setup(const TrainerSetup& setup) {
           .rolls_back = setup.train.forensics.policy == "rollback"};
 }
 
+// Where epochs say how long the run is; of other lengths the rules tell it (experiment/rules.h).
+void require_training_after_pruning(const TrainerSetup& setup, int64_t num_batches) {
+  const int64_t end = planned_updates(setup.train, num_batches);
+  const compress::PruneSchedule prunings(setup.compress.prune);
+  if (end == 0 || prunings.prunings() == 0 || prunings.last() < end) return;
+  throw Error(ExitCode::kUsage,
+              "compress.prune: its last pruning comes after " + counted(prunings.last(), "update") +
+                  ", and the run ends after " + with_thousands(end),
+              "lower compress.prune.every or begin, or train longer: what is pruned needs training "
+              "after it");
+}
+
 /// Reasons to stop that are not the same on every rank by themselves.
 enum Stop : int { kGoOn, kTimeIsUp, kSignal };
 
@@ -70,7 +85,8 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                 .optim = setup_.optim,
                 .dist = setup_.dist,
                 .precision = setup_.precision,
-                .loading = setup_.loading}),
+                .loading = setup_.loading,
+                .compress = setup_.compress}),
       checkpointer_(setup_.run_directory, setup_.identity, setup_.train.checkpoints_kept(),
                     {.in_background = setup_.train.save_in_background}),
       stops_(setup_.train, setup_.until, task.train_batches().num_batches()),
@@ -88,6 +104,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
     log::info("resuming from the checkpoint of step " + with_thousands(state_.step));
   }
   schedule_end_.require_room();
+  require_training_after_pruning(setup_, task.train_batches().num_batches());
   // What the configuration does not say: how many updates it comes to.
   if (const auto text = schedule_end_.text(); !text.empty()) recorder_.fact("schedule", text);
   recorder_.open(state_);
@@ -95,25 +112,48 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
 
 Trainer::~Trainer() = default;
 
+// The weights of train.init_from, on rank 0, and which of them are pruned there and stay so.
+compress::PackedMasks Trainer::initialise() {
+  const runs::InitialRun initial = setup_.initial_run();
+  runs::initialise_from(initial, arena_, setup_.identity.tokenizer, setup_.match_tables,
+                        {.entries = setup_.train.init_only,
+                         .tied = task_.tied_names(),
+                         .replaceable = task_.replaceable_parts(),
+                         .replaces_all = task_.replaces_all_parts()});
+  if (!setup_.compress.prune.hold) return {};
+  return compress::masks_that_hold(runs::stored_masks(initial.checkpoint), arena_);
+}
+
+// Rank 0 has them; the others get what it has.
+void Trainer::restore_masks(const compress::PackedMasks& masks) {
+  const std::string bytes = group_.all_gather_bytes(compress::joined_masks(masks)).front();
+  const auto unknown = updater_.set_masks(compress::split_masks(bytes));
+  if (!is_root()) return;
+  if (!unknown.empty()) {
+    log::warn("masks of pruned weights that do not fit this model are left out: " +
+              join(unknown, ", "));
+  }
+  if (updater_.masks().any()) {
+    log::info("  pruned weights that stay zero: " + with_thousands(updater_.masks().num_pruned()));
+  }
+}
+
 // Rank 0 reads; the others get what it read.
 bool Trainer::restore() {
   std::string json;
   std::vector<optim::StateTensor> tensors;
+  compress::PackedMasks masks;
   if (is_root()) {
     tensors = updater_.empty_state();
-    if (const auto restored = checkpointer_.restore(arena_, tensors)) {
+    if (const auto restored = checkpointer_.restore(arena_, tensors, &masks)) {
       json = restored->to_json();
     } else if (!setup_.train.init_from.empty()) {
-      runs::initialise_from(setup_.initial_run(), arena_, setup_.identity.tokenizer,
-                            setup_.match_tables,
-                            {.entries = setup_.train.init_only,
-                             .tied = task_.tied_names(),
-                             .replaceable = task_.replaceable_parts(),
-                             .replaces_all = task_.replaces_all_parts()});
+      masks = initialise();
     }
   }
   json = group_.all_gather_bytes(json).front();
   updater_.broadcast_parameters();
+  restore_masks(masks);
   if (json.empty()) return false;
   state_ = runs::TrainState::from_json(json, "checkpoint");
   saved_step_ = compared_step_ = state_.step;
@@ -247,6 +287,7 @@ TrainStep Trainer::step() {
   state_.counts_attempts = false;
   if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
   done.noise_scale = updater_.noise_scale().value();
+  if (updater_.masks().any()) done.sparsity = updater_.masks().sparsity();
   done.communication = updater_.communication();
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
@@ -282,6 +323,7 @@ void Trainer::validate() {
   recorder_.activity("validating");
   const Validation result = [&] {
     const auto trained = updater_.use_average();
+    const auto rounded = updater_.rounded_weights(state_.stepped());
     return validator_.validate();
   }();
   const bool was_averaging = validator_.average_begin().has_value();
@@ -312,7 +354,7 @@ void Trainer::save() {
   check_replicas();
   keep_parts();
   const auto tensors = updater_.gather_state();
-  if (is_root()) checkpointer_.save(arena_, tensors, state_);
+  if (is_root()) checkpointer_.save(arena_, tensors, state_, updater_.masks().packed());
   save_soon_ = false;
   saved_step_ = state_.step;  // also after a failure: the next try is at the next interval
   recorder_.activity("");

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 #include "base/signals.h"
+#include "compress/compress_options.h"
+#include "compress/masks.h"
 #include "optim/arena.h"
 #include "optim/schedule.h"
 #include "runs/checkpointer.h"
@@ -37,6 +39,7 @@ struct TrainerSetup {
   optim::Precision validation_precision = {};
   report::ReportOptions report;
   data::Loading loading = {};
+  compress::CompressOptions compress = {};
   int64_t batch_size = 0;   ///< of an update, for optim.lr_scaling: the bound of its micro-batches
   int64_t model_width = 0;  ///< for the schedule noam; 0 = the model has none
   std::filesystem::path run_directory;
@@ -89,6 +92,8 @@ class Trainer {
 
  private:
   bool restore();
+  compress::PackedMasks initialise();
+  void restore_masks(const compress::PackedMasks& masks);
   void restore_parts();
   void restore_scaler();
   void keep_parts();

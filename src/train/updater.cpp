@@ -73,6 +73,8 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
           {.synchronised = setup_.dist.batch_norm == "all", .ordered = setup_.dist.deterministic}),
       carry_(task_.carry(), group_),
       optimizer_(optimizer_of(task_.model(), arena_, setup_.optim, reducer_.owned())),
+      masks_(setup_.compress.prune, arena_),
+      prunings_(setup_.compress.prune),
       state_(group_, {.sliced = setup_.dist.strategy == "sharded" && share_.size > 1,
                       .slice_begins = reducer_.slice_begins(),
                       .owned = reducer_.owned(),
@@ -91,6 +93,9 @@ Updater::Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup grou
   }
   if (setup_.optim.weight_noise > 0) {
     weight_noise_ = std::make_unique<optim::WeightNoise>(setup_.optim, arena_);
+  }
+  if (setup_.compress.quantise.quantises()) {
+    rounded_weights_ = std::make_unique<compress::RoundedWeights>(setup_.compress.quantise, arena_);
   }
   reducer_.watch_embeddings(task_.model());
   TORCH_CHECK(carry_.empty() || task_.train_batches().order() == data::Order::kLanes,
@@ -120,6 +125,30 @@ int64_t Updater::state_bytes() const {
 void Updater::train_after(int64_t updates) {
   completed_ = updates;
   if (arena_.train_after(updates)) reducer_.learn_order_anew();
+  prune_after(updates);
+}
+
+// Before an update, when all ranks have the same weights. An update that was left out comes here
+// again, and changes nothing.
+void Updater::prune_after(int64_t updates) {
+  const int64_t number = prunings_.pruning_after(updates);
+  if (number == 0 || !masks_.prune(arena_, prunings_.sparsity_of(number), updates)) return;
+  for (const auto& tensor : state()) masks_.apply(tensor, reducer_.owned());
+  if (!group_.is_root()) return;
+  log::info("after " + counted(updates, "update") + ": pruned to " +
+            percent_text(masks_.sparsity()) + " zeros, " + with_thousands(masks_.num_pruned()) +
+            " of " + with_thousands(masks_.num_prunable()) + " weights");
+}
+
+std::vector<std::string> Updater::set_masks(const compress::PackedMasks& masks) {
+  return masks_.set(masks, arena_.params().device());
+}
+
+// What a pruned weight would get, in the sum over ranks.
+void Updater::hold_gradients() {
+  if (!masks_.any()) return;
+  const auto owned = reducer_.owned();
+  masks_.apply(arena_.grads().narrow(0, owned.begin, owned.size()), owned);
 }
 
 StepContext Updater::context_of(int64_t update) const {
@@ -188,6 +217,7 @@ void Updater::run_part(int64_t part, int64_t update, int64_t count,
   // unless it keeps micro-batches apart.
   const bool stands_alone = batches().size() > 1 || setup_.dist.deterministic;
   if (part == 0 && count > 1 && stands_alone && measures_small_batch()) {
+    masks_.apply(arena_.grads());
     rank_result.small = gradient_part(sums_.first_weight(rank_result.micros[0]),
                                       kernels::sum_of_squares(arena_.grads()));
   }
@@ -198,7 +228,8 @@ Updater::Attempt Updater::attempt(int64_t update, int64_t count) {
   Attempt made;
   const auto parts = static_cast<int64_t>(batches().size());
   made.rank_result = sums_.begin(static_cast<size_t>(share_.of_update(count)));
-  reducer_.measure_local(parts == 1 && measures_small_batch());
+  // The reducer does not know what is pruned: then one micro-batch a rank gives no noise scale.
+  reducer_.measure_local(parts == 1 && measures_small_batch() && !masks_.any());
   reducer_.begin(parts);
   statistics_.begin(count);
   int64_t part = 0;
@@ -280,6 +311,7 @@ parallel::RankResults Updater::attempts(int64_t update, const std::function<int(
 void Updater::sum_up(int64_t update, const parallel::RankResults& rank_results,
                      UpdateResult& result) {
   result.totals = sums_.totals(rank_results.in_order());
+  hold_gradients();
   const double sum_sq = reducer_.sum_of_squares();
   result.grad_norm = std::sqrt(sum_sq) / (divisor(result.totals) * result.loss_scale);
   result.finite = std::isfinite(result.grad_norm) && std::isfinite(result.totals.loss());
@@ -299,12 +331,22 @@ void Updater::add_noise(int64_t update, UpdateResult& result) {
       optim::gradient_noise_deviation(optim.gradient_noise, optim.gradient_noise_decay, update);
   optim::add_gradient_noise(arena_, reducer_.owned(), key_of(update, streams::kGradientNoise),
                             deviation * unit, completed_);
+  hold_gradients();
   result.grad_norm = std::sqrt(reducer_.sum_of_squares()) / unit;
 }
 
 optim::NoisyWeights Updater::noisy_weights(int64_t update) {
-  return weight_noise_ ? weight_noise_->add(key_of(update, streams::kWeightNoise), completed_)
-                       : optim::NoisyWeights();
+  if (rounded_weights_) {  // a rule forbids both
+    return rounded_weights_->round(key_of(update, streams::kRoundedWeights), completed_);
+  }
+  if (!weight_noise_) return {};
+  auto noisy = weight_noise_->add(key_of(update, streams::kWeightNoise), completed_);
+  masks_.apply(arena_.params());
+  return noisy;
+}
+
+optim::NoisyWeights Updater::rounded_weights(int64_t updates) {
+  return rounded_weights_ ? rounded_weights_->round_all(updates) : optim::NoisyWeights();
 }
 
 uint64_t Updater::key_of(int64_t update, uint64_t purpose) const {
@@ -352,6 +394,7 @@ void Updater::step(const UpdateResult& result, double lr, double clip, int64_t n
   if (setup_.dist.strategy != "parameter_server" || group_.is_root()) {
     optimizer_->step(arena_, update);
   }
+  masks_.apply(arena_.params());
   if (average_) average_->update(arena_, number);
   reducer_.publish();
 }

@@ -4,9 +4,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "compress/compress_options.h"
+#include "compress/masks.h"
+#include "compress/prune_schedule.h"
+#include "compress/rounded_weights.h"
 #include "data/rank_batches.h"
 #include "distributed/dist_options.h"
 #include "distributed/process_group.h"
@@ -42,6 +47,7 @@ struct UpdaterSetup {
   distributed::DistOptions dist;
   optim::Precision precision;
   data::Loading loading = {};
+  compress::CompressOptions compress = {};
   /// Elements of the optimizer's state that gather_state() and scatter_state() send at once.
   int64_t state_chunk = int64_t{1} << 22;
 };
@@ -55,6 +61,10 @@ struct UpdaterSetup {
 /// micro-batch of tied samples (train/tied_samples.h) is not split: the run stops instead.
 ///
 /// The state of a task's lanes (Task::carry()) is part of the update: it moves in step() alone.
+///
+/// Weights that are pruned (`compress.prune`) are zero in every update, and so are their gradients,
+/// what the optimizer and the average of the weights have of them, and the noise on them. With
+/// `compress.quantise` an update runs with rounded weights, and steps those that are not.
 class Updater {
  public:
   Updater(Task& task, optim::Arena& arena, distributed::ProcessGroup group, UpdaterSetup setup);
@@ -64,13 +74,14 @@ class Updater {
   void seek(data::Position position) { update_batches_.seek(position); }
   data::Position position() const { return update_batches_.position(); }
 
-  /// Tells what trains in the next update, by the number of completed ones (train.unfreeze). All
-  /// ranks call it with the same one.
+  /// Tells what trains in the next update, by the number of completed ones (train.unfreeze), and
+  /// prunes where that is due (compress.prune). All ranks call it with the same one.
+  /// Throws Error(kUsage) on all ranks where pruning would leave nothing of a tensor.
   void train_after(int64_t updates);
   int64_t completed() const { return completed_; }  ///< what train_after() was told last
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
-  /// With optim.weight_noise they are those of noisy_weights(update).
+  /// With optim.weight_noise and compress.quantise they are those of noisy_weights(update).
   /// Throws Error(kOutOfMemory) on all ranks when a single sample does not fit, or a micro-batch
   /// of tied samples; on this rank alone when batch norms are synchronised. Throws Error(kUsage) on
   /// all ranks where a lane comes in the wrong place (parallel::Carry::begin()).
@@ -86,9 +97,18 @@ class Updater {
   /// Tells the loss scaler how the update went. Throws Error(kNumeric) when it cannot go on.
   void scaled(const UpdateResult& result);
 
-  /// Adds the noise of this update (optim.weight_noise) to the model's weights until the result is
-  /// destroyed; without noise nothing changes.
+  /// Adds the noise of this update (optim.weight_noise) to the model's weights, or rounds them
+  /// (compress.quantise), until the result is destroyed; without either nothing changes.
   [[nodiscard]] optim::NoisyWeights noisy_weights(int64_t update);
+  /// Rounds all weights that compress.quantise names, as they will be stored, until the result is
+  /// destroyed: for validations. @param updates  completed ones
+  [[nodiscard]] optim::NoisyWeights rounded_weights(int64_t updates);
+
+  /// Which weights are pruned.
+  const compress::Masks& masks() const { return masks_; }
+  /// Takes the masks of a checkpoint, or none, as its weights have them; all ranks call it alike.
+  /// @return names of tensors that this model does not have so
+  std::vector<std::string> set_masks(const compress::PackedMasks& masks);
 
   /// What communication cost this rank since the update began, or began again for lack of memory;
   /// after step() the way of the parameters too.
@@ -145,6 +165,8 @@ class Updater {
   void give_up(int64_t part, int64_t update, parallel::RankResult& rank_result);
   void finish(Attempt& made);
   void sum_up(int64_t update, const parallel::RankResults& rank_results, UpdateResult& result);
+  void prune_after(int64_t updates);
+  void hold_gradients();
   void add_noise(int64_t update, UpdateResult& result);
   uint64_t key_of(int64_t update, uint64_t purpose) const;
   bool measures_small_batch() const;
@@ -165,6 +187,9 @@ class Updater {
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::WeightAverage> average_;     // null: weights are not averaged
   std::unique_ptr<optim::WeightNoise> weight_noise_;  // null: optim.weight_noise = 0
+  compress::Masks masks_;
+  compress::PruneSchedule prunings_;
+  std::unique_ptr<compress::RoundedWeights> rounded_weights_;  // null: compress.quantise.bits = 0
   parallel::ShardedState state_;
   std::unique_ptr<optim::LossScaler> scaler_;
   optim::NoiseScale noise_;

@@ -46,9 +46,9 @@ TEST(DeclaredKeys, OfEachProcessAreThreadsPrefetchingAndWhatRankZeroWrites) {
 }
 
 TEST(DeclaredKeys, OfScoresAreValidationDecodingScoringAndStops) {
-  const KeyPaths others{"train.max_steps",   "train.max_epochs", "train.max_hours",
-                        "train.patience",    "data.version",     "data.answer_split",
-                        "tokenizer.subwords"};
+  const KeyPaths others{
+      "train.max_steps", "train.max_epochs",  "train.max_hours",    "train.patience",
+      "data.version",    "data.answer_split", "tokenizer.subwords", "compress.quantise.validate"};
   for_each_key_of_tasks([&](const std::string& task, const config::Key& key) {
     const bool shapes_scores = key.path.starts_with("eval.") || key.path.starts_with("decode.") ||
                                key.path.starts_with("augment.test_") || is_in(others, key.path);
@@ -74,9 +74,9 @@ TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions
                           "residual_from", "context_to", "initial_state"};
   const KeyPaths of_translation{"model.norm",       "model.norm_layer", "model.parallel_residual",
                                 "model.activation", "model.positions",  "model.adapter.activation"};
-  const KeyPaths of_text{"model.num_heads",         "model.activation",   "model.norm",
-                         "model.norm_layer",        "model.norm_epsilon", "model.positions",
-                         "model.adapter.activation"};
+  const KeyPaths of_text{"model.num_heads", "model.head_dim",          "model.activation",
+                         "model.norm",      "model.norm_layer",        "model.norm_epsilon",
+                         "model.positions", "model.adapter.activation"};
   // A language model has those of angles, windows, caps and groups of tokens too.
   const KeyPaths of_language{"model.num_heads",
                              "model.head_dim",

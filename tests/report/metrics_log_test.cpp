@@ -67,6 +67,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
   event.processes = 4;
   event.comm_wait_seconds = 0.125;
   event.comm_seconds = 0.25;
+  event.sparsity = 0.75;
   event.noise_scale = 12000.5;
   event.data_wait_seconds = 0.5;
   event.reason = "r";
@@ -91,7 +92,7 @@ TEST_F(MetricsLogTest, WritesKeysInAFixedOrder) {
             R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
             R"("seconds":3,"bleu":12.5,"skipped":true,)"
             R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
-            R"("data_wait_seconds":0.5,"noise_scale":12000.5,"comm_seconds":0.25,)"
+            R"("data_wait_seconds":0.5,"noise_scale":12000.5,"sparsity":0.75,"comm_seconds":0.25,)"
             R"("comm_wait_seconds":0.125,"processes":4,)"
             R"("note":"n","unscheduled":true})");
 }
@@ -103,7 +104,7 @@ TEST_F(MetricsLogTest, ReadsEveryFieldBack) {
       R"("loss_scale":1,"peak_memory_bytes":1048576,"peak_device_memory_bytes":2097152,)"
       R"("seconds":3,"bleu":12.5,"skipped":true,)"
       R"("batch_hash":"0123456789abcdef","weights_hash":"00000000000000ff","reason":"r",)"
-      R"("data_wait_seconds":0.5,"noise_scale":12000.5,"comm_seconds":0.25,)"
+      R"("data_wait_seconds":0.5,"noise_scale":12000.5,"sparsity":0.75,"comm_seconds":0.25,)"
       R"("comm_wait_seconds":0.125,"processes":4,)"
       R"("note":"n","unscheduled":true})";
   put(line + "\n");

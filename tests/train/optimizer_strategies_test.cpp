@@ -64,7 +64,7 @@ class TwoLayers : public stretto::test::BareTask {
 
 /// What is off in most tests.
 struct Extra {
-  double ema_decay = 0, gradient_noise = 0, weight_noise = 0;
+  double ema_decay = 0, gradient_noise = 0, weight_noise = 0, sparsity = 0;
   std::string loss_scale = "none";
 };
 
@@ -80,6 +80,7 @@ struct OptimizerRank {
   }
 
   void update(int64_t number) {
+    updater.train_after(number);
     const auto result = updater.gradients(number, [] { return 0; });
     updater.step(result, 0.02, optim::clip_factor(result.grad_norm, 1.0), number + 1);
   }
@@ -93,6 +94,8 @@ struct OptimizerRank {
     setup.optim = {.name = optimizer, .weight_decay = 0.1, .trust_coefficient = 0.02};
     setup.optim.gradient_noise = extra.gradient_noise;
     setup.optim.weight_noise = extra.weight_noise;
+    setup.compress.prune = {
+        .sparsity = extra.sparsity, .schedule = "steps", .every = 1, .increment = 0.4};
     setup.train.loss_scale.name = extra.loss_scale;
     setup.dist = dist;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
@@ -215,6 +218,16 @@ TEST_F(OptimizerStrategiesTest, NoiseOnTheGradientHasTheBitsOfOneProcess) {
 
 TEST_F(OptimizerStrategiesTest, NoiseOnTheWeightsHasTheBitsOfOneProcess) {
   expect_bits_of_one_process({.weight_noise = 0.05});
+}
+
+// Each process finds the masks by itself, and zeros the gradient and the state of its slice.
+TEST_F(OptimizerStrategiesTest, PrunedWeightsHaveTheBitsOfOneProcess) {
+  expect_bits_of_one_process({.sparsity = 0.7});
+  const auto pruned =
+      train(2, "adam", {.strategy = "sharded"}, 3, {.ema_decay = 0.5, .sparsity = 0.7});
+  const auto zeros = pruned.params.eq(0).sum().item<int64_t>();
+  EXPECT_GE(zeros, (500 * 400 + 400 * 301) * 7 / 10);
+  EXPECT_EQ(pruned.grads.eq(0).logical_or(pruned.params.ne(0)).all().item<bool>(), true);
 }
 
 // What half precision has to hold is the gradient without it.

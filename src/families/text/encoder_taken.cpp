@@ -14,8 +14,8 @@
 namespace stretto::experiment {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSizes{"model.num_layers", "model.d_model",
-                                                 "model.num_heads", "model.ffn_dim"};
+constexpr std::array<std::string_view, 5> kSizes{
+    "model.num_layers", "model.d_model", "model.num_heads", "model.head_dim", "model.ffn_dim"};
 
 // The head is the task's, first weights are drawn anew, and LoRA is merged into weights. Not every
 // family chooses its stack by a name.

@@ -51,6 +51,7 @@ BertLayerImpl::BertLayerImpl(const nn::Init& init, const BertOptions& options) {
                                                           .d_model = sizes.d_model,
                                                           .num_heads = sizes.num_heads,
                                                           .rotary = options.positions == "rotary",
+                                                          .head_dim = options.head_dim,
                                                       }));
   ffn = register_module(
       "ffn", nn::FeedForward(init.child("ffn"), sizes.d_model, sizes.ffn_dim, options.activation));
@@ -153,9 +154,9 @@ double BertEncoder::operations_of_unwanted() const {
 }
 
 double BertEncoder::operations(double length) const {
-  const auto d = static_cast<double>(sizes_.d_model),
+  const auto width = static_cast<double>(head_width_of(options_) * sizes_.num_heads),
              layers = static_cast<double>(sizes_.num_layers);
-  return weight_operations(*this) + layers * attention_operations(d, d, length);
+  return weight_operations(*this) + layers * attention_operations(width, width, length);
 }
 
 }  // namespace stretto::models

@@ -73,6 +73,11 @@ std::string common_incompatibility(const ModelDescription& description) {
   if (model.positions != "learned") {
     return "model.positions = \"" + model.positions + "\": its positions are learned";
   }
+  if (const auto sizes = models::sizes_of(model);
+      models::head_width_of(model) * sizes.num_heads != sizes.d_model) {
+    return "model.head_dim = " + std::to_string(model.head_dim) +
+           ": its heads have d_model / num_heads columns each";
+  }
   if (activation_name(model.activation).empty()) {
     return "model.activation = \"" + model.activation + "\": it has no gated units";
   }
