@@ -21,6 +21,10 @@ struct DecodeOptions : SamplingOptions {
   int64_t max_len_b = 10;
   int64_t min_len = 1;
   int64_t max_tokens = 2048;
+  bool continuous = true;
+  std::string shortlist;
+  int64_t shortlist_common = 100;
+  int64_t shortlist_best = 100;
   int64_t alignment_layer = -1;
 
   static auto fields() {
@@ -66,6 +70,24 @@ struct DecodeOptions : SamplingOptions {
                   "bound of source tokens times beam_size in one batch", at_least(1),
                   {.unit = "tokens", .change = Change::kScoring})
                 .also_called({"batch_size", "batch_tokens", "max_tokens_decode"}),
+            field(&O::continuous, "continuous",
+                  "sentences enter a batch as soon as others in it have ended; false = one batch "
+                  "after the other, with the same outputs",
+                  any(), {.change = Change::kFree})
+                .also_called({"continuous_batching", "inflight_batching"}),
+            field(&O::shortlist, "shortlist",
+                  "file of SOURCE TARGET [PROBABILITY] words, a pair a line: an output has only "
+                  "words that its source has pairs with, and common ones; empty = any word",
+                  any(), {.change = Change::kScoring, .is_path = true})
+                .also_called({"vmap", "use_vmap", "vocab_map", "lexical_shortlist"}),
+            field(&O::shortlist_common, "shortlist_common",
+                  "the first pieces of the target's vocabulary, its frequent ones, are in every "
+                  "shortlist",
+                  at_least(0), {.unit = "pieces", .change = Change::kScoring})
+                .also_called({"shortlist_first"}),
+            field(&O::shortlist_best, "shortlist_best",
+                  "the likeliest pairs of a source piece that count", at_least(1),
+                  {.unit = "pairs", .change = Change::kScoring}),
             field(&O::alignment_layer, "alignment_layer",
                   "decoder layer whose mean cross-attention is the alignment; -1 = last",
                   at_least(-1), scoring),

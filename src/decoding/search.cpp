@@ -10,47 +10,17 @@
 #include <utility>
 
 #include "base/random.h"
+#include "decoding/beam.h"
 #include "decoding/candidates.h"
 #include "decoding/sampling_rules.h"
 
 namespace stretto::decoding {
 namespace {
 
-/// A lane: an output in the making.
-struct Lane {
-  std::vector<int64_t> ids;
-  std::vector<float> token_log_probs;
-  double log_prob = 0;
-  int64_t number = 0;  ///< of the hypothesis, for sampling
-  bool dead = false;   ///< fills a beam that has fewer continuations than lanes
-};
-
 struct Source {
   size_t index = 0;  ///< in the input
   int64_t max_len = 0;
   std::vector<Lane> lanes;
-};
-
-/// What is next: the lanes that go on, and which lane of before each of them continues.
-struct Continuation {
-  std::vector<Lane> lanes;
-  std::vector<int64_t> parents;
-
-  void add(const Lane& lane, int64_t parent, const Candidate& choice) {
-    lanes.push_back(lane);
-    lanes.back().ids.push_back(choice.token);
-    lanes.back().token_log_probs.push_back(choice.token_log_prob);
-    lanes.back().log_prob += choice.token_log_prob;
-    parents.push_back(parent);
-  }
-
-  /// What was added last, which does not go on.
-  Lane take_back() {
-    Lane lane = std::move(lanes.back());
-    lanes.pop_back();
-    parents.pop_back();
-    return lane;
-  }
 };
 
 class Search {
@@ -73,21 +43,21 @@ class Search {
                    float normaliser) const;
   Continuation extend_samples(const Source& source, int64_t first_lane, const at::Tensor& log_probs,
                               const std::vector<int64_t>& drawn);
-  void finish(const Source& source, const Lane& lane, float eos_log_prob);
-  void finish(const Source& source, const Lane& lane, OutputEnd end);
-  void give_up(const Source& source);
+  void finish(const Source& source, Hypothesis done) {
+    finished_[source.index].push_back(std::move(done));
+  }
   std::vector<std::vector<Hypothesis>> sorted();
 
-  bool is_end(int64_t token) const {
-    return token == input_.eos || std::ranges::find(input_.ends, token) != input_.ends.end();
+  /// @param source  null: nothing but tokens ends an output
+  BeamRules rules(const Source* source = nullptr) const {
+    BeamRules own{.options = options_, .eos = input_.eos, .ends = input_.ends};
+    if (source != nullptr) {
+      own.end_of = [this, source](const Lane& lane) { return end_of(*source, lane); };
+    }
+    return own;
   }
+  bool is_end(int64_t token) const { return rules().is_end(token); }
   bool beam() const { return options_.method == "beam"; }
-  /// Continuations of a source that are ranked: so many that beam_size go on though each of the
-  /// first lanes has all its ends among them.
-  int64_t num_ranked() const { return (2 + std::ssize(input_.ends)) * options_.beam_size; }
-  bool is_full(const Source& source) const {
-    return std::ssize(finished_[source.index]) >= options_.beam_size;
-  }
   int64_t forced_token(const Source& source) const;
   OutputEnd end_of(const Source& source, const Lane& lane) const;
   std::span<const int64_t> prompt_of(const Source& source) const {
@@ -128,11 +98,8 @@ Search::Search(StepModel& model, const SearchInput& input, const DecodeOptions& 
     // The last token of an output that ends at its bound needs no position: nothing follows.
     const int64_t before =
         (input.prompts.empty() ? 1 : std::ssize(input.prompts[i])) - (input.ends_at_bound ? 1 : 0);
-    const double bound =
-        options.max_len_a * static_cast<double>(input.src_lengths[i]) + double(options.max_len_b);
-    const double hard = static_cast<double>(input.max_length) - static_cast<double>(before);
-    Source source{.index = i, .max_len = static_cast<int64_t>(std::min(bound, hard)), .lanes = {}};
-    source.max_len = std::max<int64_t>(source.max_len, 0);
+    const int64_t max_len = longest_output(input.src_lengths[i], before, input.max_length, options);
+    Source source{.index = i, .max_len = max_len, .lanes = {}};
     for (int64_t k = 0; k < options.beam_size; ++k) source.lanes.push_back({.number = k});
     alive_.push_back(std::move(source));
   }
@@ -148,7 +115,7 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     if (beam() && repetition_.active()) penalise(log_probs);
     apply_rules(log_probs);
     const auto rows =
-        beam() ? likeliest(log_probs, num_ranked()) : std::vector<std::vector<Candidate>>{};
+        beam() ? likeliest(log_probs, rules().num_ranked()) : std::vector<std::vector<Candidate>>{};
     if (!beam()) log_probs = log_probs.cpu().contiguous();
     const auto drawn = beam() ? std::vector<int64_t>{} : draw_all(log_probs);
 
@@ -159,7 +126,7 @@ std::vector<std::vector<Hypothesis>> Search::run() {
     for (Source& source : alive_) {
       const auto own = is_nan.begin() + first_lane;
       if (std::find(own, own + std::ssize(source.lanes), true) != own + std::ssize(source.lanes)) {
-        give_up(source);
+        finished_[source.index] = {not_a_number()};
         first_lane += std::ssize(source.lanes);
         continue;
       }
@@ -277,38 +244,11 @@ void Search::forbid(at::Tensor& row, const Source& source, const Lane& lane) con
 Continuation Search::extend_beam(const Source& source, int64_t first_lane,
                                  const std::vector<std::vector<Candidate>>& rows) {
   const int64_t beam_size = options_.beam_size;
-  const int64_t num_lanes = step_ == 0 ? 1 : beam_size;  // at first all lanes are equal
-  std::vector<Candidate> ranked;
-  for (int64_t k = 0; k < num_lanes; ++k) {
-    if (source.lanes[k].dead) continue;
-    for (Candidate candidate : rows[first_lane + k]) {
-      candidate.lane = k;
-      candidate.log_prob = source.lanes[k].log_prob + candidate.token_log_prob;
-      ranked.push_back(candidate);
-    }
-  }
-  const auto width = std::min(ranked.size(), static_cast<size_t>(num_ranked()));
-  std::partial_sort(ranked.begin(), ranked.begin() + width, ranked.end(), better);
-
-  Continuation next;
-  for (size_t rank = 0; rank < width; ++rank) {
-    const Candidate& candidate = ranked[rank];
-    const Lane& lane = source.lanes[candidate.lane];
-    if (!is_end(candidate.token)) {
-      if (static_cast<int64_t>(next.lanes.size()) < beam_size && !is_full(source)) {
-        next.add(lane, first_lane + candidate.lane, candidate);
-        const OutputEnd end = end_of(source, next.lanes.back());
-        if (end == OutputEnd::kToken) continue;
-        const Lane ended = next.take_back();
-        if (static_cast<int64_t>(rank) < beam_size) finish(source, ended, end);
-      }
-    } else if (static_cast<int64_t>(rank) < beam_size &&
-               static_cast<int64_t>(finished_[source.index].size()) < beam_size) {
-      finish(source, lane, candidate.token_log_prob);
-    }
-  }
-  if (static_cast<int64_t>(finished_[source.index].size()) >= beam_size) return {};
-  while (!next.lanes.empty() && static_cast<int64_t>(next.lanes.size()) < beam_size) {
+  const auto count = static_cast<size_t>(step_ == 0 ? 1 : beam_size);  // at first all are equal
+  const std::span own(rows.data() + first_lane, count);
+  Continuation next = decoding::extend_beam(std::span(source.lanes).first(count), first_lane, own,
+                                            rules(&source), finished_[source.index]);
+  while (!next.lanes.empty() && std::ssize(next.lanes) < beam_size) {
     next.lanes.push_back(next.lanes.front());
     next.lanes.back().dead = true;
     next.parents.push_back(next.parents.front());
@@ -367,38 +307,14 @@ Continuation Search::extend_samples(const Source& source, int64_t first_lane,
     const int64_t token = drawn[static_cast<size_t>(row)];
     if (token < 0) continue;  // every continuation is forbidden
     if (is_end(token)) {
-      finish(source, lane, values[token]);
+      finish(source, ended_by_token(lane, values[token], options_));
       continue;
     }
     next.add(lane, row, {.lane = row, .token = token, .token_log_prob = values[token]});
     const OutputEnd end = end_of(source, next.lanes.back());
-    if (end != OutputEnd::kToken) finish(source, next.take_back(), end);
+    if (end != OutputEnd::kToken) finish(source, ended_by(next.take_back(), end, options_));
   }
   return next;
-}
-
-void Search::finish(const Source& source, const Lane& lane, float eos_log_prob) {
-  Hypothesis done;
-  done.ids = lane.ids;
-  done.token_log_probs = lane.token_log_probs;
-  done.token_log_probs.push_back(eos_log_prob);
-  done.log_prob = lane.log_prob + eos_log_prob;
-  done.length = static_cast<int64_t>(lane.ids.size()) + 1;
-  done.score = length_penalised(done.log_prob, done.length, options_);
-  done.number = lane.number;
-  finished_[source.index].push_back(std::move(done));
-}
-
-void Search::finish(const Source& source, const Lane& lane, OutputEnd end) {
-  Hypothesis done;
-  done.ids = lane.ids;
-  done.token_log_probs = lane.token_log_probs;
-  done.log_prob = lane.log_prob;
-  done.length = std::ssize(lane.ids);
-  done.score = length_penalised(done.log_prob, done.length, options_);
-  done.end = end;
-  done.number = lane.number;
-  finished_[source.index].push_back(std::move(done));
 }
 
 OutputEnd Search::end_of(const Source& source, const Lane& lane) const {
@@ -409,35 +325,12 @@ OutputEnd Search::end_of(const Source& source, const Lane& lane) const {
   return is_at_bound ? OutputEnd::kBound : OutputEnd::kToken;
 }
 
-void Search::give_up(const Source& source) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  Hypothesis none;
-  none.score = none.log_prob = kNan;
-  finished_[source.index] = {none};
-}
-
 std::vector<std::vector<Hypothesis>> Search::sorted() {
-  const auto nbest = static_cast<size_t>(std::min(options_.nbest, options_.beam_size));
-  for (std::vector<Hypothesis>& hypotheses : finished_) {
-    std::stable_sort(hypotheses.begin(), hypotheses.end(),
-                     [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-    if (hypotheses.size() > nbest) hypotheses.resize(nbest);
-  }
+  for (std::vector<Hypothesis>& hypotheses : finished_) rank_hypotheses(hypotheses, options_);
   return std::move(finished_);
 }
 
 }  // namespace
-
-double length_penalised(double log_prob, int64_t length, const DecodeOptions& options) {
-  const auto tokens = static_cast<double>(length);
-  if (options.length_penalty_type == "fairseq") {
-    return log_prob / std::pow(tokens, options.length_penalty);
-  }
-  if (options.length_penalty_type == "gnmt") {
-    return log_prob / std::pow((5.0 + tokens) / 6.0, options.length_penalty);
-  }
-  return log_prob;
-}
 
 std::vector<std::vector<Hypothesis>> search(StepModel& model, const SearchInput& input,
                                             const DecodeOptions& options) {

@@ -401,7 +401,7 @@ const std::vector<OptionGroup>& answers() {
        "",
        "nothing is loaded as a plug-in: a part is written in C++ (docs/add-a-model.md)"},
       {{"eval_bleu_args"}, "", "validation decodes as [decode] says"},
-      {{"unkpen", "replace_unk", "ban_unk_token", "allow_unk", "phrase_table", "shortlist"},
+      {{"unkpen", "replace_unk", "ban_unk_token", "allow_unk", "phrase_table"},
        "",
        "unknown words are neither replaced nor banned: pieces of sub-words spell any word, and "
        "[tokenizer] decides"},

@@ -35,6 +35,19 @@ class StepDecoder {
   virtual void reorder(const std::vector<int64_t>& parents) = 0;
 };
 
+/// A decoder one token at a time, for sources that come and go. See decoding::StreamModel.
+class StreamDecoder {
+ public:
+  virtual ~StreamDecoder() = default;
+  /// The sources of this memory enter, with a lane each behind those that are there.
+  virtual void enter(const Encoded& memory) = 0;
+  /// ids int64 [L]: the last token of each lane -> [L, D]: the row behind the next one.
+  virtual at::Tensor step(const at::Tensor& ids) = 0;
+  /// From now on lane i continues what lane parents[i] was; sources without a lane leave.
+  virtual void reorder(const std::vector<int64_t>& parents) = 0;
+  virtual int64_t most_cache_bytes() const { return 0; }
+};
+
 /// From the tokens so far and an encoder's output to the row that predicts the next token.
 ///
 /// A decoder whose PartSetup has no memory_width attends to its own tokens alone: it is a language
@@ -50,6 +63,10 @@ class Decoder : public torch::nn::Module {
                              const ForwardContext& context) = 0;
   /// A view for incremental decoding; weights are shared. Lanes of a source stand together.
   virtual std::unique_ptr<StepDecoder> start(const Encoded& memory, int64_t lanes_per_source) = 0;
+  /// The same for sources that come and go, of which there is none yet; null = it cannot, or not
+  /// where its parameters lie. A lane has the bits that start() gives it where products are such
+  /// (PackedWeightsScope).
+  virtual std::unique_ptr<StreamDecoder> start_stream() { return nullptr; }
 
   /// Mean over heads of the attention of one layer (-1 = the last that attends), teacher-forced:
   /// for each sequence a [target rows, memory rows] matrix. Throws c10::Error for a layer that does

@@ -10,6 +10,7 @@
 #include "models/packed.h"
 #include "models/split_sources.h"
 #include "models/vocabulary_steps.h"
+#include "models/vocabulary_streams.h"
 #include "nn/lora.h"
 
 namespace stretto::models {
@@ -214,6 +215,18 @@ std::unique_ptr<decoding::StepModel> EncoderDecoder::start(const data::PackedTok
                               .steps = decoder_->start(memory, lanes_per_src),
                               .head = head_,
                               .lanes = src.num_sequences() * lanes_per_src});
+}
+
+std::unique_ptr<decoding::StreamModel> EncoderDecoder::start_stream() {
+  std::unique_ptr<StreamDecoder> steps = decoder_->start_stream();
+  if (!steps) return nullptr;
+  return streams_of_vocabulary({.model = shared_from_this(),
+                                .encode =
+                                    [this](const data::PackedTokens& src) {
+                                      return encode(pack(src, nullptr, device()), src, {});
+                                    },
+                                .steps = std::move(steps),
+                                .head = head_});
 }
 
 std::vector<VocabularyTable> EncoderDecoder::vocabulary_tables() const {

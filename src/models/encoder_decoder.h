@@ -113,6 +113,7 @@ class EncoderDecoder : public Seq2SeqModel {
                          c10::Device device) const override;
   std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                              int64_t lanes_per_src) override;
+  std::unique_ptr<decoding::StreamModel> start_stream() override;
   std::vector<VocabularyTable> vocabulary_tables() const override;
   std::vector<optim::TiedName> tied_names() const override;
   text::SpecialIds target_specials() const override { return tgt_specials_; }

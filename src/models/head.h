@@ -4,8 +4,11 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/loss/top_classes.h"
 
 namespace stretto::models {
 
@@ -74,6 +77,15 @@ class Head : public torch::nn::Module {
     at::Tensor normalisers = {};  ///< fp32 [L]; undefined: the logits are not known
   };
   virtual Scores scores(const at::Tensor& rows) { return {.log_probs = log_probs(rows)}; }
+
+  /// The likeliest classes of each row, for a search that needs no others. By itself a head makes
+  /// all log-probabilities first.
+  virtual kernels::TopClasses top(const at::Tensor& rows, const kernels::TopQuery& query);
+  /// Some classes, ascending, laid out for top() among them alone. Throws c10::Error for a head
+  /// that cannot.
+  virtual std::shared_ptr<const kernels::ClassRows> classes(const std::vector<int64_t>& ids);
+  virtual kernels::TopClasses top(const at::Tensor& rows, const kernels::ClassRows& classes,
+                                  const kernels::TopQuery& query);
 
   virtual int64_t num_classes() const = 0;  ///< C
   /// Multiplications and additions of loss() for one row; models/operations.h says what counts.

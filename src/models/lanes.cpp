@@ -6,7 +6,6 @@
 #include <numeric>
 
 namespace stretto::models {
-namespace {
 
 kernels::Offsets offsets_of(const std::vector<int64_t>& lengths, c10::Device device) {
   std::vector<int32_t> bounds{0};
@@ -17,8 +16,6 @@ kernels::Offsets offsets_of(const std::vector<int64_t>& lengths, c10::Device dev
   }
   return {.values = at::tensor(bounds, at::kInt).to(device), .max_length = longest};
 }
-
-}  // namespace
 
 std::vector<int64_t> lengths_of(const kernels::Offsets& offsets) {
   const at::Tensor bounds = offsets.values.cpu();

@@ -11,6 +11,7 @@
 
 #include "data/batch.h"
 #include "decoding/step_model.h"
+#include "decoding/stream_model.h"
 #include "models/encoder.h"
 #include "nn/packed_rows.h"
 #include "optim/group_options.h"
@@ -62,6 +63,10 @@ class Seq2SeqModel : public torch::nn::Module {
   /// @param lanes_per_src  beam size
   virtual std::unique_ptr<decoding::StepModel> start(const data::PackedTokens& src,
                                                      int64_t lanes_per_src) = 0;
+
+  /// The same for sources that come and go, of which there is none yet; null = it cannot, or not on
+  /// its device.
+  virtual std::unique_ptr<decoding::StreamModel> start_stream() { return nullptr; }
 
   /// Names of its decoders, where it has several. Then a batch is of the decoder number
   /// Batch::stream, and there is no decoding but by one of them.

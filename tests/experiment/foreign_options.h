@@ -577,7 +577,7 @@ constexpr Option kMarian[] = {
     {"allow-unk", "unknown words"},
     {"output-sampling", "decode.method"},
     {"force-decode", "--prefix"},
-    {"shortlist", "unknown words"},
+    {"shortlist", "decode.shortlist"},
     {"no-reload", "same command"},
     {"no-optimizer-reload", "same command"},
     {"no-restore-corpus", "same command"},

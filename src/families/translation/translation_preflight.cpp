@@ -16,6 +16,7 @@
 #include "families/translation/known_pairs.h"
 #include "families/translation/training_text.h"
 #include "families/translation/translation_options.h"
+#include "families/translation/word_pairs.h"
 
 namespace stretto::experiment {
 namespace {
@@ -132,6 +133,7 @@ class PairPreflight {
     lines(Split::kTrain);
     if (trains) tokenizers();
     unknown_tokens();
+    shortlist();
     return finished();
   }
 
@@ -139,6 +141,7 @@ class PairPreflight {
     validation_lines();
     lines(Split::kTrain);
     if (names_tokenizer() && looks_at_tokenizers()) make_tokenizers();
+    shortlist();
     return finished();
   }
 
@@ -294,6 +297,12 @@ class PairPreflight {
     };
     if (look_in_child(time_.left(), look, found_)) return;
     leave("data.max_unknown", "how many of the tokens are `<unk>`");
+  }
+
+  void shortlist() {
+    const std::string& path = translation_of(e_).decode.shortlist;
+    if (path.empty() || is_known("decode.shortlist")) return;
+    note_stop(found_, Stage::kFiles, "decode.shortlist", [&] { read_word_pairs(path); });
   }
 
   void count_unknown() {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/decoders/recurrent_step.h"
+#include "models/decoders/recurrent_stream.h"
 #include "models/lanes.h"
 #include "models/memory.h"
 #include "models/operations.h"
@@ -226,6 +227,13 @@ std::unique_ptr<StepDecoder> RecurrentDecoder::start(const Encoded& memory,
   const torch::NoGradGuard no_grad;
   auto self = std::dynamic_pointer_cast<RecurrentDecoder>(shared_from_this());
   return std::make_unique<RecurrentStepDecoder>(std::move(self), memory, lanes_per_source);
+}
+
+std::unique_ptr<StreamDecoder> RecurrentDecoder::start_stream() {
+  if (!attention_->key->weight.is_cpu()) return nullptr;
+  const torch::NoGradGuard no_grad;
+  auto self = std::dynamic_pointer_cast<RecurrentDecoder>(shared_from_this());
+  return std::make_unique<RecurrentStreamDecoder>(std::move(self));
 }
 
 std::vector<at::Tensor> RecurrentDecoder::attention(const nn::PackedRows& input,

@@ -67,6 +67,8 @@ class RecurrentDecoder : public Decoder {
   at::Tensor forward(const nn::PackedRows& input, const Encoded& memory,
                      const ForwardContext& context) override;
   std::unique_ptr<StepDecoder> start(const Encoded& memory, int64_t lanes_per_source) override;
+  /// On a CPU.
+  std::unique_ptr<StreamDecoder> start_stream() override;
   /// The first layer is the one that attends: `layer` is 0 or -1.
   std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                     int64_t layer) override;
@@ -77,6 +79,7 @@ class RecurrentDecoder : public Decoder {
 
  private:
   friend class RecurrentStepDecoder;
+  friend class RecurrentStreamDecoder;
   /// How layers above the first are run, over whole sequences or one step.
   struct UpperLayers {
     std::function<at::Tensor(const at::Tensor& x, int64_t layer)> drop;

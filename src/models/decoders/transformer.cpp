@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/decoders/transformer_step.h"
+#include "models/decoders/transformer_stream.h"
 #include "models/lanes.h"
 #include "models/layer_drop.h"
 #include "models/memory.h"
@@ -162,6 +163,13 @@ std::unique_ptr<StepDecoder> TransformerDecoder::start(const Encoded& memory,
   check_memory(memory);
   auto self = std::dynamic_pointer_cast<TransformerDecoder>(shared_from_this());
   return std::make_unique<TransformerStepDecoder>(std::move(self), memory, lanes_per_source);
+}
+
+std::unique_ptr<StreamDecoder> TransformerDecoder::start_stream() {
+  const at::Tensor& weight = layers_.front()->self_attention->qkv->weight;
+  if (!attends_ || options_.positions == "shaw" || !weight.is_cpu()) return nullptr;
+  auto self = std::dynamic_pointer_cast<TransformerDecoder>(shared_from_this());
+  return std::make_unique<TransformerStreamDecoder>(std::move(self));
 }
 
 int64_t TransformerDecoder::max_length() const {

@@ -47,6 +47,8 @@ class TransformerDecoder : public Decoder {
   at::Tensor forward(const nn::PackedRows& input, const Encoded& memory,
                      const ForwardContext& context) override;
   std::unique_ptr<StepDecoder> start(const Encoded& memory, int64_t lanes_per_source) override;
+  /// On a CPU, with a memory, and not with relative positions of kind "shaw".
+  std::unique_ptr<StreamDecoder> start_stream() override;
   std::vector<at::Tensor> attention(const nn::PackedRows& input, const Encoded& memory,
                                     int64_t layer) override;
   int64_t width() const override { return d_model_; }
@@ -57,6 +59,7 @@ class TransformerDecoder : public Decoder {
 
  private:
   friend class TransformerStepDecoder;
+  friend class TransformerStreamDecoder;
   /// Called with the query and key-value rows of each layer's attention over the memory.
   using Observer = std::function<void(int64_t layer, const at::Tensor& q, const at::Tensor& kv)>;
   at::Tensor run(const nn::PackedRows& input, const Encoded& memory, const ForwardContext& context,

@@ -38,10 +38,28 @@ kernels::CrossEntropy TokenHead::loss(const at::Tensor& rows, const HeadTargets&
   return minimised(rows, weight, targets.labels, num_classes_, bias_, softcap_);
 }
 
+at::Tensor TokenHead::class_bias() const {
+  return bias_.defined() ? bias_.narrow(0, 0, num_classes_) : at::Tensor();
+}
+
 at::Tensor TokenHead::logits(const at::Tensor& rows) const {
   const at::Tensor classes = matrix().narrow(0, 0, num_classes_);
-  const at::Tensor bias = bias_.defined() ? bias_.narrow(0, 0, num_classes_) : at::Tensor();
-  return kernels::softcapped(kernels::linear(rows, classes, bias).to(at::kFloat), softcap_);
+  return kernels::softcapped(kernels::linear(rows, classes, class_bias()).to(at::kFloat), softcap_);
+}
+
+kernels::TopClasses TokenHead::top(const at::Tensor& rows, const kernels::TopQuery& query) {
+  return kernels::linear_top(rows, matrix().narrow(0, 0, num_classes_), class_bias(), softcap_,
+                             query);
+}
+
+std::shared_ptr<const kernels::ClassRows> TokenHead::classes(const std::vector<int64_t>& ids) {
+  return std::make_shared<const kernels::ClassRows>(ids, matrix().narrow(0, 0, num_classes_),
+                                                    class_bias());
+}
+
+kernels::TopClasses TokenHead::top(const at::Tensor& rows, const kernels::ClassRows& classes,
+                                   const kernels::TopQuery& query) {
+  return kernels::linear_top(rows, classes, softcap_, query);
 }
 
 Head::Scores TokenHead::scores(const at::Tensor& rows) {

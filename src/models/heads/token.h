@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/head.h"
 #include "nn/compressed.h"
@@ -45,6 +47,10 @@ class TokenHead : public Head, public nn::TakesCodes {
   bool learns_from_pairs() const override { return static_cast<bool>(losses_.pair); }
   at::Tensor log_probs(const at::Tensor& rows) override { return scores(rows).log_probs; }
   Scores scores(const at::Tensor& rows) override;
+  kernels::TopClasses top(const at::Tensor& rows, const kernels::TopQuery& query) override;
+  std::shared_ptr<const kernels::ClassRows> classes(const std::vector<int64_t>& ids) override;
+  kernels::TopClasses top(const at::Tensor& rows, const kernels::ClassRows& classes,
+                          const kernels::TopQuery& query) override;
   int64_t num_classes() const override { return num_classes_; }
   double operations() const override;
   c10::Device device() const override { return matrix().device(); }
@@ -53,6 +59,7 @@ class TokenHead : public Head, public nn::TakesCodes {
 
  private:
   at::Tensor logits(const at::Tensor& rows) const;  ///< [L, D] -> fp32 [L, C]
+  at::Tensor class_bias() const;                    ///< [C], undefined where there is none
 
   at::Tensor weight_;  // undefined where it is tied
   at::Tensor bias_;    // undefined where there is none

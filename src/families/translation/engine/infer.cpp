@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "data/pairs/pair_columns.h"
@@ -12,6 +15,7 @@
 #include "families/translation/engine/commands.h"
 #include "families/translation/engine/load_run.h"
 #include "families/translation/engine/second_source.h"
+#include "families/translation/engine/shortlist_file.h"
 #include "families/translation/engine/side_lines.h"
 #include "families/translation/engine/translator.h"
 #include "families/translation/heads.h"
@@ -108,7 +112,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
         asked_(request.own.as<TranslationInferFiles>()),
         options_(translation_of(request.experiment.options)),
         run_(run),
-        translator_(run_.models, options_.decode),
+        translator_(run_.models, options_.decode, open_shortlist(options_.decode, run_.tokenizers)),
         has_two_sources_(models::has_two_encoders(options_.model)) {}
 
   CostBatchOptions batches() const { return translator_.batches(); }
@@ -129,8 +133,33 @@ class LineTranslator : public LineFamily<TranslatedLine> {
 
   int64_t cost(const TranslatedLine& line) const override { return translator_.cost(line.request); }
 
+  // Where sentences enter a batch as others end, all threads take them from one queue.
+  void arrange(std::span<TranslatedLine> window) override {
+    if (!translator_.streams()) return;
+    queued_.clear();
+    for (TranslatedLine& line : window) {
+      if (line.input.problem.empty() && cost(line) > 0) queued_.push_back(&line);
+    }
+    std::ranges::stable_sort(queued_, [this](const TranslatedLine* a, const TranslatedLine* b) {
+      return cost(*a) > cost(*b);
+    });
+    std::vector<const TranslationRequest*> requests;
+    for (const TranslatedLine* line : queued_) requests.push_back(&line->request);
+    queue_ = translator_.queue(std::move(requests), at::get_num_threads());
+  }
+
   void run(std::span<TranslatedLine* const> lines,
            const std::function<void()>& beat) const override {
+    if (queue_) {
+      translator_.stream(
+          *queue_,
+          [this](size_t place, Translator::Found found) {
+            queued_[place]->found = std::move(found);
+            if (asked_.alignments) align(*queued_[place]);
+          },
+          beat);
+      return;
+    }
     std::vector<const TranslationRequest*> requests;
     for (const TranslatedLine* line : lines) requests.push_back(&line->request);
     auto found = translator_.search(requests, beat);
@@ -247,6 +276,8 @@ class LineTranslator : public LineFamily<TranslatedLine> {
   const LoadedRun& run_;
   const Translator translator_;
   const bool has_two_sources_;
+  std::vector<TranslatedLine*> queued_ = {};            ///< of a window, longest first
+  std::shared_ptr<Translator::Queue> queue_ = nullptr;  ///< of their requests
   int64_t target_tokens_ = 0;
 };
 

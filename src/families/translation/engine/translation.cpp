@@ -20,6 +20,7 @@
 #include "families/translation/engine/ensemble_loss.h"
 #include "families/translation/engine/head_scores.h"
 #include "families/translation/engine/initial_run.h"
+#include "families/translation/engine/shortlist_file.h"
 #include "families/translation/known_pairs.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
@@ -132,7 +133,8 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
-  score.outputs = Translator(models, decode).translate(requests, options.group);
+  const Translator translator(models, decode, open_shortlist(decode, tokenizers));
+  score.outputs = translator.translate(requests, options.group);
   for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
                                      std::vector<std::vector<std::string>>{references});
@@ -147,6 +149,7 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   for (const auto& head : experiment::heads_of(experiment_)) {
     parts_.push_back(open_part(head, parts_.size()));
   }
+  open_shortlist(options_.decode, model_.tokenizers);  // a broken one is told before training
   batches_ = make_batches();
 }
 

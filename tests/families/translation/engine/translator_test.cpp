@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "losses/registry.h"
 #include "models/registry.h"
@@ -117,11 +121,11 @@ TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
 TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
   const testing::Threads scope(1);
   auto options = long_outputs();
-  options.max_tokens = 1;  // a search for each sentence
+  options.max_tokens = 1;  // one sentence after the other
   Translator translator({untrained("learned", kPositions)}, options);
   int64_t steps = 0;
   translator.translate(requests(3), played_group(0, 1, [&] { ++steps; }));
-  EXPECT_EQ(steps, 3 * (1 + kPositions)) << "before each search, and each of its steps";
+  EXPECT_EQ(steps, 1 + 3 * kPositions) << "before the stream of all, and each of its steps";
   steps = 0;
   const auto stop_in_the_second = [&] {
     if (++steps == kPositions + 4) throw std::runtime_error("enough");
@@ -129,6 +133,137 @@ TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
   EXPECT_THROW(translator.translate(requests(3), played_group(0, 1, stop_in_the_second)),
                std::runtime_error);
   EXPECT_EQ(steps, kPositions + 4);
+}
+
+TEST(Translator, BatchAfterBatchItLooksBeforeEachSearchAndEachOfItsSteps) {
+  const testing::Threads scope(1);
+  auto options = long_outputs();
+  options.max_tokens = 1;  // a search for each sentence
+  options.continuous = false;
+  const Translator translator({untrained("learned", kPositions)}, options);
+  int64_t steps = 0;
+  translator.translate(requests(3), played_group(0, 1, [&] { ++steps; }));
+  EXPECT_EQ(steps, 3 * (1 + kPositions));
+}
+
+/// Outputs of different lengths: the weights say something of every token.
+std::shared_ptr<models::Seq2SeqModel> decided(const std::string& positions = "sinusoidal",
+                                              uint64_t seed = 5) {
+  auto model = untrained(positions, 40, seed);
+  const torch::NoGradGuard no_grad;
+  for (auto& parameter : model->parameters()) parameter.mul_(3);
+  return model;
+}
+
+decoding::DecodeOptions short_outputs(int64_t beam_size) {
+  decoding::DecodeOptions options;
+  options.beam_size = options.nbest = beam_size;
+  options.max_len_b = 8;
+  options.max_tokens = 10 * beam_size;  // two or three sentences
+  return options;
+}
+
+/// All hypotheses of all requests, in one search.
+std::vector<std::vector<decoding::Hypothesis>> searched(
+    const Translator& translator, const std::vector<TranslationRequest>& all) {
+  const torch::NoGradGuard no_grad;
+  std::vector<const TranslationRequest*> members;
+  for (const auto& request : all) members.push_back(&request);
+  return translator.search(members, {});
+}
+
+std::shared_ptr<const decoding::Shortlist> small_shortlist() {
+  std::vector<decoding::Shortlist::Pair> pairs;
+  for (int64_t src = 4; src < 20; ++src) {
+    for (const int64_t tgt : {4 + src % 7, 12 + src % 3}) pairs.push_back({.src = src, .tgt = tgt});
+  }
+  return std::make_shared<const decoding::Shortlist>(pairs, 24, 21, 0, 10);
+}
+
+void expect_same_search(const Translator& stream, const Translator& plain,
+                        const std::vector<TranslationRequest>& all) {
+  ASSERT_TRUE(stream.streams());
+  ASSERT_FALSE(plain.streams());
+  const auto found = searched(stream, all), expected = searched(plain, all);
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i].size(), expected[i].size()) << i;
+    for (size_t k = 0; k < found[i].size(); ++k) {
+      EXPECT_EQ(found[i][k].ids, expected[i][k].ids) << "request " << i << ", rank " << k;
+      EXPECT_NEAR(found[i][k].score, expected[i][k].score, 1e-4);
+    }
+  }
+}
+
+TEST(Translator, SentencesThatEnterABatchFindWhatBatchAfterBatchFinds) {
+  const testing::OwnProducts own_products;
+  auto all = requests(23);
+  all[3].prefix = {7, 8};
+  all[11].prefix.assign(30, 9);
+  for (const char* positions : {"sinusoidal", "learned", "rotary", "alibi", "t5"}) {
+    for (const int64_t beam_size : {1, 2, 5}) {
+      SCOPED_TRACE(std::string(positions) + ", beam of " + std::to_string(beam_size));
+      const auto model = decided(positions);
+      auto options = short_outputs(beam_size), batches = options;
+      batches.continuous = false;
+      expect_same_search(Translator({model}, options), Translator({model}, batches), all);
+      expect_same_search(Translator({model}, options, small_shortlist()),
+                         Translator({model}, batches, small_shortlist()), all);
+    }
+  }
+}
+
+TEST(Translator, WithAShortlistOutputsHaveItsTokensAlone) {
+  const auto list = small_shortlist();
+  auto all = requests(9);
+  all[2].prefix = {20};
+  for (const bool continuous : {true, false}) {
+    auto options = short_outputs(3);
+    options.continuous = continuous;
+    const auto outputs = Translator({decided()}, options, list).translate(all);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto allowed = list->of(all[i].src, all[i].prefix);
+      for (const int64_t id : outputs[i]) {
+        EXPECT_TRUE(std::ranges::binary_search(allowed, id)) << "request " << i << ", id " << id;
+      }
+    }
+  }
+}
+
+TEST(Translator, ThreadsAndProcessesTakeFromOneQueueAndFindWhatOneFinds) {
+  const testing::OwnProducts own_products;
+  const auto model = decided();
+  const auto all = requests(70);
+  const Translator translator({model}, short_outputs(3));
+  ASSERT_TRUE(translator.streams());
+  const auto search = [&](int threads) {
+    const testing::Threads scope(threads);
+    return translator.translate(all);
+  };
+  const auto one = search(1);
+  EXPECT_GT(std::ranges::max(one, {}, [](const auto& ids) { return ids.size(); }).size(),
+            std::ranges::min(one, {}, [](const auto& ids) { return ids.size(); }).size())
+      << "of different lengths, or this tests little";
+  for (const int threads : {2, 3, 8}) EXPECT_EQ(search(threads), one) << threads << " threads";
+  for (const int size : {2, 3}) {
+    std::mutex mutex;
+    stretto::test::run_ranks(size, [&](const distributed::ProcessGroup& group) {
+      const auto outputs = translator.translate(all, group);
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(outputs, one) << size << " processes";
+    });
+  }
+}
+
+TEST(Translator, SearchesBatchAfterBatchWhereModelsOrOptionsNeedIt) {
+  auto options = short_outputs(2);
+  EXPECT_FALSE(Translator({decided("shaw")}, options).streams());
+  EXPECT_FALSE(Translator({decided(), decided("sinusoidal", 6)}, options).streams());
+  options.repetition_penalty = 1.5;
+  EXPECT_FALSE(Translator({decided()}, options).streams());
+  options = short_outputs(2);
+  options.method = "sample";
+  EXPECT_FALSE(Translator({decided()}, options).streams());
 }
 
 TEST(Translator, AForcedPrefixStopsThereToo) {

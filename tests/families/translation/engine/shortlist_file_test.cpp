@@ -1,0 +1,81 @@
+#include "families/translation/engine/shortlist_file.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tests/base/failure.h"
+#include "tests/base/temp_dir.h"
+#include "text/tokenizer.h"
+
+namespace stretto::tasks {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+class ShortlistFileTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const decoding::Shortlist> open(const std::string& text) {
+    decoding::DecodeOptions options;
+    options.shortlist = folder_.write("pairs", text);
+    options.shortlist_common = 0;
+    return open_shortlist(options, tokenizers_);
+  }
+  std::string refusal(const std::string& text) {
+    return testing::failure(ExitCode::kBadData, [&] { open(text); }).what();
+  }
+  static std::shared_ptr<const text::Tokenizer> words(const std::string& lines) {
+    return text::make_vocabulary(lines, "vocab", "none");
+  }
+
+  testing::TempDir folder_;
+  // Ids from 4 on, behind the four specials.
+  text::TokenizerPair tokenizers_{.src = words("haus\nhund\n\xe2\x96\x81maus\n"),
+                                  .tgt = words("house\nhome\ndog\n\xe2\x96\x81mouse\n"),
+                                  .joint = false,
+                                  .assets = {}};
+};
+
+TEST_F(ShortlistFileTest, WordsOfBothSidesStandForTheirIds) {
+  const auto list = open("haus house 0.6\nhaus\thome\t0.4\n\n hund  dog\n");
+  EXPECT_EQ(list->of(Ids{4}, {}), (Ids{4, 5}));
+  EXPECT_EQ(list->of(Ids{5, 4}, {}), (Ids{4, 5, 6}));
+}
+
+TEST_F(ShortlistFileTest, PiecesThatMarkTheBeginningOfAWordStandForThemselves) {
+  const auto list = open("\xe2\x96\x81maus \xe2\x96\x81mouse\nhund dog\n");
+  EXPECT_EQ(list->of(Ids{6}, {}), (Ids{7}));
+  EXPECT_EQ(list->of(Ids{5}, {}), (Ids{6}));
+}
+
+TEST_F(ShortlistFileTest, WithoutANameThereIsNone) {
+  EXPECT_EQ(open_shortlist({}, tokenizers_), nullptr);
+}
+
+TEST_F(ShortlistFileTest, RefusesLinesOfAnotherFormAndNamesThem) {
+  EXPECT_NE(refusal("haus house\nhaus\n").find("pairs:2: 1 word"), std::string::npos);
+  EXPECT_NE(refusal("haus house 0.5 x\n").find("pairs:1: 4 words"), std::string::npos);
+  for (const std::string number : {"often", "-1", "nan", "inf", "0.5x"}) {
+    EXPECT_NE(refusal("haus house " + number + "\n").find("is no probability"), std::string::npos)
+        << number;
+  }
+  EXPECT_NE(refusal("\n\n").find("has no pair of words"), std::string::npos);
+}
+
+TEST_F(ShortlistFileTest, PairsThatAreWrittenAreReadAgain) {
+  const std::vector<decoding::Shortlist::Pair> pairs{{.src = 4, .tgt = 5, .probability = 0.25},
+                                                     {.src = 6, .tgt = 7, .probability = 0.5},
+                                                     {.src = 3, .tgt = 5, .probability = 1}};
+  const std::string lines = shortlist_lines(pairs, tokenizers_);
+  EXPECT_EQ(lines, "haus\thome\t0.250000\n\xe2\x96\x81maus\t\xe2\x96\x81mouse\t0.500000\n")
+      << "without the end of a sentence";
+  const auto list = open(lines);
+  EXPECT_EQ(list->size(), 2);
+  EXPECT_EQ(list->of(Ids{4, 6}, {}), (Ids{5, 7}));
+}
+
+}  // namespace
+}  // namespace stretto::tasks
