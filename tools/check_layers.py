@@ -46,7 +46,8 @@ ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distribu
 TRANSLATION = re.compile(r"translat(?:ion|or)\w*|bleu|bilingual|hypothes[ei]s|(?<![a-z])tgt(?![a-z])|"
                          r"(?-i:\b(?:source|target)s? (?:text|side|language|line|token|word|vocabulary))", re.IGNORECASE)
 # Other data has them too, and its readers are folders of src/data: a column "sentence" of transcripts, an image's translate_x.
-BORROWED = re.compile(r"translat\w*|sentence(?!piece)s?|(?<![a-z])src(?![a-z])|\"(?:source|target)\"", re.IGNORECASE)
+# CTranslate2 is a package.
+BORROWED = re.compile(r"translat(?!e2)\w*|sentence(?!piece)s?|(?<![a-z])src(?![a-z])|\"(?:source|target)\"", re.IGNORECASE)
 OTHERS = (r"(?<![a-z])question\w*|squad\w*|(?:label|answer)s\.json\b|"
           r"masked[ _]?(?:lm|language|token)\w*")  # beside the names of families; data has a folder for each
 KINDS = re.compile(r"seq2seq\w*|(?<!con)text_?(?:model|section)\w*|sinusoid\w*|marian\w*|pegasus\w*", re.IGNORECASE)

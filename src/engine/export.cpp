@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/stdout.h"
 #include "base/text.h"
 #include "engine/commands.h"
@@ -24,13 +25,35 @@ void require_format(const tasks::Family& family, const experiment::Experiment& e
       "formats for it: " + join(known, ", "));
 }
 
+/// Folders for training packages are fp32.
+void require_weights(const std::string& format, const std::string& weights) {
+  const bool chooses = format == "ctranslate2" || format == "gguf" || format == "onnx";
+  if (chooses || weights == "auto" || weights == "float32") return;
+  throw Error(ExitCode::kUsage,
+              "--weights " + weights + ": a model of --format " + format + " is fp32",
+              "leave the option out");
+}
+
+/// What is stored wider than in the run is said.
+void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& request) {
+  const bool may_be_int8 = request.format == "ctranslate2" || request.format == "gguf";
+  const bool is_int8 = may_be_int8 && (request.weights == "auto" || request.weights == "int8");
+  if (is_int8 || !run.has_packed_weights()) return;
+  const std::string type = request.weights == "float16" ? "fp16" : "fp32";
+  log::warn("the packed weights of the run are written as " + type +
+            (may_be_int8 ? ": --weights int8 is smaller"
+                         : ", which --format " + request.format + " has alone"));
+}
+
 }  // namespace
 
 int run_export(const ExportRequest& request) {
   const auto run = tasks::open_exported_run(request);
   const auto& family = tasks::family_of(run.experiment);
   require_format(family, run.experiment, request.format);
+  require_weights(request.format, request.weights);
   interchange::require_kind_of_class(run.experiment, request.model_type);
+  tell_wider_weights(run, request);
   const std::string model_class = family.export_model(run, request);
   std::cout << shown_on_stdout(request.folder + ": " + model_class + ", from " +
                                tasks::name_of(run.checkpoint.directory, run.folder))

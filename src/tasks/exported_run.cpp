@@ -1,5 +1,6 @@
 #include "tasks/exported_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runs/choose_checkpoint.h"
@@ -11,6 +12,11 @@ namespace stretto::tasks {
 void ExportedRun::require_same_tokenizer(const Assets& files) const {
   runs::require_same_tokenizer(checkpoint, runs::tokenizer_hashes(files),
                                folder.directory() / "tokenizer");
+}
+
+bool ExportedRun::has_packed_weights() const {
+  return std::ranges::any_of(checkpoint.file("model").tensors(),
+                             [](const auto& tensor) { return tensor.name.ends_with(".codes"); });
 }
 
 runs::MadeWeights ExportedRun::weights() const {

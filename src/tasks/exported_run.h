@@ -9,7 +9,7 @@
 
 namespace stretto::tasks {
 
-/// A run that `stretto export` writes as a folder of `transformers`, opened.
+/// A run that `stretto export` writes as a model of another program, opened.
 struct ExportedRun {
   runs::RunFolder folder;
   Assets assets;
@@ -19,6 +19,8 @@ struct ExportedRun {
   /// Throws Error(kBadData) unless the weights were trained with these files.
   /// @param files  of `assets`: those that the written folder depends on
   void require_same_tokenizer(const Assets& files) const;
+  /// Whether the checkpoint stores matrices as codes of few bits.
+  bool has_packed_weights() const;
   /// The checkpoint's, with LoRA merged. They look into this object.
   runs::MadeWeights weights() const;
 };

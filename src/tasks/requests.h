@@ -49,7 +49,8 @@ struct ExportRequest {
   std::string checkpoint;           ///< runs/choose_checkpoint.h
   std::string format = "hf";        ///< one of Family::export_formats()
   std::string model_type = "auto";  ///< of transformers
-  std::string folder;
+  std::string weights = "auto";     ///< interchange::stored_weights_names()
+  std::string folder;               ///< of the format "gguf" a file
 };
 
 /// `stretto plan`

@@ -7,12 +7,13 @@
 #include "cli/run_config.h"
 #include "interchange/model_folders.h"
 #include "interchange/new_folder.h"
+#include "interchange/stored_weights.h"
 
 namespace stretto::cli {
 namespace {
 
 struct ExportArguments {
-  std::string run, format, folder, checkpoint, model_type = "auto";
+  std::string run, format, folder, checkpoint, model_type = "auto", weights = "auto";
 };
 
 int run_export(const ExportArguments& arguments) {
@@ -22,6 +23,7 @@ int run_export(const ExportArguments& arguments) {
                                       .checkpoint = arguments.checkpoint,
                                       .format = arguments.format,
                                       .model_type = arguments.model_type,
+                                      .weights = arguments.weights,
                                       .folder = arguments.folder};
   tell_notes(request.experiment.origins);
   return engine().export_model(request);
@@ -32,14 +34,16 @@ int run_export(const ExportArguments& arguments) {
 std::function<int()> declare_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   app.add_option("RUN", arguments->run, "run folder")->required()->type_name("");
-  app.add_option("DIR", arguments->folder, "folder to write; new or empty")
+  app.add_option("DIR", arguments->folder,
+                 "folder to write, new or empty; of the format gguf a new file")
       ->required()
       ->type_name("");
   app.add_option("--format", arguments->format,
                  "hf: config.json, model.safetensors and tokenizer, for transformers; models of "
-                 "pictures also timm, torchvision")
+                 "pictures also timm, torchvision; Transformers of two stacks and language models "
+                 "ctranslate2; encoders of text onnx; language models of Llama's form gguf")
       ->required()
-      ->check(one_of({"hf", "timm", "torchvision"}))
+      ->check(one_of({"hf", "timm", "torchvision", "ctranslate2", "onnx", "gguf"}))
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
@@ -49,6 +53,12 @@ std::function<int()> declare_export(CLI::App& app) {
   app.add_option("--model-type", arguments->model_type,
                  "which class writes it: auto (the nearest that is equal), " + known)
       ->check(one_of(std::move(types)))
+      ->type_name("TYPE");
+  app.add_option(
+         "--weights", arguments->weights,
+         "how ctranslate2 and gguf store matrices: auto (int8 of a run with packed weights, "
+         "else float32), float32, int8, of gguf float16")
+      ->check(one_of(interchange::stored_weights_names()))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };
 }

@@ -73,5 +73,36 @@ TEST_F(ExportCommand, LooksAtItsTargetBeforeACheckpoint) {
   EXPECT_FALSE(fs::exists(folder_ / "new"));
 }
 
+TEST_F(ExportCommand, WritesAnEncoderAsAGraphOfOnnx) {
+  if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
+  auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  model.write();
+  const std::string run = folder_ / "run";
+  ASSERT_EQ(program_.run({"import", model.dir->path(), "--run", run}).code, 0);
+  const auto done = program_.run({"export", run, "--format", "onnx", folder_ / "onnx"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  for (const char* file : {"onnx/model.onnx", "onnx/model.onnx_data", "onnx/tokenizer.json"}) {
+    EXPECT_TRUE(fs::exists(folder_ / file)) << file;
+  }
+}
+
+TEST_F(ExportCommand, NamesFormatsAndWeightsThatAModelHas) {
+  if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
+  auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  model.write();
+  const std::string run = folder_ / "run";
+  ASSERT_EQ(program_.run({"import", model.dir->path(), "--run", run}).code, 0);
+  const auto gguf = program_.run({"export", run, "--format", "gguf", folder_ / "m.gguf"});
+  EXPECT_EQ(gguf.code, 2);
+  EXPECT_TRUE(has(gguf.err, "formats for it: hf, onnx")) << gguf.err;
+  for (const char* format : {"hf", "onnx"}) {
+    const auto small =
+        program_.run({"export", run, "--format", format, "--weights", "int8", folder_ / "small"});
+    EXPECT_EQ(small.code, 2) << format;
+    EXPECT_TRUE(has(small.err, "--weights int8")) << small.err;
+    EXPECT_FALSE(fs::exists(folder_ / "small"));
+  }
+}
+
 }  // namespace
 }  // namespace stretto::cli

@@ -1,15 +1,51 @@
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "families/language_model/engine/commands.h"
 #include "families/language_model/engine/language_run.h"
+#include "families/language_model/folders/ctranslate2_causal.h"
 #include "families/language_model/folders/export_causal.h"
+#include "families/language_model/folders/gguf_causal.h"
+#include "interchange/stored_weights.h"
 #include "interchange/tokenizer_folder.h"
 #include "tasks/exported_run.h"
 #include "text/tokenizer.h"
 
 namespace stretto::tasks {
+
+namespace {
+
+using interchange::StoredWeights;
+
+/// Writes the model in a format of another program than `transformers`.
+/// Returns what the model is there, in words.
+std::string write_other_format(const ExportedRun& run, const ExportRequest& request,
+                               const interchange::ExportedCausal& model) {
+  const bool is_gguf = request.format == "gguf";
+  std::vector<StoredWeights> known{StoredWeights::kFloat32, StoredWeights::kInt8};
+  if (is_gguf) known.push_back(StoredWeights::kFloat16);
+  const auto weights = interchange::choose_stored_weights(request.weights, run.has_packed_weights(),
+                                                          request.format, known);
+  if (!is_gguf) {
+    interchange::export_ctranslate2_causal(model, weights, request.folder);
+    return "a Generator of CTranslate2";
+  }
+  interchange::export_gguf_causal(model, weights, request.folder);
+  return "GGUF, " + std::string(interchange::gguf_architecture(model.description.model));
+}
+
+/// Throws Error(kUsage) where the format cannot express the model, before weights are read.
+void require_expressed(const models::CausalTransformerOptions& model, const std::string& format) {
+  const std::string problem = format == "gguf" ? interchange::gguf_incompatibility(model)
+                                               : interchange::ctranslate2_incompatibility(model);
+  if (problem.empty()) return;
+  throw Error(ExitCode::kUsage, "--format " + format + " cannot express the model: " + problem,
+              "docs/import-export.md lists what each format can express");
+}
+
+}  // namespace
 
 std::string export_language_model(const ExportedRun& run, const ExportRequest& request) {
   using Transformer = models::CausalTransformerOptions;
@@ -20,7 +56,13 @@ std::string export_language_model(const ExportedRun& run, const ExportRequest& r
         "no class of transformers is equal to this model: model.name = \"" + model.name() + "\"",
         "language models with model.name = \"transformer\" are exported");
   }
-  const auto& its = interchange::choose_causal_class(model.as<Transformer>(), request.model_type);
+  const bool is_hf = request.format == "hf";
+  const interchange::CausalClass* its = nullptr;
+  if (is_hf) {
+    its = &interchange::choose_causal_class(model.as<Transformer>(), request.model_type);
+  } else {
+    require_expressed(model.as<Transformer>(), request.format);
+  }
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   run.require_same_tokenizer(run.assets);
   const auto own = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
@@ -30,13 +72,14 @@ std::string export_language_model(const ExportedRun& run, const ExportRequest& r
     tokenizer.sequences.set_front(tokens_before_text(options, *own));
   }
   const auto weights = run.weights();
-  interchange::export_causal(
-      {.description = {.its = &its, .model = model.as<Transformer>(), .vocab_size = own->size()},
-       .tokenizer = std::move(tokenizer),
-       .tensors = weights.file.tensors(),
-       .end_tokens = language_model_of(run.experiment).decode.end_tokens},
-      request.folder);
-  return std::string(its.name);
+  const interchange::ExportedCausal exported{
+      .description = {.its = its, .model = model.as<Transformer>(), .vocab_size = own->size()},
+      .tokenizer = std::move(tokenizer),
+      .tensors = weights.file.tensors(),
+      .end_tokens = language_model_of(run.experiment).decode.end_tokens};
+  if (!is_hf) return write_other_format(run, request, exported);
+  interchange::export_causal(exported, request.folder);
+  return std::string(its->name);
 }
 
 }  // namespace stretto::tasks

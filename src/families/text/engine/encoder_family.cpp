@@ -7,8 +7,10 @@
 #include "families/text/encoder_sections.h"
 #include "families/text/engine/embed.h"
 #include "families/text/folders/export_model.h"
+#include "families/text/folders/onnx_encoder.h"
 #include "families/text/folders/text_folders.h"
 #include "families/text/requests.h"
+#include "interchange/stored_weights.h"
 #include "interchange/tokenizer_folder.h"
 #include "tasks/exported_run.h"
 
@@ -41,8 +43,13 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
   if (experiment::encoder_sections(run.experiment).causal != nullptr) {
     throw Error(ExitCode::kUsage,
                 "model.name: a classifier on the stack of a language model is no class of "
-                "transformers that is known",
+                "transformers that is known, and no encoder",
                 "export the language model, or train an encoder (model.name = \"bert\")");
+  }
+  const bool is_onnx = request.format == "onnx";
+  if (is_onnx) {
+    interchange::choose_stored_weights(request.weights, run.has_packed_weights(), request.format,
+                                       {interchange::StoredWeights::kFloat32});
   }
   const auto names = output_names(run.assets);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
@@ -50,16 +57,22 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
   const auto made = text::make_spec_tokenizer(tokenizer, request.run_directory, 0);
   const auto description =
       interchange::description_of_run(run.experiment, made->size(), made->specials().pad, names);
-  const auto& architecture = interchange::choose_architecture(
-      description, tokenizer.model == text::TokenizerSpec::Model::kByteBpe, request.model_type);
+  const bool byte_bpe = tokenizer.model == text::TokenizerSpec::Model::kByteBpe;
+  const auto* architecture =
+      is_onnx ? nullptr
+              : &interchange::choose_architecture(description, byte_bpe, request.model_type);
   const auto weights = run.weights();
-  interchange::export_model(
-      {.description = description,
-       .tokenizer = std::move(tokenizer),
-       .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
-       .tensors = weights.file.tensors()},
-      architecture, request.folder);
-  return interchange::class_name(architecture, description.head);
+  const interchange::ExportedModel exported{
+      .description = description,
+      .tokenizer = std::move(tokenizer),
+      .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
+      .tensors = weights.file.tensors()};
+  if (is_onnx) {
+    interchange::export_onnx_encoder(exported, request.folder);
+    return "a graph of ONNX";
+  }
+  interchange::export_model(exported, *architecture, request.folder);
+  return interchange::class_name(*architecture, description.head);
 }
 
 void EncoderFamily::require_room(const std::filesystem::path& place,

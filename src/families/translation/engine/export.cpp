@@ -1,22 +1,26 @@
 #include <ATen/ATen.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "families/translation/engine/commands.h"
+#include "families/translation/folders/ctranslate2_seq2seq.h"
 #include "families/translation/folders/export_seq2seq.h"
 #include "families/translation/translation_options.h"
+#include "interchange/stored_weights.h"
 #include "nn/embedding.h"
 #include "tasks/exported_run.h"
 
 namespace stretto::tasks {
 namespace {
 
-/// Sinusoids that the class reads, as tables of positions.
+/// Sinusoids as tables of positions, for what reads them so. Learned ones are tensors already.
 at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
                          std::vector<store::TensorView>& tensors) {
-  if (model.positions == "learned" || !interchange::stores_positions(model)) return {};
+  if (model.positions != "sinusoidal" && model.positions != "marian") return {};
   nn::Sinusoids sinusoids(model.d_model, model.positions == "marian" ? nn::SinusoidTable::kMarian
                                                                      : nn::SinusoidTable::kFairseq);
   const at::Tensor table = sinusoids
@@ -32,15 +36,36 @@ at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
   return table;
 }
 
-}  // namespace
-
-std::string export_translation(const ExportedRun& run, const ExportRequest& request) {
-  auto model = interchange::exported_seq2seq(translation_of(run.experiment), run.assets);
-  interchange::require_seq2seq_class(model.model, model.tokenizers, request.model_type);
+std::string export_ctranslate2(const ExportedRun& run, const ExportRequest& request,
+                               interchange::ExportedSeq2Seq model) {
+  using interchange::StoredWeights;
+  if (const auto problem = interchange::ctranslate2_incompatibility(model.model);
+      !problem.empty()) {
+    throw Error(ExitCode::kUsage, "--format ctranslate2 cannot express the model: " + problem,
+                "docs/import-export.md lists what each format can express");
+  }
+  const auto stored =
+      interchange::choose_stored_weights(request.weights, run.has_packed_weights(), request.format,
+                                         {StoredWeights::kFloat32, StoredWeights::kInt8});
   run.require_same_tokenizer(model.tokenizers.assets);
   const auto weights = run.weights();
   model.tensors = weights.file.tensors();
   const at::Tensor positions = add_sinusoids(model.model, model.tensors);
+  interchange::export_ctranslate2_seq2seq(model, stored, request.folder);
+  return "a Translator of CTranslate2";
+}
+
+}  // namespace
+
+std::string export_translation(const ExportedRun& run, const ExportRequest& request) {
+  auto model = interchange::exported_seq2seq(translation_of(run.experiment), run.assets);
+  if (request.format == "ctranslate2") return export_ctranslate2(run, request, std::move(model));
+  interchange::require_seq2seq_class(model.model, model.tokenizers, request.model_type);
+  run.require_same_tokenizer(model.tokenizers.assets);
+  const auto weights = run.weights();
+  model.tensors = weights.file.tensors();
+  const bool stores = interchange::stores_positions(model.model);
+  const at::Tensor positions = stores ? add_sinusoids(model.model, model.tensors) : at::Tensor();
   const std::string lack = interchange::export_seq2seq(model, request.folder);
   if (!lack.empty()) log::warn(request.folder + " " + lack);
   return interchange::seq2seq_class_name(model.model);

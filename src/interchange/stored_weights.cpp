@@ -1,0 +1,98 @@
+#include "interchange/stored_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace stretto::interchange {
+namespace {
+
+std::string name_of_weights(StoredWeights weights) {
+  switch (weights) {
+    case StoredWeights::kFloat32:
+      return "float32";
+    case StoredWeights::kFloat16:
+      return "float16";
+    case StoredWeights::kInt8:
+      break;
+  }
+  return "int8";
+}
+
+}  // namespace
+
+std::vector<std::string> stored_weights_names() {
+  return {"auto", "float32", "float16", "int8"};
+}
+
+StoredWeights choose_stored_weights(const std::string& wanted, bool is_packed,
+                                    const std::string& format,
+                                    const std::vector<StoredWeights>& known) {
+  const auto has = [&](StoredWeights one) { return std::ranges::count(known, one) > 0; };
+  if (wanted == "auto") {
+    return is_packed && has(StoredWeights::kInt8) ? StoredWeights::kInt8 : known.front();
+  }
+  std::vector<std::string> names;
+  for (const StoredWeights one : known) {
+    if (name_of_weights(one) == wanted) return one;
+    names.push_back(name_of_weights(one));
+  }
+  throw Error(ExitCode::kUsage,
+              "--weights " + wanted + ": a model of --format " + format + " does not store them so",
+              "weights for it: " + join(names, ", "));
+}
+
+NamedTensors::NamedTensors(std::vector<store::TensorView> tensors) : tensors_(std::move(tensors)) {
+  for (size_t i = 0; i < tensors_.size(); ++i) places_.emplace(tensors_[i].name, i);
+}
+
+const store::TensorView& NamedTensors::take(const std::string& name) {
+  if (const auto* tensor = find(name)) return *tensor;
+  throw Error(ExitCode::kBadData, "the checkpoint has no tensor `" + printable(name) + "`",
+              "its model is another one than config.toml describes");
+}
+
+const store::TensorView* NamedTensors::find(const std::string& name) {
+  const auto found = places_.find(name);
+  if (found == places_.end()) return nullptr;
+  taken_.insert(name);
+  return &tensors_[found->second];
+}
+
+void NamedTensors::require_all_taken(std::string_view format) const {
+  for (const auto& tensor : tensors_) {
+    if (taken_.contains(tensor.name)) continue;
+    throw Error(ExitCode::kBadData,
+                "the checkpoint has a tensor `" + printable(tensor.name) + "`, which a model of " +
+                    std::string(format) + " has no place for",
+                "its model is another one than config.toml describes");
+  }
+}
+
+store::TensorView rows_of(const store::TensorView& tensor, int64_t from, int64_t count) {
+  const int64_t rows = tensor.shape.at(0);
+  const size_t row_bytes = rows > 0 ? tensor.bytes.size() / static_cast<size_t>(rows) : 0;
+  store::TensorView view = tensor;
+  view.shape[0] = count;
+  view.bytes = tensor.bytes.substr(static_cast<size_t>(from) * row_bytes,
+                                   static_cast<size_t>(count) * row_bytes);
+  return view;
+}
+
+std::vector<float> floats_of(const store::TensorView& tensor) {
+  std::vector<float> values(tensor.bytes.size() / sizeof(float));
+  if (!values.empty())
+    std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+std::string bytes_of_floats(const std::vector<float>& values) {
+  std::string bytes(values.size() * sizeof(float), '\0');
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace stretto::interchange

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "store/safetensors.h"
+
+/// What exporters to formats of other programs share: how matrices are stored, and tensors that are
+/// taken one by one.
+namespace stretto::interchange {
+
+/// How an exported model stores its matrices.
+enum class StoredWeights : uint8_t { kFloat32, kFloat16, kInt8 };
+
+/// Values of `stretto export --weights`: "auto", "float32", "float16", "int8".
+std::vector<std::string> stored_weights_names();
+
+/// @param wanted     one of stored_weights_names(); "auto" is int8 for a run whose weights are
+///                   packed, else float32
+/// @param is_packed  whether the run's weights are packed
+/// @param known      those that the format has
+/// Throws Error(kUsage) for one that the format does not have.
+StoredWeights choose_stored_weights(const std::string& wanted, bool is_packed,
+                                    const std::string& format,
+                                    const std::vector<StoredWeights>& known);
+
+/// Tensors of a model by their names. Those that are taken are noted: a writer shows with
+/// require_all_taken() that it left nothing out.
+class NamedTensors {
+ public:
+  /// The bytes of the views must outlive this object.
+  explicit NamedTensors(std::vector<store::TensorView> tensors);
+
+  /// Throws Error(kBadData) where there is none.
+  const store::TensorView& take(const std::string& name);
+  /// Null where there is none.
+  const store::TensorView* find(const std::string& name);
+  /// Throws Error(kBadData) that names the first tensor which was not taken.
+  /// @param format  for the message: "CTranslate2"
+  void require_all_taken(std::string_view format) const;
+
+ private:
+  std::vector<store::TensorView> tensors_;
+  std::unordered_map<std::string, size_t> places_;
+  std::set<std::string> taken_;
+};
+
+/// Rows [from, from + count) of a tensor of at least one dimension, as a view.
+store::TensorView rows_of(const store::TensorView& tensor, int64_t from, int64_t count);
+
+/// Elements of an F32 tensor, as many as its shape says.
+std::vector<float> floats_of(const store::TensorView& tensor);
+/// The same as bytes, little-endian.
+std::string bytes_of_floats(const std::vector<float>& values);
+
+}  // namespace stretto::interchange

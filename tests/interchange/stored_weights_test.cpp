@@ -1,0 +1,55 @@
+#include "interchange/stored_weights.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/base/failure.h"
+
+namespace stretto::interchange {
+namespace {
+
+using stretto::testing::failure;
+
+TEST(StoredWeights, AutoFollowsTheRun) {
+  const std::vector<StoredWeights> both{StoredWeights::kFloat32, StoredWeights::kInt8},
+      one{StoredWeights::kFloat32};
+  EXPECT_EQ(choose_stored_weights("auto", false, "ctranslate2", both), StoredWeights::kFloat32);
+  EXPECT_EQ(choose_stored_weights("auto", true, "ctranslate2", both), StoredWeights::kInt8);
+  EXPECT_EQ(choose_stored_weights("auto", true, "onnx", one), StoredWeights::kFloat32);
+  EXPECT_EQ(choose_stored_weights("int8", false, "ctranslate2", both), StoredWeights::kInt8);
+}
+
+TEST(StoredWeights, WhatAFormatLacksIsRefused) {
+  const auto error = failure(ExitCode::kUsage, [] {
+    choose_stored_weights("float16", false, "ctranslate2",
+                          {StoredWeights::kFloat32, StoredWeights::kInt8});
+  });
+  EXPECT_NE(error.message().find("weights for it: float32, int8"), std::string::npos);
+}
+
+TEST(NamedTensors, NameWhatWasLeftOut) {
+  const std::string bytes = bytes_of_floats({1, 2});
+  NamedTensors tensors(
+      {{"a", store::DType::kF32, {2}, bytes}, {"b", store::DType::kF32, {2}, bytes}});
+  EXPECT_EQ(tensors.take("a").name, "a");
+  EXPECT_EQ(tensors.find("c"), nullptr);
+  const auto left = failure(ExitCode::kBadData, [&] { tensors.require_all_taken("GGUF"); });
+  EXPECT_NE(left.message().find("`b`"), std::string::npos);
+  const auto missing = failure(ExitCode::kBadData, [&] { tensors.take("c"); });
+  EXPECT_NE(missing.message().find("`c`"), std::string::npos);
+  tensors.take("b");
+  tensors.require_all_taken("GGUF");
+}
+
+TEST(NamedTensors, RowsAreViews) {
+  const std::string bytes = bytes_of_floats({1, 2, 3, 4, 5, 6});
+  const store::TensorView tensor{"a", store::DType::kF32, {3, 2}, bytes};
+  const auto rows = rows_of(tensor, 1, 2);
+  EXPECT_EQ(rows.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(floats_of(rows), (std::vector<float>{3, 4, 5, 6}));
+}
+
+}  // namespace
+}  // namespace stretto::interchange
