@@ -161,7 +161,7 @@ def parse(arguments):
     options.old, options.new = records.program(parser, options.old), records.program(parser, options.new)
     if options.updates < 3:
         parser.error("--updates must be at least 3: a warm-up is shorter than a run")
-    found = sorted(path.stem for path in options.configs.glob("*.toml") if path.stem != "search")  # a search file
+    found = sorted(path.stem for path in options.configs.glob("*.toml") if path.stem not in ("search", "compress"))  # no recipes
     unknown = [name for name in options.recipes if name not in found]
     if unknown or not found:
         parser.error(f"no recipe {', '.join(unknown) or '*.toml'} in {options.configs}: there are {', '.join(found) or 'none'}")

@@ -45,8 +45,10 @@ bool is_override(const std::string& word);
 bool takes_overrides(const CLI::App& app);
 
 std::function<int()> declare_average(CLI::App& app);
+std::function<int()> declare_bench(CLI::App& app);
 std::function<int()> declare_check(CLI::App& app);
 std::function<int()> declare_completion(CLI::App& app);
+std::function<int()> declare_compress(CLI::App& app);
 std::function<int()> declare_describe(CLI::App& app);
 std::function<int()> declare_doctor(CLI::App& app);
 std::function<int()> declare_embed(CLI::App& app);

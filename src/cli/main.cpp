@@ -77,6 +77,19 @@ constexpr std::array kCommands{
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",
             &declare_average},
+    Command{
+        "compress", "make a run small: weights of few bits, weights that are zero",
+        "  stretto compress runs/my --bits 8 --run runs/my-int8\n"
+        "  stretto compress runs/my --bits 4 --group 32 --rounding calibrated --run runs/my-int4\n"
+        "  stretto compress runs/my --bits 8 --prune 0.5 --run runs/my-sparse\n"
+        "  stretto compress runs/my --remove-units 0.5 --run runs/my-narrow\n"
+        "  stretto compress runs/small runs/big --grid grid.toml --dir sweeps/sizes",
+        &declare_compress},
+    Command{"bench", "how fast a model runs, in each precision, and where the time goes",
+            "  stretto bench runs/my\n"
+            "  stretto bench runs/my --precision fp32,int8 run.threads=1 --json\n"
+            "  stretto bench my.toml",
+            &declare_bench},
     Command{"import", "make a run of a model folder of transformers",
             "  stretto import bert-base-uncased/ --run runs/bert\n"
             "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only\n"

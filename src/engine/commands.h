@@ -13,6 +13,8 @@ int run_embed(const EmbedRequest& request);
 int run_average(const AverageRequest& request);
 int run_import(const ImportRequest& request);
 int run_export(const ExportRequest& request);
+int run_compress(const CompressRequest& request);
+int run_bench(const BenchRequest& request);
 
 /// What training would stop at, of what only libtorch can tell.
 experiment::Preflight run_check(const experiment::CheckRequest& request);

@@ -4,10 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "compress/stack_shape.h"
 #include "experiment/load_experiment.h"
 #include "experiment/preflight.h"
 #include "interchange/import_options.h"
 #include "models/model_cost.h"
+#include "store/quantised_plan.h"
 #include "tasks/requests.h"
 
 /// The door between the command line and the rooms with libtorch. The command line links neither;
@@ -56,6 +58,35 @@ struct ImportRequest {
   interchange::ImportOptions options;
 };
 
+/// `stretto compress`
+struct CompressRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;
+  std::string checkpoint;  ///< runs/choose_checkpoint.h
+  std::string target;      ///< the run folder that is written; one that is whole already stays
+  bool packs = true;       ///< false: weights are pruned, and stay in the type that they have
+  store::QuantRequest quantised = {};
+  std::string rounding = "least_error";  ///< nearest, least_error or calibrated
+  double sparsity = 0;                   ///< share of the weights that becomes zero
+  std::string scope = "global";          ///< of pruning: global or layer
+  /// Shares of layers, units and heads that are taken out, instead of all above; and the
+  /// micro-batches of training data whose gradients say how important they are (0 = magnitudes do).
+  compress::StackRemoval removal = {};
+  int64_t micro_batches = 0;
+  bool json = false;
+};
+
+/// `stretto bench`
+struct BenchRequest {
+  experiment::LoadedExperiment experiment;
+  std::string run_directory;  ///< empty = a model with first weights, as the experiment has it
+  std::string checkpoint;
+  /// Of fp32, bf16, int8, int4 and stored (as a compressed run has it); empty = all that there are.
+  std::vector<std::string> precisions = {};
+  double seconds = 5;  ///< of measuring, for each
+  bool json = false;
+};
+
 /// What the engine library exports as `stretto_engine`. Commands return an exit code; failures are
 /// Error objects thrown through the door (both sides link the same libstretto_core).
 ///
@@ -72,6 +103,8 @@ struct EngineApi {
   int (*replay)(const ReplayRequest&);
   int (*import_model)(const ImportRequest&);
   int (*export_model)(const ExportRequest&);
+  int (*compress)(const CompressRequest&);
+  int (*bench)(const BenchRequest&);
   experiment::Preflight (*check)(const experiment::CheckRequest&);
   /// The parameters of the model, by the names that patterns see; an experiment::TensorLister.
   std::vector<optim::TensorName> (*tensor_names)(const experiment::Experiment&);

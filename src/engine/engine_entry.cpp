@@ -72,6 +72,16 @@ int export_model(const ExportRequest& request) {
                             [&] { return run_export(request); });
 }
 
+int compress_model(const CompressRequest& request) {
+  return with_memory_advice("a model needs twice its size here; stop what else takes memory",
+                            [&] { return run_compress(request); });
+}
+
+int bench(const BenchRequest& request) {
+  return with_memory_advice(advice_of(request, tasks::MemoryUse::kEval),
+                            [&] { return run_bench(request); });
+}
+
 int replay(const ReplayRequest& request) {
   return with_memory_advice(
       "stop what else takes this memory; of a GPU's there is less than the machine's, which "
@@ -102,6 +112,8 @@ const stretto::engine::EngineApi stretto_engine{
     .replay = &stretto::engine::replay,
     .import_model = &stretto::engine::import_model,
     .export_model = &stretto::engine::export_model,
+    .compress = &stretto::engine::compress_model,
+    .bench = &stretto::engine::bench,
     .check = &stretto::engine::run_check,
     .tensor_names = &stretto::engine::tensor_names,
     .model_cost = &stretto::engine::model_cost,

@@ -51,7 +51,8 @@ OpenedRun open_run(const SmallerRunRequest& request) {
   auto checkpoint = runs::open_checkpoint(folder.directory(), request.checkpoint);
   const std::string toml = experiment::read_run_config(folder.directory());
   const std::string where = (folder.directory() / "config.toml").string();
-  const auto own = experiment::load_stored_experiment(toml, where, {}).options;
+  const auto own =
+      request.own ? *request.own : experiment::load_stored_experiment(toml, where, {}).options;
   auto described = checkpoint_experiment(checkpoint, folder, own);
   return {std::move(folder), std::move(assets), std::move(checkpoint), std::move(described)};
 }

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compress/stack_shape.h"
+#include "experiment/experiment.h"
 
 /// A run of a smaller model: layers, heads and feed-forward units of another run's Transformer are
 /// taken out (compress/stack_parts.h).
@@ -19,7 +21,10 @@ struct SmallerRunRequest {
   /// Micro-batches of the training data whose gradients say how important a part is; 0 = the
   /// magnitudes of weights do, and no data are read.
   int64_t micro_batches = 0;
-  std::filesystem::path output;  ///< nothing is there, or an empty folder
+  /// The run's, without files that somebody else named (cli/foreign_paths.h); none: that of its
+  /// config.toml.
+  std::optional<experiment::Experiment> own = {};
+  std::filesystem::path output = {};  ///< nothing is there, or an empty folder
 };
 
 /// What became of a stack.

@@ -14,8 +14,9 @@ inline std::vector<std::filesystem::path> shipped_recipes(const std::filesystem:
       // A model alone and a text alone are parts of recipes.
       const auto holder = path.parent_path().filename();
       const bool is_part = holder == "models" || holder == "parts";
-      const bool is_search = path.filename() == "search.toml";  // a search file names one of them
-      if (path.extension() != ".toml" || is_part || is_search) continue;
+      // A search file names one of them, a grid file says how runs are compressed.
+      const bool is_other = path.filename() == "search.toml" || path.filename() == "compress.toml";
+      if (path.extension() != ".toml" || is_part || is_other) continue;
       recipes.push_back(path);
     }
   }

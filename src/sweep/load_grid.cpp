@@ -1,0 +1,90 @@
+#include "sweep/load_grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "config/problem.h"
+#include "config/schema.h"
+#include "store/quantised.h"
+#include "sweep/swept_point.h"
+
+namespace stretto::sweep {
+namespace {
+
+/// Notes what is wrong with a key of `[grid]`.
+class GridCheck {
+ public:
+  GridCheck(const config::Origins& origins, std::vector<config::Problem>& problems)
+      : origins_(origins), problems_(problems) {}
+
+  void wrong(const std::string& key, const std::string& what, const std::string& hint) {
+    if (config::is_unreliable(problems_, key)) return;
+    problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
+  }
+
+ private:
+  const config::Origins& origins_;
+  std::vector<config::Problem>& problems_;
+};
+
+bool is_whole(double value) {
+  return std::isfinite(value) && value == std::floor(value) && std::abs(value) < 1000;
+}
+
+void check_bits(const GridOptions& grid, GridCheck& check) {
+  if (grid.bits.empty()) {
+    check.wrong("grid.bits", "is empty: the grid asks for nothing", "give some: [8, 6, 4, 3]");
+  }
+  for (const double bits : grid.bits) {
+    if (bits == kUnpackedBits) continue;
+    store::QuantFormat format;
+    format.bits = is_whole(bits) ? static_cast<int64_t>(bits) : 0;
+    const std::string problem = store::format_problem(format);
+    if (problem.empty()) continue;
+    check.wrong("grid.bits", "has " + config::number_text(bits) + " bits",
+                "8, 6, 4, 3 and 2 are possible, and 32 for weights that are not rounded");
+  }
+}
+
+void check_sparsities(const GridOptions& grid, GridCheck& check) {
+  if (grid.sparsity.empty()) {
+    check.wrong("grid.sparsity", "is empty: the grid asks for nothing",
+                "leave it out, or give shares: [0, 0.5]");
+  }
+  for (const double share : grid.sparsity) {
+    if (share >= 0 && share < 1) continue;
+    check.wrong("grid.sparsity",
+                "has the share " + config::number_text(share) + ", which is not from 0 to below 1",
+                "0.5 makes half of the weights zero");
+  }
+}
+
+// The runs as they are take no compression.
+void require_compression(const GridOptions& grid, GridCheck& check) {
+  const auto packs = [](double bits) { return bits != kUnpackedBits; };
+  const auto prunes = [](double share) { return share > 0; };
+  if (std::ranges::any_of(grid.bits, packs) || std::ranges::any_of(grid.sparsity, prunes)) return;
+  if (grid.bits.empty() || grid.sparsity.empty()) return;
+  check.wrong("grid.bits", "asks for nothing: weights of 32 bits, and none of them zero",
+              "add 8 or fewer bits, or a sparsity above 0");
+}
+
+}  // namespace
+
+GridOptions load_grid(const std::filesystem::path& path) {
+  GridFileOptions options, fallback;
+  std::vector<config::Problem> problems;
+  const auto origins = config::load_file(path, {}, config::schema_of(options),
+                                         config::schema_of(fallback), problems);
+  GridCheck check(origins, problems);
+  check_bits(options.grid, check);
+  check_sparsities(options.grid, check);
+  require_compression(options.grid, check);
+  config::throw_problems(problems);
+  return options.grid;
+}
+
+}  // namespace stretto::sweep

@@ -1,0 +1,232 @@
+#include "sweep/sweep_runner.h"
+
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "base/text.h"
+#include "store/checkpoint.h"
+#include "store/run_record.h"
+#include "store/safetensors.h"
+#include "sweep/sweep_page.h"
+
+namespace stretto::sweep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kLook{100};
+
+/// Waits for a process, and hands on a signal that ends this one.
+int code_of(ChildProcess& child, const StopSignals& stop) {
+  bool told = false;
+  while (true) {
+    child.wait_for(kLook);
+    if (const auto code = child.poll()) return *code;
+    if (stop.requested() && !told) {
+      child.send(ChildProcess::kEnd);
+      told = true;
+    }
+  }
+}
+
+fs::path model_file(const fs::path& run) {
+  const fs::path checkpoints = run / "checkpoints";
+  if (!fs::is_directory(checkpoints)) {
+    throw Error(ExitCode::kUsage, run.string() + " has no checkpoint", "train the run first");
+  }
+  for (const auto& entry : fs::directory_iterator(checkpoints)) {
+    const fs::path file = entry.path() / "model.safetensors";
+    if (fs::exists(file)) return file;
+  }
+  throw Error(ExitCode::kBadData, run.string() + ": no checkpoint has a model file",
+              "remove the folder; the point is then made anew");
+}
+
+int64_t num_weights(const fs::path& model) {
+  int64_t sum = 0;
+  for (const auto& tensor : store::SafetensorsFile(model).tensors()) sum += tensor.num_elements();
+  return sum;
+}
+
+nlohmann::json json_file(const fs::path& path) {
+  return parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
+}
+
+double number_in(const nlohmann::json& json, const std::string& name, const std::string& where) {
+  if (const auto found = find_number(json, name)) return *found;
+  throw Error(ExitCode::kBadData, where + ": there is no number `" + name + "`",
+              "set grid.metric to one of the numbers that `stretto eval --json` prints");
+}
+
+/// Removes the run folder of a point whose request changed; nothing that `compress` has not made.
+void forget_folder(const fs::path& folder) {
+  if (fs::exists(folder / "compress.json")) fs::remove_all(folder);
+}
+
+/// What `stretto bench --json` says of its only precision.
+void take_speed(const nlohmann::json& bench, const std::string& where, PointResult& result) {
+  const auto found = bench.find("precisions");
+  if (found == bench.end() || !found->is_array() || found->empty()) {
+    throw Error(ExitCode::kBadData, where + ": no speed was measured", "look at this file");
+  }
+  result.rate = number_in(found->front(), "rate", where);
+  result.unit = bench.value("unit", "");
+  result.processor = bench.value("processor", "");
+}
+
+}  // namespace
+
+SweepRunner::SweepRunner(SweepSetup setup)
+    : setup_(std::move(setup)),
+      points_(points_of(setup_.options, setup_.runs)),
+      metric_(metric_of(setup_.options, setup_.runs)) {}
+
+// What decides a result.
+nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
+  nlohmann::json request = nlohmann::json::object();
+  auto words = compress_words(setup_.options, point, setup_.runs[point.run], setup_.checkpoint, "");
+  request["compress"] = std::move(words);
+  // Weights of today: a run that was trained on has other results.
+  const SweptRun& run = setup_.runs[point.run];
+  const auto record = store::read_run_record(run.directory);
+  request["run_id"] = record ? record->run_id : "";
+  request["steps"] = store::CheckpointStore(run.directory).steps();
+  request["eval"] = setup_.options.eval;
+  request["metric"] = metric_.name;
+  request["time"] = setup_.options.time;
+  return request;
+}
+
+std::string SweepRunner::output_of(const SweptPoint& point, const std::string& what,
+                                   std::vector<std::string> words) const {
+  const fs::path log = setup_.directory / "logs" / (point.name + "." + what + ".txt");
+  fs::remove(log);
+  words.insert(words.begin(), setup_.program);
+  const StopSignals stop;
+  ChildProcess child(words, ChildProcess::OutputFile{.path = log});
+  const int code = code_of(child, stop);
+  if (stop.requested()) {
+    throw Error(ExitCode::kInterrupted, "stopped at " + point.name,
+                "the same command goes on from here");
+  }
+  if (code != 0) {
+    throw Error(static_cast<ExitCode>(code),
+                point.name + ": stretto " + what + " ended with code " + std::to_string(code),
+                log.string() + " has what it said");
+  }
+  return read_file(log);
+}
+
+PointResult SweepRunner::measured(const SweptPoint& point) const {
+  const auto& options = setup_.options;
+  const SweptRun& run = setup_.runs[point.run];
+  PointResult result;
+  result.point = point;
+  result.run = run.name;
+  fs::path folder = run.directory;
+  std::vector<std::string> chosen;  // of a run that has several
+  if (!point.is_plain()) {
+    folder = setup_.directory / "points" / point.name;
+    output_of(point, "compress", compress_words(options, point, run, setup_.checkpoint, folder));
+    const fs::path record = folder / "compress.json";
+    const auto json = json_file(record);
+    result.weights = static_cast<int64_t>(number_in(json, "weights", record));
+    result.bits_per_weight = number_in(json, "bits_per_weight", record);
+    result.bytes = static_cast<uint64_t>(fs::file_size(model_file(folder)));
+    if (json.contains("result")) result.zeros = number_in(json["result"], "sparsity", record);
+  } else {
+    result.bits_per_weight = kUnpackedBits;
+    result.bytes = static_cast<uint64_t>(fs::file_size(model_file(folder)));
+    result.weights = num_weights(model_file(folder));
+    if (!setup_.checkpoint.empty()) chosen = {"--checkpoint", setup_.checkpoint};
+  }
+  std::vector<std::string> words{"eval", folder.string(), "--json"};
+  words.insert(words.end(), chosen.begin(), chosen.end());
+  words.insert(words.end(), options.eval.begin(), options.eval.end());
+  const std::string eval = point.name + ".eval.txt";
+  result.score =
+      number_in(last_object(output_of(point, "eval", std::move(words)), eval), metric_.name, eval);
+  if (options.time) {
+    words = {"bench",
+             folder.string(),
+             "--json",
+             "--precision",
+             point.is_plain() ? "fp32" : "stored",
+             "--seconds",
+             shortest(options.seconds)};
+    words.insert(words.end(), chosen.begin(), chosen.end());
+    const std::string bench = point.name + ".bench.txt";
+    take_speed(last_object(output_of(point, "bench", std::move(words)), bench), bench, result);
+  }
+  return result;
+}
+
+PointResult SweepRunner::result_of(const SweptPoint& point) const {
+  const fs::path path = setup_.directory / "results" / (point.name + ".json");
+  const auto request = request_of(point);
+  if (fs::exists(path)) {
+    const auto stored = json_file(path);
+    const bool is_same = stored.is_object() && stored.value("request", nlohmann::json()) == request;
+    if (is_same) {
+      PointResult result = read_result(stored, path.string());
+      result.point = point;
+      return result;
+    }
+    forget_folder(setup_.directory / "points" / point.name);
+  }
+  log::info(point.name);
+  const PointResult result = measured(point);
+  auto json = result_json(result);
+  json["request"] = request;
+  write_file_atomic(path, json.dump(2) + "\n");
+  return result;
+}
+
+void SweepRunner::write(const std::vector<PointResult>& results) const {
+  const SweepView view{.results = results, .metric = metric_, .num_points = points_.size()};
+  write_file_atomic(setup_.directory / "sweep.tsv", sweep_tsv(view));
+  write_file_atomic(setup_.directory / "sweep.html", render_sweep(view));
+}
+
+ExitCode SweepRunner::run(bool json) {
+  for (const char* part : {"points", "results", "logs"}) {
+    make_directories(setup_.directory / part);
+  }
+  const auto lock = FileLock::try_now(setup_.directory / ".lock", "a grid");
+  std::vector<PointResult> results;
+  std::optional<Error> failure;
+  for (const auto& point : points_) {
+    try {
+      results.push_back(result_of(point));
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kInterrupted) throw;
+      log::error(error.message());
+      if (!failure) failure = error;
+      continue;
+    }
+    write(results);
+  }
+  const SweepView view{.results = results, .metric = metric_, .num_points = points_.size()};
+  if (json) {
+    nlohmann::json out = nlohmann::json::object();
+    out["metric"] = metric_.name;
+    out["higher_is_better"] = metric_.higher_is_better;
+    out["points"] = nlohmann::json::array();
+    for (const auto& result : results) out["points"].push_back(result_json(result));
+    std::cout << out.dump(2) << std::endl;
+  } else {
+    std::cout << sweep_table(view) << std::flush;
+  }
+  log::info((setup_.directory / "sweep.html").string());
+  return failure ? failure->code() : ExitCode::kOk;
+}
+
+}  // namespace stretto::sweep

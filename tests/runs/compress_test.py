@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Runs that are made small: `stretto compress`, its grid, and `stretto bench`.
+
+    tests/runs/compress_test.py build/release/stretto [TEST...]
+"""
+import atexit
+import functools
+import json
+import shutil
+
+from harness import CONFIG, Lab, check, main
+
+
+def done(result):
+    check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def refused(result, *words, code=2):
+    check(result.returncode == code, f"exit code {result.returncode}, expected {code}: {result.stderr}")
+    for word in words:
+        check(word in result.stderr, f"no `{word}` in\n{result.stderr}")
+
+
+@functools.cache
+def shared(stretto):
+    """A lab with one run, for tests that only read it."""
+    lab = Lab(stretto, CONFIG)
+    atexit.register(shutil.rmtree, lab.root, ignore_errors=True)
+    done(lab.train("run"))
+    return lab, str(lab.root / "run")
+
+
+def compressed(lab, run, name, *words):
+    out = str(lab.root / name)
+    return out, json.loads(done(lab.run([lab.stretto, "compress", run, "--run", out, "--json", *words])))
+
+
+def model_of(lab, name):
+    return next((lab.root / name / "checkpoints").glob("*/model.safetensors"))
+
+
+def score(lab, run):
+    return json.loads(done(lab.run([lab.stretto, "eval", run, "--json"])))["nll"]
+
+
+def eight_bits_are_a_third_of_the_size_and_score_alike(stretto):
+    lab, run = shared(stretto)
+    out, record = compressed(lab, run, "int8", "--bits", "8")
+    result = record["result"]
+    size = model_of(lab, "int8").stat().st_size
+    check(size == result["model_bytes"], f"{size} bytes, {result['model_bytes']} in the record")
+    check(size < 0.45 * result["fp32_bytes"], f"{size} of {result['fp32_bytes']} bytes")
+    check(abs(score(lab, out) - score(lab, run)) < 0.05, "8 bits changed the score")
+    names = {path.name for path in model_of(lab, "int8").parent.iterdir()}
+    check("optimizer.safetensors" not in names, f"{names}")
+    lines = done(lab.run([stretto, "infer", out], input="the small house\n"))
+    check(lines.count("\n") == 1, lines)
+    done(lab.run([stretto, "embed", out], input="the small house\n"))
+
+
+def the_size_is_told_before_anything_is_rounded(stretto):
+    lab, run = shared(stretto)
+    out = str(lab.root / "told")
+    said = done(lab.run([stretto, "compress", run, "--bits", "4", "--group", "32", "--run", out]))
+    size = model_of(lab, "told").stat().st_size
+    check(f"model.safetensors will have {size:,} bytes" in said, said)
+    check("bits a weight" in said, said)
+
+
+def what_was_made_before_stays_and_another_request_is_refused(stretto):
+    lab, run = shared(stretto)
+    out, first = compressed(lab, run, "again", "--bits", "6")
+    before = model_of(lab, "again").stat().st_mtime_ns
+    _, second = compressed(lab, run, "again", "--bits", "6")
+    check(first == second, f"{first} and {second}")
+    check(model_of(lab, "again").stat().st_mtime_ns == before, "it was made anew")
+    refused(lab.run([stretto, "compress", run, "--bits", "4", "--run", out]), "another request")
+    refused(lab.run([stretto, "compress", out, "--bits", "4", "--run", out + "4"]), "compressed already")
+    refused(lab.run([stretto, "compress", run, "--bits", "4", "--group", "7", "--run", out + "7"]), "groups of 7")
+    model = model_of(lab, "again")
+    model.write_bytes(model.read_bytes()[:-100])
+    refused(lab.run([stretto, "compress", run, "--bits", "6", "--run", out]), "model.safetensors", code=65)
+
+
+def pruned_weights_are_zero_with_any_rounding(stretto):
+    lab, run = shared(stretto)
+    for rounding in ("nearest", "least_error", "calibrated"):
+        out, record = compressed(lab, run, f"pruned-{rounding}", "--bits", "8", "--prune", "0.4", "--rounding", rounding)
+        zeros = record["result"]["sparsity"]
+        check(0.39 < zeros < 0.41, f"{rounding}: {zeros}")
+        check(score(lab, out) < 10, rounding)
+        names = {path.name for path in model_of(lab, f"pruned-{rounding}").parent.iterdir()}
+        check("masks.safetensors" in names, f"{names}")
+    out, record = compressed(lab, run, "pruned", "--prune", "0.4", "--prune-scope", "layer")
+    check("errors" not in record["result"], "nothing was rounded")
+    check(score(lab, out) < 10, "fp32")
+    refused(lab.run([stretto, "compress", run, "--prune", "1", "--run", out + "-all"]))
+
+
+def parts_that_were_taken_out_leave_a_model_that_trains_and_rounds(stretto):
+    lab, run = shared(stretto)
+    out, record = compressed(lab, run, "narrow", "--remove-units", "0.5")
+    check([stack["units"] for stack in record["result"]["stacks"]] == [32, 32], f"{record}")
+    check(score(lab, out) > 0, "no score")
+    again = json.loads(done(lab.run([stretto, "compress", run, "--remove-units", "0.5", "--run", out, "--json"])))
+    check(again == record, f"{again}")
+    eight, _ = compressed(lab, out, "narrow8", "--bits", "8")
+    check(score(lab, eight) > 0, "no score of 8 bits")
+
+
+def calibrated_weights_are_the_same_for_any_threads(stretto):
+    lab, _ = shared(stretto)
+    done(lab.train("threaded", "train.max_steps=10", "run.threads=0"))
+    files = []
+    for threads in ("1", "2"):
+        out = str(lab.root / f"threads{threads}")
+        done(lab.run([stretto, "compress", str(lab.root / "threaded"), "--bits", "4", "--group", "32", "--rounding", "calibrated",
+                      "--run", out], env={"OMP_NUM_THREADS": threads}))
+        files.append(model_of(lab, f"threads{threads}").read_bytes()[-4000:])  # the header names the run
+    check(files[0] == files[1], "the weights differ")
+
+
+def a_grid_goes_on_where_it_stopped(stretto):
+    lab, run = shared(stretto)
+    grid = lab.root / "grid.toml"
+    grid.write_text("[grid]\nbits = [32, 8, 4]\nsparsity = [0, 0.5]\nseconds = 0.1\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "sweep"), "--json"]
+    first = json.loads(done(lab.run(command, timeout=300)))
+    names = [point["point"] for point in first["points"]]
+    check(names == ["run-32bit", "run-32bit-s0.5", "run-8bit", "run-8bit-s0.5", "run-4bit", "run-4bit-s0.5"], f"{names}")
+    for point in first["points"]:
+        check(point["rate"] > 0 and point["bytes"] > 0, f"{point}")
+    sizes = [point["bytes"] for point in first["points"][::2]]
+    check(sizes[0] > sizes[1] > sizes[2], f"{sizes}")
+    (lab.root / "sweep/results/run-8bit.json").unlink()
+    second = json.loads(done(lab.run(command, timeout=300)))
+    check([point["score"] for point in first["points"]] == [point["score"] for point in second["points"]], "scores differ")
+    grid.write_text("[grid]\nbits = [8]\ngroup = 16\ntime = false\n")
+    third = json.loads(done(lab.run(command, timeout=300)))
+    check(third["points"][0]["bytes"] > sizes[1], f"groups of 16 have more scales: {third}")
+    grid.write_text("[grid]\nbits = [32, 8, 4]\nsparsity = [0, 0.5]\nseconds = 0.1\n")
+    done(lab.run(command, timeout=300))
+    page = (lab.root / "sweep/sweep.html").read_text()
+    check("nll against the size of the model" in page, "no chart")
+    check((lab.root / "sweep/sweep.tsv").read_text().count("\n") == 7, "sweep.tsv")
+
+
+def bench_measures_each_precision(stretto):
+    lab, run = shared(stretto)
+    said = json.loads(done(lab.run([stretto, "bench", run, "--seconds", "0.1", "--precision", "fp32,int8,int4", "--json"])))
+    check([one["precision"] for one in said["precisions"]] == ["fp32", "int8", "int4"], f"{said}")
+    for one in said["precisions"]:
+        check(one["rate"] > 0, f"{one}")
+        check(0.99 < sum(module["share"] for module in one["modules"]) < 1.01, f"{one['modules']}")
+    check(said["precisions"][1]["memory_bytes"] < said["precisions"][0]["memory_bytes"], "int8 takes no less memory")
+    out, _ = compressed(lab, run, "for-bench", "--bits", "8")
+    text = done(lab.run([stretto, "bench", out, "--seconds", "0.1"]))
+    check("stored: " in text and "fp32: " in text, text)
+    refused(lab.run([stretto, "bench", out, "--precision", "int4"]), "there is no int4")
+    done(lab.run([stretto, "bench", str(lab.config), "--seconds", "0.1", "--precision", "fp32,int8"]))
+
+
+TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
+         what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
+         parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
+         calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
+
+if __name__ == "__main__":
+    main({test.__name__: test for test in TESTS})
