@@ -88,22 +88,6 @@ Measured measure(const std::string& run, const report::RateStyle& keys) {
   return {.units = mean, .seconds = mean / median(rates)};
 }
 
-std::optional<Experiment> experiment_of(const PlanOptions& options) {
-  if (!options.config.empty()) {
-    auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
-                                    [](const Experiment& e) { return engine().tensor_names(e); },
-                                    {.describe = &interchange::describe_initial_model});
-    if (!inspection.problems.empty()) {
-      config::throw_problems(search::problems_as_configuration(options.config));
-    }
-    config::throw_problems(inspection.problems);  // its data need not be here
-    tell_notes(inspection.origins);
-    return std::move(inspection.options);
-  }
-  if (options.run.empty()) return std::nullopt;
-  return load_run_config(options.run, {}).options;
-}
-
 void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e, double flops,
                   PlanInputs& plan) {
   auto& setup = plan.setup;
@@ -129,14 +113,6 @@ void plan_compute(const PlanOptions& options, const std::optional<Experiment>& e
                              " bytes a weight at 10 GB/s (--optimizer-ms)");
     }
   }
-}
-
-// What the family says of itself, if a plan can be made of it.
-const experiment::FamilyPlan& plan_of(const Experiment& e) {
-  const auto* family = experiment::find_family(e);
-  if (family != nullptr && family->plan) return *family->plan;
-  throw Error(ExitCode::kUsage, "stretto plan does not know task.name = \"" + e.task.name() + "\"",
-              "without a configuration, --compute-ms and --gradient-mb say what it plans");
 }
 
 // On a CPU the rows of a tied table may be summed apart: see TableGradients.
@@ -229,8 +205,8 @@ experiment::TableRows planned_rows(const PlanOptions& options, const Experiment&
 void require_tables(const PlanOptions& options, const Experiment& e) {
   if (options.vocab_rows == 0 || plan_of(e).tables) return;
   throw Error(ExitCode::kUsage,
-              "plan --scaling: --vocab-rows is for embedding tables, which models of " +
-                  e.task.name() + " do not have",
+              "plan: --vocab-rows is for embedding tables, which models of " + e.task.name() +
+                  " do not have",
               "leave it out");
 }
 
@@ -238,13 +214,9 @@ void plan_model(const PlanOptions& options, const Experiment& e, PlanInputs& pla
   auto& setup = plan.setup;
   require_tables(options, e);
   const auto& tables = plan_of(e).tables;
-  engine::CostRequest request{.experiment = e};
   experiment::TableRows rows;
-  if (tables) {
-    rows = planned_rows(options, e, *tables, plan);
-    request.sizes = tables->sizes(rows);
-  }
-  const auto cost = engine().model_cost(request);
+  if (tables) rows = planned_rows(options, e, *tables, plan);
+  const auto cost = cost_of(e, rows);
   const auto rate = experiment::display_of(e).rate;
   plan.unit = rate.unit;
   plan.rate_key = rate.key;
@@ -329,6 +301,47 @@ void plan_shares(const PlanOptions& options, plan::Setup& setup) {
 }
 
 }  // namespace
+
+std::optional<Experiment> experiment_of(const PlanOptions& options) {
+  if (!options.config.empty()) {
+    auto inspection = lint::inspect(options.config, options.overrides, /*processes=*/0,
+                                    [](const Experiment& e) { return engine().tensor_names(e); },
+                                    {.describe = &interchange::describe_initial_model});
+    if (!inspection.problems.empty()) {
+      config::throw_problems(search::problems_as_configuration(options.config));
+    }
+    config::throw_problems(inspection.problems);  // its data need not be here
+    tell_notes(inspection.origins);
+    return std::move(inspection.options);
+  }
+  if (options.run.empty()) return std::nullopt;
+  return load_run_config(options.run, {}).options;
+}
+
+const experiment::FamilyPlan& plan_of(const Experiment& e) {
+  const auto* family = experiment::find_family(e);
+  if (family != nullptr && family->plan) return *family->plan;
+  throw Error(ExitCode::kUsage, "stretto plan does not know task.name = \"" + e.task.name() + "\"",
+              "without a configuration, --compute-ms and --gradient-mb say what it plans");
+}
+
+experiment::TableRows rows_of(const PlanOptions& options, const Experiment& e,
+                              std::vector<std::string>& assumed) {
+  require_tables(options, e);
+  const auto& tables = plan_of(e).tables;
+  if (!tables) return {};
+  PlanInputs plan;
+  const auto rows = planned_rows(options, e, *tables, plan);
+  assumed.insert(assumed.end(), plan.assumed.begin(), plan.assumed.end());
+  return rows;
+}
+
+models::ModelCost cost_of(const Experiment& e, const experiment::TableRows& rows) {
+  engine::CostRequest request{.experiment = e};
+  const auto& tables = plan_of(e).tables;
+  if (tables) request.sizes = tables->sizes(rows);
+  return engine().model_cost(request);
+}
 
 PlanInputs plan_inputs(const PlanOptions& options) {
   const auto e = experiment_of(options);

@@ -1,11 +1,21 @@
 #include "experiment/family_plan.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/text.h"
 
 namespace stretto::experiment {
 namespace {
 
 constexpr double kFill = 0.9;  // units that are not padding or room at the end, of the bound
+
+std::string resized_key(const ShapeKey& key, double factor) {
+  const auto multiple = std::max<int64_t>(1, key.multiple);
+  const double steps = std::round(double(key.value) * factor / double(multiple));
+  const int64_t value = std::max<int64_t>(1, std::llround(steps)) * multiple;
+  return key.key + "=" + std::to_string(value);
+}
 
 }  // namespace
 
@@ -16,12 +26,21 @@ PlannedWork work_within(const WorkBounds& bounds) {
     return {
         .units = sampled,
         .assumed = "a micro-batch has data.max_samples = " + counted(bounds.max_samples, "sample") +
-                   " of " + shortest(bounds.sample_units) + " " + bounds.unit + bounds.sample_note};
+                   " of " + shortest(bounds.sample_units) + " " + bounds.unit + bounds.sample_note,
+        .key = "data.max_samples"};
   }
   const char* earlier =
       bounds.max_samples > 0 ? ", though data.max_samples may end a micro-batch earlier" : "";
   return {.units = filled,
-          .assumed = shortest(kFill) + " of " + bounds.key + " are " + bounds.unit + earlier};
+          .assumed = shortest(kFill) + " of " + bounds.key + " are " + bounds.unit + earlier,
+          .key = bounds.key};
+}
+
+std::vector<std::string> resized(const ModelShape& shape, double width, double depth) {
+  std::vector<std::string> overrides;
+  for (const ShapeKey& key : shape.widths) overrides.push_back(resized_key(key, width));
+  for (const ShapeKey& key : shape.depths) overrides.push_back(resized_key(key, depth));
+  return overrides;
 }
 
 }  // namespace stretto::experiment

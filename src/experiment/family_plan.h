@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "experiment/experiment.h"
 #include "experiment/family_values.h"
@@ -16,6 +17,7 @@ namespace stretto::experiment {
 struct PlannedWork {
   double units = 0;          ///< of a micro-batch, about
   std::string assumed = {};  ///< what that rests on, in words; empty = the configuration states it
+  std::string key = {};      ///< that makes micro-batches smaller: "data.max_tokens"
 };
 
 /// The bounds of a micro-batch; the one that is met first ends it.
@@ -66,9 +68,32 @@ struct TablePlan {
   std::optional<int64_t> (*ids_of_text)(const Experiment& experiment) = nullptr;
 };
 
+/// A key that makes a model wider or deeper.
+struct ShapeKey {
+  std::string key;       ///< "model.d_model"
+  int64_t value = 0;     ///< as the configuration has it, of a preset too; at least 1
+  int64_t multiple = 1;  ///< values are multiples of it: of the heads, where these divide it
+};
+
+/// What can be changed to make a model larger or smaller. Heads, kernels and the like stay.
+struct ModelShape {
+  std::vector<ShapeKey> widths, depths;
+  /// Products that a value which a layer gives is the sum of, about: memory for activations is
+  /// operations over it. 0 = not known.
+  double fan_in = 0;
+
+  bool can_change() const { return !widths.empty() || !depths.empty(); }
+};
+
+/// The model with `width` and `depth` times what it has, as keys that replace those of the
+/// configuration: "model.d_model=256". Values are rounded to their multiples, and are at least one.
+std::vector<std::string> resized(const ModelShape& shape, double width, double depth);
+
 struct FamilyPlan {
   PlannedWork (*work)(const Experiment& experiment);
   std::optional<TablePlan> tables = {};  ///< nothing: no size of the models comes from a tokenizer
+  /// Null, or a shape without keys: only whoever plans knows other sizes.
+  ModelShape (*shape)(const Experiment& experiment) = nullptr;
 };
 
 }  // namespace stretto::experiment

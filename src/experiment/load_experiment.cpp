@@ -24,7 +24,8 @@ std::vector<std::string> fixed_as_well(const Experiment& options) {
     keys.emplace_back("train.max_steps");
     if (options.train.max_steps == 0) keys.emplace_back("train.max_epochs");
   }
-  if (options.schedule.name == "plateau" || options.train.patience > 0) {
+  if (options.schedule.name == "plateau" || options.train.patience > 0 ||
+      options.train.stop != "none") {
     keys.emplace_back("eval.every");
   }
   return keys;

@@ -16,6 +16,7 @@
 #include "experiment/task_rules.h"
 #include "experiment/tensor_patterns.h"
 #include "optim/precision_options.h"
+#include "train/compute_optimal.h"
 
 namespace stretto::experiment {
 namespace {
@@ -282,6 +283,7 @@ void check_validation(RuleCheck& c, const ValidationData& data) {
     c.wrong(keys, what + "needs " + data.name, data.remedy);
   };
   if (c.e.train.patience > 0) needs("train.patience", "");
+  if (c.e.train.stop != "none") needs("train.stop", "");
   if (c.e.eval.at_start) needs("eval.at_start", "");
   if (c.e.schedule.name == "plateau") needs("schedule.name", "\"plateau\" ");
   if (c.e.train.average_nonmono > 0) needs("train.average_nonmono", "");
@@ -301,6 +303,26 @@ void check_best_metric(RuleCheck& c, const std::vector<ScoreSpec>& scores) {
   c.wrong({"eval.best_metric", "task.name"},
           "must be one of " + join(names, ", ") + ", got \"" + printable(wanted, 60) + "\"",
           meant.empty() ? "these are the scores of a validation of " + c.e.task.name() : meant);
+}
+
+// A curve of losses falls as a power of the updates; one of scores ends at the best that there is.
+void check_stop_metric(RuleCheck& c, const std::vector<ScoreSpec>& scores) {
+  const auto& t = c.e.train;
+  if (t.stop == "none") return;
+  if (t.max_steps > 0 && t.max_steps / c.e.eval.every < train::kFewestValidations) {
+    c.wrong({"train.stop", "train.max_steps", "eval.every"},
+            "can never stop the run: it looks at " +
+                counted(train::kFewestValidations, "validation") + ", and train.max_steps has " +
+                number(t.max_steps / c.e.eval.every),
+            "lower eval.every, or drop it");
+  }
+  for (const auto& score : scores) {
+    if (score.name() != c.e.eval.best_metric || !score.higher_is_better()) continue;
+    c.wrong({"train.stop", "eval.best_metric"},
+            "\"" + c.e.train.stop + "\" goes by a loss, and of " + c.e.eval.best_metric +
+                " more is better",
+            "set eval.best_metric to a loss, such as loss or nll");
+  }
 }
 
 void note_all(RuleCheck& c, const std::vector<PatternProblem>& problems) {
@@ -363,6 +385,7 @@ void check_rules(const Experiment& options, const config::Origins& origins, cons
   if (purpose == Purpose::kTraining) task->check_training(check);
   check_validation(check, task->validation_data(options));
   check_best_metric(check, ranking_scores(task->scores(options)));
+  check_stop_metric(check, ranking_scores(task->scores(options)));
 }
 
 bool describes_a_model(const std::vector<config::Problem>& problems) {

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 
+#include "train/compute_optimal.h"
+
 namespace stretto::train {
 
-StopConditions::StopConditions(const TrainOptions& train, int64_t until, int64_t num_batches)
+StopConditions::StopConditions(const TrainOptions& train, int64_t until, int64_t num_batches,
+                               int64_t eval_every)
     : max_steps_(train.max_steps),
       max_epochs_(train.max_epochs),
       patience_(train.patience),
       update_freq_(train.update_freq),
       max_seconds_(train.max_hours * 3600),
       until_(until),
-      num_batches_(num_batches) {}
+      num_batches_(num_batches),
+      eval_every_(eval_every),
+      stops_when_optimal_(train.stop == "compute_optimal"),
+      size_exponent_(train.size_exponent) {}
+
+// Asked several times an update; the curve is another one only behind a validation.
+std::optional<std::string> StopConditions::optimal_reason(const runs::TrainState& state) const {
+  const bool is_validated = state.step > 0 && state.validated_step == state.step;
+  if (!stops_when_optimal_ || !is_validated || state.step % eval_every_ != 0) return std::nullopt;
+  return compute_optimal_reason(state.quality, eval_every_, size_exponent_);
+}
 
 std::optional<std::string> StopConditions::reason(const runs::TrainState& state,
                                                   bool time_is_up) const {
@@ -21,7 +34,7 @@ std::optional<std::string> StopConditions::reason(const runs::TrainState& state,
   if (patience_ > 0 && state.bad_validations >= patience_) {
     return "no better validation in " + std::to_string(patience_) + " (train.patience)";
   }
-  return std::nullopt;
+  return optimal_reason(state);
 }
 
 bool StopConditions::time_is_up(const runs::TrainState& state) const {

@@ -17,6 +17,8 @@ struct TrainOptions {
   int64_t max_epochs = 0;
   double max_hours = 0;
   int64_t patience = 0;
+  std::string stop = "none";
+  double size_exponent = 0.076;
   int64_t update_freq = 1;
   std::string precision = "fp32";
   optim::LossScaleOptions loss_scale;
@@ -70,6 +72,15 @@ struct TrainOptions {
               "stop after this many validations without improvement of eval.best_metric; 0 = never",
               at_least(0), {.unit = "validations", .change = Change::kScoring})
             .also_called({"early_stopping", "early_stopping_patience", "early_stop"}),
+        field(&O::stop, "stop",
+              "compute_optimal: stop where a larger model would lower the loss of validations more "
+              "in the same time, by the curve of those so far; at least eight are looked at",
+              one_of({"none", "compute_optimal"}), {.change = Change::kScoring}),
+        field(&O::size_exponent, "size_exponent",
+              "how the loss falls with the size of the model, parameters^-x: 0.076 for language "
+              "models (Kaplan et al. 2020); `stretto plan --hours` prints what it measured",
+              {.min = 0, .max = 2, .min_open = true, .choices = {}}, {.change = Change::kScoring})
+            .read_with("stop", {"compute_optimal"}),
         field(&O::update_freq, "update_freq",
               "micro-batches per update, summed over all processes (gradient accumulation)",
               at_least(1), {.unit = "micro-batches"})

@@ -89,7 +89,7 @@ Trainer::Trainer(Task& task, TrainerSetup setup, distributed::ProcessGroup group
                 .compress = setup_.compress}),
       checkpointer_(setup_.run_directory, setup_.identity, setup_.train.checkpoints_kept(),
                     {.in_background = setup_.train.save_in_background}),
-      stops_(setup_.train, setup_.until, task.train_batches().num_batches()),
+      stops_(setup_.train, setup_.until, task.train_batches().num_batches(), setup_.eval.every),
       schedule_end_(setup_.schedule, setup_.train, task.train_batches().num_batches()),
       recorder_(task, arena_, stops_, recorder_setup(setup_, task, group_), group_.is_root()),
       validator_(task, validator_setup(setup_)),

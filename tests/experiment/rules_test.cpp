@@ -276,6 +276,28 @@ TEST(Rules, WeightsHaveOneAverageAndItsBeginningNeedsValidations) {
             "`train.average_nonmono` (default): needs validation text");
 }
 
+TEST(Rules, AStopByTheCurveNeedsValidationsOfALoss) {
+  EXPECT_EQ(problem_of([](auto& e) { e.train.stop = "compute_optimal"; }), "0 problems");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.stop = "compute_optimal";
+              e.eval.every = 5000;
+            }),
+            "`train.stop` (default): can never stop the run: it looks at 8 validations, and "
+            "train.max_steps has 4");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.stop = "compute_optimal";
+              e.eval.best_metric = "bleu";
+            }),
+            "`train.stop` (default): \"compute_optimal\" goes by a loss, and of bleu more is "
+            "better");
+  EXPECT_EQ(problem_of([](auto& e) {
+              e.train.stop = "compute_optimal";
+              translation_of(e).data.valid_src.clear();
+              translation_of(e).data.valid_tgt.clear();
+            }),
+            "`train.stop` (default): needs validation text");
+}
+
 TEST(Rules, BothSidesOfTheDataHaveEquallyManyFiles) {
   EXPECT_EQ(problem_of([](auto& e) { translation_of(e).data.train_tgt.push_back("/b"); }),
             "`data.train_src` (default): 1 source file and 2 target files");

@@ -4,10 +4,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/system_info.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
 #include "cli/notes.h"
+#include "cli/plan_memory.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "experiment/tensor_keys.h"
@@ -84,6 +86,18 @@ void look_beyond(const CheckArguments& options, const lint::Inspection& inspecti
       [&](const auto& api) { found = experiment::joined(std::move(found), api.check(request)); });
 }
 
+/// Whether training fits into the memory of this machine.
+void look_at_memory(const CheckArguments& options, const lint::Inspection& inspection,
+                    experiment::Preflight& found) {
+  if (options.preflight.elsewhere || !inspection.problems.empty()) return;
+  auto stop = memory_stop({.config = options.config,
+                           .overrides = options.overrides,
+                           .processes = options.processes,
+                           .memory_bytes = static_cast<double>(total_memory_bytes())},
+                          inspection.options);
+  if (stop) found.stops.push_back(std::move(*stop));
+}
+
 /// What nobody can compare with the tensors of a model that has errors itself.
 void tell_unmatched(Verdict& verdict) {
   const auto& inspection = verdict.inspection;
@@ -124,6 +138,7 @@ Verdict judge(const CheckArguments& options) {
   if (!verdict.errors.empty()) verdict.code = ExitCode::kUsage;
   if (!options.resolved && verdict.inspection.is_read) {
     look_beyond(options, verdict.inspection, found);
+    look_at_memory(options, verdict.inspection, found);
   }
   const auto problems = experiment::problems_of(found.stops, verdict.inspection.origins);
   if (verdict.errors.empty()) verdict.code = experiment::exit_code_of(found.stops);

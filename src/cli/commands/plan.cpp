@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/plan_budget.h"
 #include "cli/plan_inputs.h"
 #include "plan/published.h"
 
@@ -155,9 +156,18 @@ int run_plan(const PlanOptions& options) {
     std::cout << plan::published_table();
     return 0;
   }
+  if (options.scaling && !std::isnan(options.hours)) {
+    throw Error(ExitCode::kUsage, "plan: --scaling and --hours are two plans",
+                "--hours takes --gpus N, and times updates of N processes as --scaling does");
+  }
+  if (!std::isnan(options.hours)) {
+    print_budget_plan(make_budget_plan(options), options.json);
+    return 0;
+  }
   if (!options.scaling) {
     throw Error(ExitCode::kUsage, "plan: say what to plan",
-                "`stretto plan --scaling CONFIG --world-size N`, or --published");
+                "`stretto plan --hours H CONFIG`, `stretto plan --scaling CONFIG --world-size N`, "
+                "or --published");
   }
   if (options.world_size == 0) {
     throw Error(ExitCode::kUsage, "plan --scaling: --world-size is missing",
@@ -197,6 +207,41 @@ void add_work(CLI::App& app, PlanOptions& o) {
   add_number(app, "--jitter", o.jitter, "deviation over mean of a micro-batch's time; default 0");
   add_number(app, "--contention", o.contention,
              "slowdown by each other process of the host; default 0");
+}
+
+void add_budget(CLI::App& app, PlanOptions& o) {
+  add_number(app, "--hours", o.hours,
+             "how to spend so many hours of training: which size, batch, rate and number of "
+             "updates; trains a few sizes for a minute first");
+  app.add_option("--gpus,--processes", o.processes, "that train together; default 1")
+      ->check(whole_number(1, 1'000'000))
+      ->type_name("N");
+  add_number(app, "--deploy-mb", o.deploy_mb, "what the compressed model may take, 10^6 bytes");
+  add_number(app, "--deploy-ms", o.deploy_ms,
+             "in which it has to answer, in fp32, on this machine");
+  add_number(app, "--deploy-units", o.deploy_units,
+             "work of an answer, in the unit of the task's speed; default 32");
+  add_number(app, "--memory-gb", o.memory_gb,
+             "of a process while it trains, 10^9 bytes; default this machine's");
+  add_number(app, "--measure-seconds", o.measure_seconds,
+             "for which sizes are trained to measure them, together; default 60; 0 = none is");
+  app.add_option("--measured", o.measured,
+                 "a run of one process that counts as measured; repeat it")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("RUN");
+  app.add_option("--size", o.sizes,
+                 "\"KEY=VALUE KEY=VALUE\": a size to choose from, instead of widths and depths; "
+                 "repeat it")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("KEYS");
+  app.add_option("--dir", o.directory,
+                 "of what is trained to be measured; default "
+                 "runs/plan_CONFIG")
+      ->type_name("DIR");
 }
 
 void add_network(CLI::App& app, PlanOptions& o) {
@@ -242,6 +287,7 @@ std::function<int()> declare_plan(CLI::App& app) {
   app.add_option("--world-size", options->world_size, "largest number of processes")
       ->check(whole_number(1, 1'000'000))
       ->type_name("N");
+  add_budget(app, *options);
   add_work(app, *options);
   add_network(app, *options);
   app.add_flag("--published", options->published,

@@ -12,6 +12,7 @@
 #include "families/image_classification/image_classification_rules.h"
 #include "families/image_classification/requests.h"
 #include "families/text/command_options.h"
+#include "families/text/model_shapes.h"
 
 namespace stretto::experiment {
 namespace {
@@ -47,7 +48,33 @@ std::vector<data::DataFile> files_of_images(const Experiment& experiment) {
 }
 
 PlannedWork work_of_images(const Experiment& experiment) {
-  return {.units = static_cast<double>(images_of(experiment).data.max_samples)};
+  return {.units = static_cast<double>(images_of(experiment).data.max_samples),
+          .key = "data.max_samples"};
+}
+
+// A filter of a convolution sees 3 x 3 pixels of all channels. Depths of residual networks are
+// those that were published, and stay.
+ModelShape shape_of_images(const Experiment& experiment) {
+  const models::ImageModelOptions& model = images_of(experiment).model;
+  constexpr double kPixels = 9;
+  ModelShape shape;
+  if (model.is<models::VitOptions>()) {
+    const models::VitSizes sizes = models::sizes_of(model.as<models::VitOptions>());
+    return shape_of_layers(sizes.num_layers, sizes.d_model, sizes.num_heads, sizes.ffn_dim);
+  }
+  if (model.is<models::ResNetOptions>()) {
+    const models::ResNetShape network = models::shape_of(model.as<models::ResNetOptions>());
+    add_width(shape, "model.base_width", network.stem_width, 8);
+    shape.fan_in = kPixels * static_cast<double>(network.stage_width);
+  }
+  if (model.is<models::AirbenchOptions>()) {
+    const models::AirbenchSizes sizes = models::sizes_of(model.as<models::AirbenchOptions>());
+    add_width(shape, "model.width1", sizes.width1, 8);
+    add_width(shape, "model.width2", sizes.width2, 8);
+    add_width(shape, "model.width3", sizes.width3, 8);
+    shape.fan_in = kPixels * static_cast<double>(sizes.width2);
+  }
+  return shape;
 }
 
 }  // namespace
@@ -60,7 +87,7 @@ FamilySpec image_classification_spec() {
           .display = [](const Experiment& /*e*/) { return tasks::image_classification_display(); },
           .eval = eval_of_images(),
           .infer = infer_of_images(),
-          .plan = FamilyPlan{.work = &work_of_images},
+          .plan = FamilyPlan{.work = &work_of_images, .shape = &shape_of_images},
           .folders = &interchange::image_classification_folders,
           .data_files = &files_of_images};
 }

@@ -1,6 +1,7 @@
 #include "families/language_model/language_model_plan.h"
 
 #include "families/language_model/language_model_rules.h"
+#include "families/text/model_shapes.h"
 #include "families/text/requests.h"
 #include "families/text/text_plan.h"
 
@@ -41,6 +42,10 @@ TableGradients language_gradients(const Experiment& experiment, const TableRows&
   return {.first_parameters = table, .lookups = 1};
 }
 
+ModelShape shape_of_language_model(const Experiment& experiment) {
+  return shape_of_model(language_model_sections(experiment).model);
+}
+
 FamilyValues language_sizes(const TableRows& rows) {
   return FamilyValues(tasks::TextSizes{.rows = rows.output});
 }
@@ -52,7 +57,8 @@ FamilyPlan language_model_plan() {
           .tables = TablePlan{.tables = &language_tables,
                               .gradients = &language_gradients,
                               .sizes = &language_sizes,
-                              .ids_of_text = &ids_of_text}};
+                              .ids_of_text = &ids_of_text},
+          .shape = &shape_of_language_model};
 }
 
 }  // namespace stretto::experiment

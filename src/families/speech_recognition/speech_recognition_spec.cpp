@@ -15,6 +15,7 @@
 #include "families/speech_recognition/speech_recognition_options.h"
 #include "families/speech_recognition/speech_recognition_rules.h"
 #include "families/text/command_options.h"
+#include "families/text/model_shapes.h"
 #include "models/speech/speech_model_options.h"
 
 namespace stretto::experiment {
@@ -116,7 +117,27 @@ PlannedWork work_of_speech(const Experiment& experiment) {
   const auto& own = speech_of(experiment);
   return {.units = 0.9 * own.data.batch_seconds * frames_per_second(own),
           .assumed = "a micro-batch has nine tenths of data.batch_seconds, of utterances of " +
-                     std::to_string(std::llround(usual_frames(own))) + " frames"};
+                     std::to_string(std::llround(usual_frames(own))) + " frames",
+          .key = "data.batch_seconds"};
+}
+
+// Lists of blocks have keys that no override reaches: such models have the sizes that are given.
+ModelShape shape_of_speech(const Experiment& experiment) {
+  const models::SpeechModelOptions& model = speech_of(experiment).model;
+  ModelShape shape;
+  if (model.is<models::ConformerOptions>()) {
+    const models::ConformerSizes sizes = models::sizes_of(model.as<models::ConformerOptions>());
+    return shape_of_layers(sizes.num_layers, sizes.d_model, sizes.num_heads, sizes.ffn_dim);
+  }
+  if (model.is<models::DeepSpeech2Options>()) {
+    const models::DeepSpeech2Shape network =
+        models::shape_of(model.as<models::DeepSpeech2Options>());
+    add_width(shape, "model.hidden_dim", network.hidden_dim, 8);
+    add_width(shape, "model.output_dim", network.output_dim, 8);
+    add_depth(shape, "model.num_layers", network.num_layers);
+    shape.fan_in = static_cast<double>(network.hidden_dim + network.recurrent_width());
+  }
+  return shape;
 }
 
 }  // namespace
@@ -130,7 +151,7 @@ FamilySpec speech_recognition_spec() {
       .display = &display_of_speech,
       .eval = eval_of_speech(),
       .infer = infer_of_speech(),
-      .plan = FamilyPlan{.work = &work_of_speech},
+      .plan = FamilyPlan{.work = &work_of_speech, .shape = &shape_of_speech},
       .data_files = &files_of_speech};
 }
 

@@ -14,6 +14,7 @@
 #include "families/speech_synthesis/speech_synthesis_options.h"
 #include "families/speech_synthesis/speech_synthesis_rules.h"
 #include "families/text/command_options.h"
+#include "families/text/model_shapes.h"
 
 namespace stretto::experiment {
 namespace {
@@ -70,9 +71,32 @@ std::vector<data::DataFile> files_of_synthesis(const Experiment& experiment) {
 
 PlannedWork work_of_synthesis(const Experiment& experiment) {
   const auto& own = synthesis_of(experiment);
-  return {
-      .units = own.data.batch_seconds / own.features.hop_seconds,
-      .assumed = own.data.max_samples > 0 ? "data.max_samples ends no micro-batch earlier" : ""};
+  return {.units = own.data.batch_seconds / own.features.hop_seconds,
+          .assumed = own.data.max_samples > 0 ? "data.max_samples ends no micro-batch earlier" : "",
+          .key = "data.batch_seconds"};
+}
+
+ModelShape shape_of_synthesis(const Experiment& experiment) {
+  const models::SynthesisModelOptions& model = synthesis_of(experiment).model;
+  ModelShape shape;
+  if (model.is<models::Tacotron2Options>()) {
+    const auto& sizes = model.as<models::Tacotron2Options>();
+    add_width(shape, "model.embedding_dim", sizes.embedding_dim, 8);
+    add_width(shape, "model.encoder_dim", sizes.encoder_dim, 8);
+    add_width(shape, "model.prenet_dim", sizes.prenet_dim, 8);
+    add_width(shape, "model.decoder_dim", sizes.decoder_dim, 8);
+    add_width(shape, "model.attention_dim", sizes.attention_dim, 8);
+    add_width(shape, "model.postnet_dim", sizes.postnet_dim, 8);
+    add_depth(shape, "model.encoder_convolutions", sizes.encoder_convolutions);
+    shape.fan_in = static_cast<double>(2 * sizes.decoder_dim);
+  } else {
+    const auto& sizes = model.as<models::CentaurOptions>();
+    add_width(shape, "model.d_model", sizes.d_model, 8);
+    add_width(shape, "model.prenet_dim", sizes.prenet_dim, 8);
+    add_depth(shape, "model.num_layers", sizes.num_layers);
+    shape.fan_in = static_cast<double>(sizes.d_model);
+  }
+  return shape;
 }
 
 }  // namespace
@@ -85,7 +109,7 @@ FamilySpec speech_synthesis_spec() {
           .display = [](const Experiment& /*e*/) { return tasks::speech_synthesis_display(); },
           .eval = eval_of_synthesis(),
           .infer = infer_of_synthesis(),
-          .plan = FamilyPlan{.work = &work_of_synthesis},
+          .plan = FamilyPlan{.work = &work_of_synthesis, .shape = &shape_of_synthesis},
           .data_files = &files_of_synthesis};
 }
 

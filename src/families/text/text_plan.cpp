@@ -4,6 +4,7 @@
 #include "base/log_silence.h"
 #include "experiment/task_rules.h"
 #include "families/text/encoder_rules.h"
+#include "families/text/model_shapes.h"
 #include "families/text/requests.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_size.h"
@@ -31,6 +32,12 @@ PlannedTables planned_table(const Experiment& experiment) {
   return {.tokenizer = text.tokenizer->tokenizer_options(),
           .ties_output = writes_tokens(experiment) && text.model->tie_embeddings,
           .d_model = text.d_model};
+}
+
+ModelShape shape_of_text(const Experiment& experiment) {
+  const EncoderSections text = encoder_sections(experiment);
+  if (text.causal != nullptr) return shape_of_model(models::causal_stack_of(*text.causal));
+  return shape_of_model(*text.model);
 }
 
 }  // namespace
@@ -70,7 +77,8 @@ FamilyPlan text_plan() {
           .tables = TablePlan{.tables = &planned_table,
                               .gradients = gradients,
                               .sizes = sizes,
-                              .ids_of_text = &ids_of_text}};
+                              .ids_of_text = &ids_of_text},
+          .shape = &shape_of_text};
 }
 
 TableGradients text_table_gradients(const models::BertOptions& model, int64_t rows, bool has_output,

@@ -1,9 +1,11 @@
 #include "families/translation/translation_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "experiment/scaled_rate.h"
+#include "families/text/model_shapes.h"
 #include "families/translation/requests.h"
 #include "families/translation/translation_options.h"
 
@@ -26,6 +28,41 @@ PlannedTables planned_tables(const Experiment& experiment) {
           .d_model = own.model.d_model};
 }
 
+// The keys of one part, "model.encoder."; `heads` becomes what d_model has to be a multiple of.
+template <class Part>
+void add_part_keys(const std::string& prefix, const Part& part, ModelShape& shape, int64_t& heads) {
+  add_depth(shape, prefix + "num_layers", part.num_layers);
+  if constexpr (requires { part.ffn_dim; }) add_width(shape, prefix + "ffn_dim", part.ffn_dim, 8);
+  if constexpr (requires { part.hidden_dim; }) {
+    add_width(shape, prefix + "hidden_dim", part.hidden_dim, 8);
+  }
+  if constexpr (requires { part.num_heads; }) heads = std::lcm(heads, part.num_heads);
+}
+
+// Lists of encoders and of heads have keys that no override reaches: their parts stay.
+ModelShape shape_of_translation(const Experiment& experiment) {
+  const models::Seq2SeqOptions& model = translation_of(experiment).model;
+  ModelShape shape;
+  int64_t heads = 1;
+  const auto count_heads = [&](const auto& part) {
+    if constexpr (requires { part.num_heads; }) heads = std::lcm(heads, part.num_heads);
+  };
+  if (model.encoders.empty()) {
+    model.encoder.visit(
+        [&](const auto& part) { add_part_keys("model.encoder.", part, shape, heads); });
+  }
+  for (const auto& encoder : model.encoders) encoder.visit(count_heads);
+  if (model.heads.empty()) {
+    model.decoder.visit(
+        [&](const auto& part) { add_part_keys("model.decoder.", part, shape, heads); });
+  }
+  for (const auto& head : model.heads) head.decoder.visit(count_heads);
+  const int64_t multiple = model.d_model % (2 * heads) == 0 ? 2 * heads : heads;
+  shape.widths.push_back({"model.d_model", model.d_model, multiple});
+  shape.fan_in = static_cast<double>(model.d_model);
+  return shape;
+}
+
 }  // namespace
 
 FamilyPlan translation_plan() {
@@ -36,7 +73,8 @@ FamilyPlan translation_plan() {
     return FamilyValues(tasks::TranslationSizes{.src_rows = rows.input, .tgt_rows = rows.output});
   };
   return {.work = &planned_pairs,
-          .tables = TablePlan{.tables = &planned_tables, .gradients = gradients, .sizes = sizes}};
+          .tables = TablePlan{.tables = &planned_tables, .gradients = gradients, .sizes = sizes},
+          .shape = &shape_of_translation};
 }
 
 TableGradients table_gradients(const models::Seq2SeqOptions& model, const TableRows& rows,

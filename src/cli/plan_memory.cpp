@@ -1,0 +1,153 @@
+#include "cli/plan_memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log_silence.h"
+#include "base/text.h"
+#include "cli/engine.h"
+#include "cli/plan_inputs.h"
+#include "experiment/family_spec.h"
+#include "experiment/task_rules.h"
+#include "plan/training_memory.h"
+#include "search/hosts.h"
+
+namespace stretto::cli {
+namespace {
+
+using experiment::Experiment;
+using plan::MemoryInputs;
+using plan::TrainingMemory;
+
+// Gates, attention and feed-forward parts have no more than so many matrices as wide as the widest.
+constexpr double kMostMatrices = 16, kMostValues = 20;
+constexpr double kPlainlyEnough = 0.5;  // of the memory
+constexpr double kStep = 0.8;           // between widths that are tried
+constexpr int kNarrower = 24;
+
+bool trains_everything(const Experiment& e) {
+  if (!e.train.freeze.empty() || !e.train.unfreeze.empty()) return false;
+  const auto* rules = experiment::find_task_rules(e);
+  if (rules == nullptr) return false;
+  const auto* lora = rules->lora(e);
+  const auto* adapter = rules->adapter(e);
+  return (lora == nullptr || !lora->is_on()) && (adapter == nullptr || !adapter->is_on());
+}
+
+MemoryInputs inputs_of(const Experiment& e, const models::ModelCost& cost) {
+  const auto& family = plan_of(e);
+  MemoryInputs inputs;
+  inputs.parameters = static_cast<double>(cost.parameters);
+  inputs.trained_share = trains_everything(e) ? 1 : 0;
+  inputs.state_values = plan::state_values_of(e.optim.name, e.optim.momentum);
+  inputs.has_average = e.train.averages_weights();
+  inputs.units = family.work(e).units;
+  inputs.flops = cost.training_flops;
+  if (family.shape != nullptr) inputs.fan_in = family.shape(e).fan_in;
+  return inputs;
+}
+
+// More than the model can need, without asking the engine.
+double rough_bytes(const Experiment& e, const experiment::ModelShape& shape) {
+  double width = 0, depth = 0;
+  for (const auto& key : shape.widths) width = std::max(width, static_cast<double>(key.value));
+  for (const auto& key : shape.depths) depth += static_cast<double>(key.value);
+  depth = std::max(depth, 1.0);
+  const auto& family = plan_of(e);
+  double rows = 0;
+  if (family.tables) rows = static_cast<double>(family.tables->tables(e).tokenizer.vocab_size);
+  MemoryInputs inputs;
+  inputs.parameters = kMostMatrices * depth * width * width + 3 * rows * width;
+  inputs.has_average = true;
+  const double values = kMostValues * depth * width + 3 * rows;
+  return plan::training_memory(inputs).total() + 4 * values * family.work(e).units;
+}
+
+std::string parts_text(const TrainingMemory& memory) {
+  const auto bytes = [](double value) { return human_bytes(static_cast<uint64_t>(value)); };
+  std::string text = "weights " + bytes(memory.weights);
+  if (memory.gradients > 0) text += ", gradients " + bytes(memory.gradients);
+  if (memory.optimizer > 0) text += ", optimizer " + bytes(memory.optimizer);
+  if (memory.average > 0) text += ", their average " + bytes(memory.average);
+  return text + ", activations of a micro-batch about " + bytes(memory.activations);
+}
+
+// The widest model of this form of which weights and what belongs to them fit.
+std::string widest_that_fits(const MemoryQuestion& question, const Experiment& e, double bytes) {
+  PlanOptions options;
+  options.config = question.config;
+  const auto shape = plan_of(e).shape(e);
+  std::vector<std::string> ignored;
+  const auto rows = rows_of(options, e, ignored);
+  double width = 1;
+  for (int i = 0; i < kNarrower; ++i) {
+    width *= kStep;
+    const auto keys = experiment::resized(shape, width, 1);
+    options.overrides = question.overrides;
+    options.overrides.insert(options.overrides.end(), keys.begin(), keys.end());
+    try {
+      const auto smaller = experiment_of(options);
+      if (!smaller) return {};
+      const auto memory = plan::training_memory(inputs_of(*smaller, cost_of(*smaller, rows)));
+      if (memory.at_least() <= bytes) return join(keys, " ");
+    } catch (const Error&) {  // a rule forbids it
+    }
+  }
+  return {};
+}
+
+std::string largest_text(const MemoryQuestion& question, const Experiment& e,
+                         const MemoryInputs& inputs, double bytes) {
+  const double units = plan::largest_work(inputs, bytes);
+  const auto work = plan_of(e).work(e);
+  if (units >= 1 && inputs.units > 0 && !work.key.empty()) {
+    const double share = std::min(1.0, units / inputs.units);
+    return "the largest micro-batch that fits has about " +
+           with_thousands(static_cast<int64_t>(units)) + " " + experiment::display_of(e).rate.unit +
+           ": set " + work.key + " to " + percent_text(share) +
+           " of what it is, and train.update_freq to " +
+           std::to_string(static_cast<int64_t>(std::ceil(1 / share))) + " times as many";
+  }
+  const std::string keys = widest_that_fits(question, e, bytes);
+  if (!keys.empty()) return "the largest of this form that fits is " + keys;
+  return "take a smaller model, or a machine with more memory";
+}
+
+}  // namespace
+
+std::optional<experiment::Stop> memory_stop(const MemoryQuestion& question, const Experiment& e) {
+  const auto* family = experiment::find_family(e);
+  if (family == nullptr || !family->plan || family->plan->shape == nullptr) return std::nullopt;
+  const bool on_gpu = e.run.device == "cuda" || e.dist.backend == "nccl" ||
+                      (e.run.device == "auto" && !search::visible_gpus().empty());
+  if (on_gpu || question.memory_bytes <= 0) return std::nullopt;
+  const log::Silence silence;
+  const double bytes = question.memory_bytes / double(std::max<int64_t>(1, question.processes));
+  const auto shape = family->plan->shape(e);
+  if (!shape.can_change() || rough_bytes(e, shape) < kPlainlyEnough * bytes) return std::nullopt;
+  if (engine_path().empty()) return std::nullopt;
+  try {
+    PlanOptions options;
+    options.config = question.config;
+    options.overrides = question.overrides;
+    std::vector<std::string> ignored;
+    const auto inputs = inputs_of(e, cost_of(e, rows_of(options, e, ignored)));
+    const TrainingMemory memory = plan::training_memory(inputs);
+    if (memory.at_least() <= bytes) return std::nullopt;
+    experiment::Stop stop;
+    stop.stage = experiment::Stage::kMachine;
+    stop.key = plan_of(e).work(e).key;
+    stop.code = ExitCode::kUsage;
+    stop.what = "training takes at least " + human_bytes(static_cast<uint64_t>(memory.at_least())) +
+                " of memory, and a process has " + human_bytes(static_cast<uint64_t>(bytes)) +
+                " here: " + parts_text(memory);
+    stop.hint = largest_text(question, e, inputs, bytes);
+    return stop;
+  } catch (const Error&) {
+    return std::nullopt;  // what is wrong with the model or the engine is said elsewhere
+  }
+}
+
+}  // namespace stretto::cli

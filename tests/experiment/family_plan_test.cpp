@@ -1,0 +1,34 @@
+#include "experiment/family_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "experiment/family_spec.h"
+
+namespace stretto::experiment {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(ModelShape, IsResizedInMultiples) {
+  const ModelShape shape{.widths = {{"model.d_model", 512, 16}, {"model.ffn_dim", 2048, 8}},
+                         .depths = {{"model.num_layers", 6, 1}}};
+  EXPECT_EQ(resized(shape, 1, 1),
+            (Words{"model.d_model=512", "model.ffn_dim=2048", "model.num_layers=6"}));
+  EXPECT_EQ(resized(shape, 0.7, 0.5),
+            (Words{"model.d_model=352", "model.ffn_dim=1432", "model.num_layers=3"}));
+  EXPECT_EQ(resized(shape, 0.001, 0.001),
+            (Words{"model.d_model=16", "model.ffn_dim=8", "model.num_layers=1"}));
+}
+
+TEST(ModelShape, EveryFamilyOfTheProgramHasOne) {
+  for (const auto& family : families()) {
+    if (!family.plan) continue;
+    EXPECT_NE(family.plan->shape, nullptr) << family.options.name;
+  }
+}
+
+}  // namespace
+}  // namespace stretto::experiment
