@@ -4,7 +4,7 @@
 # Files of these rooms are compiled a few at a time: libtorch's headers are what a file costs, and
 # nothing of one file disturbs the next. A name in an unnamed namespace is therefore unique in its room.
 set(stretto_unity_rooms base text metrics store interchange search config report distributed launcher data experiment families lint plan
-    seeds sweep audio image kernels nn optim
+    seeds sweep distill audio image kernels nn optim
     decoding losses compress models parallel runs train tasks families_engine engine)
 function(stretto_join_files name)
   if(STRETTO_UNITY AND name IN_LIST stretto_unity_rooms)
@@ -17,7 +17,7 @@ function(stretto_join_files name)
 endfunction()
 
 # Rooms that no update of a training and no step of a decoding enters.
-set(stretto_cool_rooms config report launcher experiment families lint plan seeds sweep)
+set(stretto_cool_rooms config report launcher experiment families lint plan seeds sweep distill)
 function(stretto_optimise_less name)
   if(name IN_LIST stretto_cool_rooms)
     target_compile_options(room_${name} PRIVATE $<$<CONFIG:Release>:-O1>)

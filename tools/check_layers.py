@@ -33,13 +33,13 @@ LEVELS = {
     "experiment": 8,
     "interchange": 9, "lint": 9,
     "families": 10,
-    "tasks": 11, "plan": 11, "search": 11, "seeds": 11, "sweep": 11,
+    "tasks": 11, "plan": 11, "search": 11, "seeds": 11, "sweep": 11, "distill": 11,
     "families/engine": 12,
     "engine": 13,
     "cli": 14,
 }
 TORCH_FREE = {"base", "config", "distributed", "launcher", "text", "audio", "image", "metrics", "store", "report", "data", "ctc",
-              "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "sweep", "cli"}
+              "experiment", "families", "interchange", "lint", "plan", "search", "seeds", "sweep", "distill", "cli"}
 TORCH_FREE_HEADERS = ("_options.h", "requests.h")  # in any room
 TORCH = re.compile(r'^\s*#\s*include\s*[<"]((?:torch|ATen|c10)/[^>"]*|engine_pch\.h)[>"]')
 ANY_FAMILY = {"train", "parallel", "runs", "report", "engine", "lint", "distributed", "data", "interchange"}  # but data/pairs

@@ -109,7 +109,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words, Stderr stderr_
 ChildProcess::ChildProcess(const std::vector<std::string>& words, const OutputFile& output,
                            const std::vector<std::string>& variables) {
   const Descriptor file = open_own_file(output.path, O_WRONLY | O_APPEND);
-  if (!start(words, {.out = file.get(), .err = file.get(), .in = output.input}, variables)) {
+  Descriptor errors;
+  if (!output.errors.empty()) errors = open_own_file(output.errors, O_WRONLY | O_APPEND);
+  const int err = output.errors.empty() ? file.get() : errors.get();
+  if (!start(words, {.out = file.get(), .err = err, .in = output.input}, variables)) {
     throw Error(ExitCode::kIo, "cannot start " + words.front() + ": " + std::strerror(errno), "");
   }
 }

@@ -31,7 +31,8 @@ class ChildProcess {
   /// A file at whose end the program's stdout and stderr go; made when it is not there.
   struct OutputFile {
     std::filesystem::path path;
-    int input = -1;  ///< an open file that it reads; -1 = it has nothing to read
+    int input = -1;                     ///< an open file that it reads; -1 = it has nothing to read
+    std::filesystem::path errors = {};  ///< where its stderr goes instead; empty = to `path` too
   };
   /// Throws as open_own_file() does (base/descriptor.h) too.
   ChildProcess(const std::vector<std::string>& words, const OutputFile& output,

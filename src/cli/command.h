@@ -50,6 +50,7 @@ std::function<int()> declare_check(CLI::App& app);
 std::function<int()> declare_completion(CLI::App& app);
 std::function<int()> declare_compress(CLI::App& app);
 std::function<int()> declare_describe(CLI::App& app);
+std::function<int()> declare_distill(CLI::App& app);
 std::function<int()> declare_doctor(CLI::App& app);
 std::function<int()> declare_embed(CLI::App& app);
 std::function<int()> declare_eval(CLI::App& app);

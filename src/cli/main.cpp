@@ -73,6 +73,14 @@ constexpr std::array kCommands{
             "  stretto search describe method.asha       # the keys of a search file\n"
             "  stretto train searches/lr/best.toml --run runs/best",
             &declare_search, "edit the search file, whose `overrides` change the configuration"},
+    Command{
+        "distill", "train a small model on what a large one writes",
+        "  stretto distill runs/big --student small.toml --run runs/small\n"
+        "  stretto distill runs/big --student small.toml --run runs/small --checkpoint last,best "
+        "--teacher-key decode.beam_size=8\n"
+        "  stretto distill runs/big --student small.toml --run runs/small --level both --bits 0 "
+        "optim.lr=1e-3",
+        &declare_distill},
     Command{"average", "mean of the weights of several checkpoints",
             "  stretto average runs/my --last 5\n"
             "  stretto average runs/my --checkpoints 8000,9000,10000 --name late",

@@ -7,6 +7,7 @@
 #include "data/data_file.h"
 #include "experiment/command_option.h"
 #include "experiment/experiment.h"
+#include "experiment/family_distillation.h"
 #include "experiment/family_plan.h"
 #include "experiment/task_rules.h"
 #include "report/display.h"
@@ -32,6 +33,7 @@ struct FamilySpec {
   FamilyCommand eval = {}, infer = {};      ///< what not every family has of them
   std::optional<FamilyCommand> embed = {};  ///< nothing: its models give no vectors of lines
   std::optional<FamilyPlan> plan = {};      ///< nothing: `stretto plan` cannot tell
+  std::optional<FamilyDistillation> distillation = {};  ///< nothing: `stretto distill` cannot
   /// What it knows of folders of `transformers` (interchange/model_folders.h); null: nothing, so
   /// that it imports none.
   const interchange::ModelFolders& (*folders)() = nullptr;

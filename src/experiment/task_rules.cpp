@@ -47,9 +47,11 @@ const TaskRules* find_task_rules(const Experiment& experiment) {
 
 bool takes_tokenizer_of_other_run(const Experiment& experiment) {
   const auto& train = experiment.train;
-  if (train.init_from.empty() || train.init_vocabulary != "same") return false;
   const TaskRules* task = find_task_rules(experiment);
   if (task == nullptr) return false;
+  const bool takes = train.init_from.empty() ? !task->teacher_run(experiment).empty()
+                                             : train.init_vocabulary == "same";
+  if (!takes) return false;
   const auto options = task->tokenizer_options(experiment);
   return options && !text::names_tokenizer(*options);
 }

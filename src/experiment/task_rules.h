@@ -102,6 +102,9 @@ class TaskRules : public TaskFacts {
       const Experiment& /*experiment*/) const {
     return std::nullopt;
   }
+  /// The folder of a run whose predictions training learns (`loss.teacher`), and whose tokenizer a
+  /// run without one of its own takes; empty where there is none.
+  virtual std::string teacher_run(const Experiment& /*experiment*/) const { return {}; }
   /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
   /// A run's stored configuration that is older than a key gets the value that says what the run
@@ -129,9 +132,9 @@ class TaskRules : public TaskFacts {
 /// own.
 const TaskRules* find_task_rules(const Experiment& experiment);
 
-/// Whether training reads its text with the tokenizers of the run that `train.init_from` names: the
-/// configuration names none, and rows of pieces are not matched. Not for a family that is not
-/// known, or has no tokenizer.
+/// Whether training reads its text with the tokenizers of the run that `train.init_from` names, or
+/// without that with those of its teacher: the configuration names none, and rows of pieces are not
+/// matched. Not for a family that is not known, or has no tokenizer.
 bool takes_tokenizer_of_other_run(const Experiment& experiment);
 
 /// The width of the experiment's model; none for a family that is not known.

@@ -2,16 +2,24 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
 #include "kernels/loss/smoothing.h"
+#include "losses/teacher.h"
 
 namespace stretto::losses {
 
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options) {
   const double smoothing = options.label_smoothing;
-  return [smoothing](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
-                     int64_t num_classes, const at::Tensor& bias, double softcap) {
+  nn::OutputLoss plain = [smoothing](const at::Tensor& x, const at::Tensor& weight,
+                                     const at::Tensor& targets, int64_t num_classes,
+                                     const at::Tensor& bias, double softcap) {
     return kernels::linear_cross_entropy(x, weight, targets, smoothing, num_classes, bias, softcap);
   };
+  if (options.has_teacher()) {
+    plain = with_teacher(std::move(plain), {options.teacher_weight, options.teacher_temperature});
+  }
+  return recordable(std::move(plain));
 }
 
 nn::OutputLoss cross_entropy_of_pairs(const CrossEntropyOptions& options) {

@@ -18,7 +18,8 @@ using DistributionLoss =
 ///     e = label_smoothing / (V - 1)
 ///     loss = (1 - label_smoothing - e) nll + e sum_v(-log p_v),     nll = -log p(target)
 ///
-/// V counts the real vocabulary, not the rows that round the table up.
+/// V counts the real vocabulary, not the rows that round the table up. With `teacher` it is
+/// with_teacher() (losses/teacher.h).
 nn::OutputLoss cross_entropy(const CrossEntropyOptions& options);
 
 /// The same of two passes over each token with other dropout, pulled together by `r_drop`:

@@ -57,6 +57,15 @@ TEST(ChildProcess, AppendsItsOutputToAFile) {
   EXPECT_EQ(read_file(file), "out\nerr\nout\nerr\n");
 }
 
+TEST(ChildProcess, AppendsItsErrorsToAnotherFile) {
+  const testing::TempDir folder;
+  ChildProcess child({find_program("sh"), "-c", "echo out; echo err >&2"},
+                     ChildProcess::OutputFile{.path = folder / "out", .errors = folder / "err"});
+  ASSERT_TRUE(child.wait_for(10s));
+  EXPECT_EQ(read_file(folder / "out"), "out\n");
+  EXPECT_EQ(read_file(folder / "err"), "err\n");
+}
+
 TEST(ChildProcess, TakesVariablesInThePlaceOfThisProcessesOwn) {
   const testing::ScopedVariable kept("STRETTO_TEST_KEPT", "kept");
   const testing::ScopedVariable changed("STRETTO_TEST_CHANGED", "before");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/tokenizer_store.h"
+#include "experiment/task_rules.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "families/text/text_size.h"
@@ -17,7 +18,7 @@ constexpr int64_t kPreparedBytes = int64_t{16} << 20;
 }  // namespace
 
 bool is_prepared(const Experiment& experiment, const std::vector<std::string>& files) {
-  if (!experiment.train.init_from.empty()) return false;
+  if (!experiment.train.init_from.empty() || takes_tokenizer_of_other_run(experiment)) return false;
   const auto bytes = plain_bytes(files);
   return bytes && *bytes <= kPreparedBytes;
 }

@@ -116,6 +116,20 @@ void check_head_norm(RuleCheck& c) {
           "raise data.max_samples to 16 or more, or use model.head_norm = \"none\"");
 }
 
+// Relations are those of rows.
+void check_teacher_hidden(RuleCheck& c) {
+  const auto& own = classification_of(c.e);
+  if (own.loss.teacher_hidden <= 0) return;
+  if (!own.loss.has_teacher()) {
+    c.wrong({"loss.teacher_hidden", "loss.teacher"},
+            "there is no teacher to learn hidden rows from", "set loss.teacher, or leave it out");
+  } else if (models::causal_pool_of(own.model).pooling == "state") {
+    c.wrong({"loss.teacher_hidden", "model.pooling"},
+            "labels are read from states (model.pooling = \"state\"), and not from rows",
+            "set loss.teacher_hidden = 0, or use another pooling");
+  }
+}
+
 void check_columns(RuleCheck& c) {
   const auto& data = classification_of(c.e).data;
   const bool first = data.format == "label_first";
@@ -174,10 +188,15 @@ class TextClassificationRules final : public EncoderRules {
   void check_data(RuleCheck& c) const override {
     EncoderRules::check_data(c);
     check_columns(c);
+    check_teacher_hidden(c);
     check_fields(c);
     check_labels(c);
     check_class_weights(c);
     check_regression(c);
+  }
+
+  std::string teacher_run(const Experiment& experiment) const override {
+    return classification_of(experiment).loss.teacher;
   }
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,

@@ -5,6 +5,7 @@
 #include "families/text/text_plan.h"
 #include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_display.h"
+#include "families/text_classification/text_classification_distillation.h"
 #include "families/text_classification/text_classification_folders.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/text_classification/text_classification_rules.h"
@@ -28,6 +29,7 @@ FamilySpec text_classification_spec() {
                                            scores_option())}},
       .embed = embed_command(),
       .plan = text_plan(),
+      .distillation = text_classification_distillation(),
       .folders = &interchange::text_classification_folders};
 }
 

@@ -187,6 +187,18 @@ void check_lengths(RuleCheck& c) {
   }
 }
 
+// Its rows are those of one pass over one source with one decoder.
+void check_teacher(RuleCheck& c) {
+  const auto& own = translation_of(c.e);
+  if (!own.loss.has_teacher()) return;
+  const auto refuse = [&](bool wrong, const char* key, const std::string& what) {
+    if (wrong) c.wrong({"loss.teacher", key}, "does not go with " + what, "leave one of them out");
+  };
+  refuse(own.loss.has_r_drop(), "loss.r_drop", "two passes over each sentence (loss.r_drop)");
+  refuse(!own.model.heads.empty(), "model.heads", "several decoders (model.heads)");
+  refuse(models::has_two_encoders(own.model), "model.encoders", "two sources (model.encoders)");
+}
+
 void check_decoding(RuleCheck& c) {
   const auto& d = translation_of(c.e).decode;
   if (d.nbest > d.beam_size) {
@@ -246,6 +258,7 @@ class TranslationRules final : public TranslationFacts {
     check_separator(c, translation_of(c.e).data.separator);
     check_number_of_sources(c);
     check_lengths(c);
+    check_teacher(c);
     check_decoding(c);
     check_bleu(c);
   }
@@ -298,6 +311,10 @@ class TranslationRules final : public TranslationFacts {
 
   const nn::AdapterOptions* adapter(const Experiment& e) const override {
     return &translation_of(e).model.adapter;
+  }
+
+  std::string teacher_run(const Experiment& e) const override {
+    return translation_of(e).loss.teacher;
   }
 
   std::optional<text::TokenizerOptions> tokenizer_options(const Experiment& e) const override {

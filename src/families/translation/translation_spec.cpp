@@ -4,6 +4,7 @@
 #include "families/translation/folders/translation_folders.h"
 #include "families/translation/translation_commands.h"
 #include "families/translation/translation_display.h"
+#include "families/translation/translation_distillation.h"
 #include "families/translation/translation_options.h"
 #include "families/translation/translation_plan.h"
 #include "families/translation/translation_rules.h"
@@ -21,6 +22,7 @@ FamilySpec translation_spec() {
           .eval = translation_eval(),
           .infer = translation_infer(),
           .plan = translation_plan(),
+          .distillation = translation_distillation(),
           .folders = &interchange::translation_folders};
 }
 

@@ -23,6 +23,9 @@ namespace stretto::tasks {
 
 using models::LabelTarget;
 
+/// The name under which a run keeps the names of its labels.
+inline constexpr const char* kLabelsAsset = "labels.json";
+
 /// What a run's options make of the functions of models/heads/label.h: which target its data have,
 /// with the weights of classes and the smoothing of its loss.
 class LabelOutputs {

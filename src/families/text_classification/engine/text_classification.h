@@ -10,12 +10,10 @@
 #include "data/labelled/labelled_samples.h"
 #include "families/text/engine/encoder_task.h"
 #include "families/text_classification/engine/label_outputs.h"
+#include "families/text_classification/engine/label_teacher.h"
 #include "families/text_classification/text_classification_options.h"
 
 namespace stretto::tasks {
-
-/// The name under which a run keeps the names of its labels.
-inline constexpr const char* kLabelsAsset = "labels.json";
 
 /// The labels that a run keeps; nothing of regression. Throws Error(kUsage) where the file is
 /// missing, Error(kBadData) where it is no list of names.
@@ -57,6 +55,7 @@ class TextClassificationTask : public EncoderTask {
   const std::optional<data::Labels> labels_;
   std::vector<TextFacts> facts_;
   std::optional<LabelOutputs> outputs_;
+  std::optional<LabelTeacher> teacher_;                 ///< of loss.teacher
   std::shared_ptr<const data::LabelledSamples> valid_;  ///< null: there is none
   LabelBatches valid_batches_;                          ///< of valid_
   std::set<std::string> samples_as_header_;             ///< of all files

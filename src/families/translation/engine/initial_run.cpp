@@ -1,6 +1,7 @@
 #include "families/translation/engine/initial_run.h"
 
 #include "experiment/task_rules.h"
+#include "families/translation/engine/teacher.h"
 #include "families/translation/training_text.h"
 #include "families/translation/translation_options.h"
 #include "runs/provenance.h"
@@ -11,7 +12,12 @@ namespace stretto::tasks {
 
 text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded) {
   const auto& options = loaded.options;
-  if (options.train.init_from.empty()) return experiment::make_experiment_tokenizers(options);
+  if (options.train.init_from.empty()) {
+    const auto& own = translation_of(options);
+    const bool takes_teachers = own.loss.has_teacher() && !text::names_tokenizer(own.tokenizer);
+    return takes_teachers ? tokenizers_of_teacher(options)
+                          : experiment::make_experiment_tokenizers(options);
+  }
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
   const bool match = options.train.init_vocabulary == "match";
   return first_tokenizers(

@@ -10,8 +10,9 @@
 namespace stretto::tasks {
 
 /// Tokenizers of a new run: those that its configuration names, else those of the run that
-/// `train.init_from` names, else new ones, trained on its text. Keys of the configuration that
-/// would train one yield to another run's tokenizer, and a line of the log says which were given.
+/// `train.init_from` or `loss.teacher` names, else new ones, trained on its text. Keys of the
+/// configuration that would train one yield to another run's tokenizer, and a line of the log says
+/// which were given.
 ///
 /// With `train.init_vocabulary = "match"` the other run's tokenizer only has to be there.
 /// Throws Error(kUsage) when the configuration names another tokenizer than that of `init_from`,

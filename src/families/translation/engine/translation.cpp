@@ -21,6 +21,7 @@
 #include "families/translation/engine/head_scores.h"
 #include "families/translation/engine/initial_run.h"
 #include "families/translation/engine/shortlist_file.h"
+#include "families/translation/engine/teacher.h"
 #include "families/translation/known_pairs.h"
 #include "families/translation/translation_display.h"
 #include "families/translation/translation_options.h"
@@ -151,6 +152,8 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   }
   open_shortlist(options_.decode, model_.tokenizers);  // a broken one is told before training
   batches_ = make_batches();
+  teachers_ =
+      load_teachers(experiment_, model_.tokenizers, model_.model->parameters().front().device());
 }
 
 TranslationTask::Part TranslationTask::open_part(const experiment::Head& head,
@@ -232,9 +235,12 @@ train::Prepared TranslationTask::prepare(data::Batch batch) const {
 }
 
 train::Sums TranslationTask::loss(const train::Prepared& batch, const train::StepContext& context) {
-  const auto output = model_.model->loss(
-      batch, {.src = batch.rows(0), .tgt = batch.rows(1), .targets = batch.tensor()},
-      {.training = true, .dropout_key = context.dropout_key()});
+  const models::PairTensors tensors{
+      .src = batch.rows(0), .tgt = batch.rows(1), .targets = batch.tensor()};
+  const auto taught = rows_of_teachers(teachers_, batch, tensors);
+  const losses::TeacherScope teachers(taught);
+  const auto output =
+      model_.model->loss(batch, tensors, {.training = true, .dropout_key = context.dropout_key()});
   train::Sums sums{.losses = {},
                    .statistics = {},
                    .counts = {output.target_tokens, data::source(batch).num_rows()}};

@@ -138,6 +138,7 @@ class TranslationTask : public FamilyTask {
   TranslationModel model_;
   distributed::ProcessGroup group_;
   std::vector<Part> parts_;  ///< in the order of model.heads: Batch::stream
+  std::vector<std::shared_ptr<models::Seq2SeqModel>> teachers_;  ///< of loss.teacher
   std::unique_ptr<data::BatchSource> batches_;
 };
 

@@ -1,0 +1,21 @@
+#include "families/text_classification/text_classification_distillation.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace stretto::experiment {
+
+FamilyDistillation text_classification_distillation() {
+  // A string of JSON is one of TOML.
+  const auto word_level = [](const std::string& teacher_run, const std::string& checkpoint) {
+    std::vector<std::string> keys{"loss.teacher=" + nlohmann::json(teacher_run).dump()};
+    if (!checkpoint.empty()) {
+      keys.push_back("loss.teacher_checkpoint=" + nlohmann::json(checkpoint).dump());
+    }
+    return keys;
+  };
+  return {.word_level_keys = word_level};
+}
+
+}  // namespace stretto::experiment

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""A teacher's outputs become the training text of a student, once, whatever stops the command; and its probabilities its loss.
+
+    tests/runs/distill_test.py build/release/stretto [TEST...]
+"""
+import signal
+import subprocess
+
+from harness import Lab, check, main, wait_for
+
+TEACHER = ("train.max_steps=200", "eval.every=100", "train.save_every=100")
+# Which trains its tokenizer on what the teacher writes: few words.
+STUDENT = ("train.max_steps=40", "eval.every=20", "tokenizer.vocab_size=60")
+
+
+def distill(lab, run, *more, teacher="teacher"):
+    return [lab.stretto, "distill", str(lab.root / teacher), "--student", str(lab.config), "--run", str(lab.root / run),
+            *STUDENT, *more]
+
+
+def taught(lab):
+    result = lab.train("teacher", *TEACHER)
+    check(result.returncode == 0, result.stderr)
+
+
+def distilled(lab, run, *more):
+    result = lab.run(distill(lab, run, *more), timeout=300)
+    check(result.returncode == 0, result.stderr)
+    return result
+
+
+def tokenizer_of(lab, run):
+    return {path.name: path.read_bytes() for path in sorted((lab.root / run / "tokenizer").iterdir())}
+
+
+def a_student_trains_on_what_its_teacher_writes(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "student", "--bits", "0", "--teacher-key", "decode.beam_size=2")
+        labels = lab.root / "student/labels"
+        sources, targets = ((labels / f"text_0.{end}").read_text().splitlines() for end in ("src", "labels"))
+        check(0 < len(sources) == len(targets) <= 400, f"{len(sources)} sources and {len(targets)} labels")
+        said = lab.run([stretto, "infer", str(lab.root / "teacher"), "decode.beam_size=2", str(labels / "text_0.src")])
+        check(said.stdout.splitlines() == targets, "labels are not what the teacher says")
+        config = (lab.root / "student/config.toml").read_text()
+        check(str(labels / "text_0.labels") in config and str(labels / "pairs.tsv") in config, config)
+        check(lab.updates("student") == 40, f"{lab.updates('student')} updates")
+        before = (labels / "text_0.labels").stat()
+        distilled(lab, "student", "--bits", "0", "--teacher-key", "decode.beam_size=2")
+        check((labels / "text_0.labels").stat() == before, "the text was labelled again")
+
+
+def a_student_that_is_stopped_ends_as_without(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "whole", "--bits", "0", "--no-shortlist")
+        words = distill(lab, "stopped", "--bits", "0", "--no-shortlist")
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                                   env=lab.environment())
+        wait_for(lambda: lab.updates("stopped") >= 5 or process.poll() is not None, "the fifth update", process)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(timeout=60)
+        check(code in (0, 75), f"it left with {code}")
+        distilled(lab, "stopped", "--bits", "0", "--no-shortlist")
+        ends = [lab.events(run)[-1]["weights_hash"] for run in ("whole", "stopped")]
+        check(ends[0] == ends[1], f"other weights: {ends}")
+
+
+def a_student_learns_probabilities_with_the_teachers_vocabulary(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        for level in ("word", "both"):
+            distilled(lab, level, "--bits", "0", "--level", level, "loss.teacher_weight=1", "loss.teacher_temperature=2")
+            check(tokenizer_of(lab, level) == tokenizer_of(lab, "teacher"), f"{level}: another tokenizer")
+            losses = [event["loss"] for event in lab.events(level) if event["event"] == "train"]
+            check(losses[-1] < losses[0], f"{level}: from {losses[0]} to {losses[-1]}")
+        check(not (lab.root / "word/labels").exists(), "nothing is labelled at the level of words")
+
+
+def a_student_is_packed(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "student")
+        said = lab.run([stretto, "infer", str(lab.root / "student/int8"), str(lab.root / "valid.src")])
+        check(said.returncode == 0 and len(said.stdout.splitlines()) == 20, said.stderr)
+
+
+def a_folder_has_the_labels_of_one_teacher(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "student", "--bits", "0", "--labels", str(lab.root / "labels"))
+        other = lab.run(distill(lab, "other", "--bits", "0", "--labels", str(lab.root / "labels"), "--checkpoint", "last"))
+        check(other.returncode == 2 and "labels of another teacher" in other.stderr, other.stderr)
+
+
+if __name__ == "__main__":
+    main({name: value for name, value in list(globals().items())
+          if callable(value) and getattr(value, "__module__", "") == "__main__" and name.startswith(("a_student", "a_folder"))})
