@@ -292,15 +292,15 @@ at::Tensor rotary(const at::Tensor& x, const at::Tensor& positions, int64_t num_
 at::Tensor embed(const at::Tensor& table, const at::Tensor& ids, double scale,
                  const at::Tensor& position) {
   check_rows(table, "embed");
-  if (stood_for(table)) {
-    const at::Tensor rows = weight_rows(table, ids) * scale;
-    return position.defined() ? rows + position : rows;
-  }
   TORCH_CHECK(ids.dim() == 1, "[kernels] embed: ids must be a vector, got ", ids.sizes());
   TORCH_CHECK(!position.defined() || (position.dim() == 2 && position.size(0) == ids.size(0) &&
                                       position.size(1) == table.size(1)),
               "[kernels] embed: position must be [", ids.size(0), ", ", table.size(1), "], got ",
               position.sizes());
+  if (stood_for(table)) {
+    const at::Tensor rows = weight_rows(table, ids) * scale;
+    return position.defined() ? rows + position : rows;
+  }
   if (is_fused(table) && ids.scalar_type() == at::kLong &&
       (!position.defined() || is_fused(position))) {
     check_range(ids, table.size(0), "embed", "id");

@@ -1,5 +1,6 @@
 #include "runs/module_weights.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/ScalarType.h>
 
@@ -144,6 +145,14 @@ bool stays_codes(const torch::nn::Module& module, const std::string& name,
          nn::takes_codes(module, name);
 }
 
+/// Where codes of an earlier file stand for a parameter, it gets memory for numbers again.
+at::Tensor numbers_of(const at::Tensor& values) {
+  at::Tensor numbers = values;
+  if (kernels::stood_for(values))
+    numbers.set_data(at::empty(values.sizes(), at::dtype(at::kFloat)));
+  return numbers;
+}
+
 /// @return whether it stays codes
 bool load_packed(torch::nn::Module& module, const ModuleTensor& tensor,
                  const store::QuantisedView& view, PackedAs packed) {
@@ -151,7 +160,7 @@ bool load_packed(torch::nn::Module& module, const ModuleTensor& tensor,
     nn::set_compressed(module, tensor.name, matrix_of_codes(view));
     return true;
   }
-  tensor.values.copy_(compress::dequantise(view));
+  numbers_of(tensor.values).copy_(compress::dequantise(view));
   return false;
 }
 
@@ -178,9 +187,9 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
     }
     const auto& stored = *file.find(tensor.name);
     // from_blob wants a mutable pointer; the copy only reads.
-    tensor.values.copy_(at::from_blob(const_cast<char*>(stored.bytes.data()),
-                                      at::IntArrayRef(stored.shape),
-                                      at::dtype(*floating_type(stored.dtype))));
+    numbers_of(tensor.values)
+        .copy_(at::from_blob(const_cast<char*>(stored.bytes.data()), at::IntArrayRef(stored.shape),
+                             at::dtype(*floating_type(stored.dtype))));
   }
   require_finite_module(model, where, tensors);
   tell_of_packed(model, num_codes);

@@ -57,7 +57,7 @@ class Choice {
 
   /// None: it stays as it is.
   std::optional<QuantFormat> of(const TensorView& tensor) {
-    const bool packable = is_matrix(tensor);
+    const bool packable = is_matrix(tensor) && !is_no_weight(tensor.name);
     for (const auto& pattern : request_.kept) {
       if (!matches(pattern, tensor.name)) continue;
       used_.insert(pattern);
@@ -77,6 +77,11 @@ class Choice {
   }
 
  private:
+  bool is_no_weight(const std::string& name) const {
+    return std::ranges::any_of(request_.no_weights,
+                               [&](const auto& pattern) { return matches(pattern, name); });
+  }
+
   void require_used(const std::string& pattern, const std::string& where) const {
     if (used_.contains(pattern)) return;
     throw Error(ExitCode::kUsage,

@@ -17,6 +17,9 @@ struct QuantRequest {
   QuantFormat format = {};
   /// Patterns (base/name_pattern.h) of tensors that stay as they are.
   std::vector<std::string> kept = {};
+  /// The same of tensors that are no weights: the rows and scales of LoRA's parts (nn/lora.h). They
+  /// need not be there.
+  std::vector<std::string> no_weights = {"*.lora_parts"};
   /// Patterns of tensors that have another format, the first that matches counts: token tables at 8
   /// bits beside matrices of 4, say.
   std::vector<std::pair<std::string, QuantFormat>> others = {};

@@ -107,6 +107,8 @@ TEST_F(PackedRun, StaysCodesWhereAModuleTakesThem) {
     const at::Tensor wanted = at::linear(x, unpacked("map.weight"), bias_);
     // Rows are rounded to 8 bits.
     EXPECT_TRUE(at::allclose(net.map->forward(x), wanted, 0.03, 0.2));
+    load_weights(file(), "here", net, "", PackedAs::kNumbers);
+    EXPECT_TRUE(at::equal(net.map->weight, unpacked("map.weight"))) << "of the same model again";
   }
 }
 

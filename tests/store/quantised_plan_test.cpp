@@ -108,6 +108,15 @@ TEST(QuantPlan, RefusesPatternsWithoutEffectAndRequestsForNothing) {
   EXPECT_NE(plan_refusal({.kept = {"*"}}).find("nothing is left to pack"), std::string::npos);
 }
 
+TEST(QuantPlan, LeavesWhatTellsThePartsOfLoraApart) {
+  const std::vector<TensorView> tensors{{"map.weight", DType::kF32, {32, 64}, {}},
+                                        {"map.lora_parts", DType::kF32, {3, 2}, {}}};
+  const QuantPlan plan = plan_quantised(tensors, {.format = {.bits = 8}}, "the model");
+  EXPECT_TRUE(planned_of(plan, "map.weight").format);
+  EXPECT_FALSE(planned_of(plan, "map.lora_parts").format)
+      << "they are counts of rows, and a factor";
+}
+
 TEST(QuantPlan, ShowsEachFormatAndTheSum) {
   const QuantPlan plan = plan_quantised(
       planned_model(),

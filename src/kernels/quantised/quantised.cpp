@@ -203,18 +203,21 @@ int64_t QuantisedMatrix::bytes() const {
 }
 
 void QuantisedMatrix::dense_row(int64_t output, float* to) const {
+  for (int64_t quad = 0; 4 * quad < inputs_; ++quad) {
+    const uint8_t* from = codes() + place(output, quad);
+    const bool is_upper = quad % kQuadsOfStep == 1;
+    const int64_t count = std::min<int64_t>(4, inputs_ - 4 * quad);
+    for (int64_t i = 0; i < count; ++i) {
+      const int code = !has_halves() ? from[i] : is_upper ? from[i] >> 4 : from[i] & 0xF;
+      to[4 * quad + i] = static_cast<float>(code);
+    }
+  }
   for (int64_t g = 0; g < groups_; ++g) {
     const int64_t at = (output / kPanel * groups_ + g) * kPanel + output % kPanel;
     const float scale = scales()[at];
-    const int32_t origin = zeros_.defined() ? zeros()[at] : zero();
+    const auto origin = static_cast<float>(zeros_.defined() ? zeros()[at] : zero());
     const int64_t end = std::min((g + 1) * group_, inputs_);
-    for (int64_t i = g * group_; i < end; ++i) {
-      const uint8_t byte = codes()[place(output, i / 4) + i % 4];
-      const int32_t code = !has_halves()               ? byte
-                           : i / 4 % kQuadsOfStep == 1 ? byte >> 4
-                                                       : byte & 0xF;
-      to[i] = scale * static_cast<float>(code - origin);
-    }
+    for (int64_t i = g * group_; i < end; ++i) to[i] = scale * (to[i] - origin);
   }
 }
 

@@ -49,7 +49,7 @@ class MaskedTokenHead : public torch::nn::Module {
   at::Tensor bias;  ///< [V]; starts at zero
 
  private:
-  at::Tensor projection() const { return tied_ ? tied_->weight : own_->matrix(); }
+  at::Tensor projection() const { return tied_ ? tied_->weight : own_->operand(); }
   at::Tensor transformed(const at::Tensor& rows) const;  // norm(activation(dense row)) [M, D]
 
   nn::Linear dense_{nullptr}, own_{nullptr};
