@@ -24,7 +24,8 @@ std::string what_may_change(const config::Schema& schema, Reads reads) {
   for (const auto& key : schema.keys) {
     if (key.meta.change == config::Change::kReading) reading.push_back(key.path);
   }
-  const std::string text = "decode.*, eval.*, run.threads and run.device may be changed here";
+  const std::string text =
+      "decode.*, eval.*, run.threads, run.device and run.packed_weights may be changed here";
   if (reading.empty() || reads == Reads::kOwnData) return text;
   return text + ", and how files are read: " + join(reading, ", ");
 }

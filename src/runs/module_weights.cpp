@@ -173,6 +173,11 @@ void tell_of_packed(const ModelFile& model, int64_t num_codes) {
 
 }  // namespace
 
+PackedAs packed_as(std::string_view name) {
+  if (name == "codes") return PackedAs::kCodes;
+  return name == "numbers" ? PackedAs::kNumbers : PackedAs::kFaster;
+}
+
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
                   torch::nn::Module& module, std::string_view left_out, PackedAs packed) {
   const ModelFile model{.file = file, .packed = store::QuantisedTensors(file, where)};

@@ -20,6 +20,9 @@ enum class PackedAs : uint8_t {
   kNumbers,  ///< fp32 in memory
 };
 
+/// By its name in `run.packed_weights`: "auto", "codes" or "numbers".
+PackedAs packed_as(std::string_view name);
+
 /// Copies each tensor of a model file by name into the module's parameter or buffer, which stays
 /// where it is, on its device and in its dtype: F64, F32, F16 and BF16 are converted (rounded to
 /// nearest), packed tensors become numbers, or codes that take the parameter's place. A tied

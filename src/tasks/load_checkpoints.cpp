@@ -34,7 +34,8 @@ std::vector<std::filesystem::path> load_checkpoints(const experiment::Experiment
     if (network.check) network.check(described);
     runs::require_same_tokenizer(checkpoint, hashes, folder.directory() / "tokenizer");
     torch::nn::Module& model = network.make(described);
-    runs::load_weights(checkpoint, model);
+    runs::load_weights(checkpoint, model, /*left_out=*/"",
+                       runs::packed_as(experiment.run.packed_weights));
     model.eval();
     loaded.push_back(checkpoint.directory);
   }

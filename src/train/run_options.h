@@ -13,6 +13,7 @@ struct RunOptions {
   int64_t seed = 1;
   int64_t threads = 0;
   std::string device = "auto";
+  std::string packed_weights = "auto";
 
   static auto fields() {
     using namespace config;
@@ -34,6 +35,10 @@ struct RunOptions {
             .also_called({"no_cuda", "use_cpu"}, "= \"cpu\"")
             .value_also_called("cuda", {"gpu", "cuda:0", "gpu:0", "nvidia"})
             .value_also_called("auto", {"any"}),
+        field(&O::packed_weights, "packed_weights",
+              "weights of few bits on a CPU: auto multiplies them as they are where that is "
+              "faster, codes wherever a layer can (least memory), numbers never",
+              one_of({"auto", "codes", "numbers"}), {.change = Change::kScoring}),
     };
   }
 };

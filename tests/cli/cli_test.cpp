@@ -335,7 +335,9 @@ TEST(EvalCommand, RefusesOverridesOfWhatWasTrained) {
       outcome.err,
       "error: command line, `model.d_model=256`: `model.d_model`: fixed, since the run was trained "
       "with another value\n"
-      "  decode.*, eval.*, run.threads and run.device may be changed here, and how files are read: "
+      "  decode.*, eval.*, run.threads, run.device and run.packed_weights may be changed here, and "
+      "how "
+      "files are read: "
       "data.bad_samples\n");
   EXPECT_EQ(lab.run({"infer", "run", "no_such_file.txt"}).err,
             "error: no file no_such_file.txt\n  without files, stdin is read\n");

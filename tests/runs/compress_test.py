@@ -54,6 +54,9 @@ def eight_bits_are_a_third_of_the_size_and_score_alike(stretto):
     check(abs(score(lab, out) - score(lab, run)) < 0.05, "8 bits changed the score")
     names = {path.name for path in model_of(lab, "int8").parent.iterdir()}
     check("optimizer.safetensors" not in names, f"{names}")
+    ways = [json.loads(done(lab.run([stretto, "eval", out, "--json", f"run.packed_weights={way}"])))["nll"] for way in ("codes", "numbers")]
+    check(ways[0] != ways[1], "codes and numbers compute the same")
+    check(abs(ways[0] - ways[1]) < 0.05, f"{ways}")
     lines = done(lab.run([stretto, "infer", out], input="the small house\n"))
     check(lines.count("\n") == 1, lines)
     done(lab.run([stretto, "embed", out], input="the small house\n"))

@@ -112,6 +112,12 @@ TEST_F(PackedRun, StaysCodesWhereAModuleTakesThem) {
   }
 }
 
+TEST(PackedWeights, HaveTheNamesOfTheirKey) {
+  EXPECT_EQ(packed_as("auto"), PackedAs::kFaster);
+  EXPECT_EQ(packed_as("codes"), PackedAs::kCodes);
+  EXPECT_EQ(packed_as("numbers"), PackedAs::kNumbers);
+}
+
 TEST_F(PackedRun, ListsWhatTheModelHasBeyondIt) {
   PackedNet net;
   net.register_parameter("filters2", at::zeros({1}));

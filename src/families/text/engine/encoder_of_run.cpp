@@ -24,7 +24,8 @@ EncoderOfRun load_encoder(const experiment::Experiment& experiment, const runs::
   // The pooler belongs to what is left out; a causal stack has none.
   setup.model.pooling = "cls";
   run.model = models::make_text_model(setup);
-  runs::load_weights(opened, *run.model, /*left_out=*/"head.*");
+  runs::load_weights(opened, *run.model, /*left_out=*/"head.*",
+                     runs::packed_as(experiment.run.packed_weights));
   run.model->eval();
   return run;
 }
