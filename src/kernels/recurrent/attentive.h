@@ -19,6 +19,7 @@ enum class Score : uint8_t {
 
 struct AttentiveWeights {
   RecurrentWeights recurrent;
+  // The weights of context and query may stand for codes as recurrent.hidden may, in AttentiveStep.
   at::Tensor context;     ///< [G * H, M]: of the context of the step before
   at::Tensor query;       ///< [A, H]; undefined: the query is h, and A = H
   at::Tensor query_bias;  ///< [A] or undefined: the b of v . tanh(q + k + b). With `query` only

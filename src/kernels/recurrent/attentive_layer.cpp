@@ -7,10 +7,10 @@
 namespace stretto::kernels {
 namespace {
 
-std::vector<gemm::Packed> packed_if_there(const at::Tensor& weight, Compute compute) {
-  std::vector<gemm::Packed> packed;
-  if (weight.defined()) packed.emplace_back(gemm::Operand{weight, true}, compute);
-  return packed;
+std::vector<StepFactor> factor_if_there(const at::Tensor& weight, Compute compute) {
+  std::vector<StepFactor> factor;
+  if (weight.defined()) factor.emplace_back(weight, compute);
+  return factor;
 }
 
 float gain_of(const AttentiveWeights& weights, bool is_product) {
@@ -27,8 +27,8 @@ std::vector<int64_t> one_to_one(int64_t count) {
 
 AttentivePacks::AttentivePacks(const AttentiveWeights& weights, Compute compute)
     : hidden(weights.recurrent.hidden, compute),
-      context({weights.context, true}, compute),
-      query(packed_if_there(weights.query, compute)),
+      context(weights.context, compute),
+      query(factor_if_there(weights.query, compute)),
       hidden_bias(rounded(weights.recurrent.hidden_bias, compute)),
       query_bias(rounded(weights.query_bias, compute)) {}
 

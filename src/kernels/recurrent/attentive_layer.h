@@ -13,9 +13,8 @@ namespace stretto::kernels {
 
 /// The right factors of the steps' products, packed once.
 struct AttentivePacks {
-  StepFactor hidden;
-  gemm::Packed context;
-  std::vector<gemm::Packed> query;     ///< one or none
+  StepFactor hidden, context;
+  std::vector<StepFactor> query;       ///< one or none
   at::Tensor hidden_bias, query_bias;  ///< rounded
 
   AttentivePacks(const AttentiveWeights& weights, Compute compute);

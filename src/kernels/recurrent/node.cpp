@@ -13,14 +13,9 @@ at::Tensor absent_if_undefined(const at::Tensor& x) {
 }
 
 RecurrentWeights contiguous(const RecurrentWeights& weights) {
-  const at::Tensor hidden =
-      stood_for(weights.hidden) ? weights.hidden : contiguous_or_none(weights.hidden);
-  return {hidden,
-          contiguous_or_none(weights.hidden_bias),
-          contiguous_or_none(weights.product_gain),
-          contiguous_or_none(weights.product_bias),
-          contiguous_or_none(weights.cell_gain),
-          contiguous_or_none(weights.cell_bias)};
+  return {contiguous_or_codes(weights.hidden),      contiguous_or_none(weights.hidden_bias),
+          contiguous_or_none(weights.product_gain), contiguous_or_none(weights.product_bias),
+          contiguous_or_none(weights.cell_gain),    contiguous_or_none(weights.cell_bias)};
 }
 
 at::Tensor given(const at::Tensor& x_gates, const Recurrent& options) {

@@ -19,7 +19,11 @@ at::Tensor absent_if_undefined(const at::Tensor& x);
 inline at::Tensor contiguous_or_none(const at::Tensor& x) {
   return x.defined() ? x.contiguous() : x;
 }
-/// A hidden weight that stands for codes stays as it is.
+/// The same, but what stands for codes (kernels/quantised) stays as it is.
+inline at::Tensor contiguous_or_codes(const at::Tensor& x) {
+  return x.defined() && !stood_for(x) ? x.contiguous() : x;
+}
+/// The hidden weight may stand for codes.
 RecurrentWeights contiguous(const RecurrentWeights& weights);
 
 /// x_gates as a pass that keeps its gates takes it.

@@ -57,8 +57,8 @@ struct Recurrent {
 
 /// Weights in PyTorch's layout: nn.LSTM's and nn.GRU's weight_hh can be given as they are.
 struct RecurrentWeights {
-  /// W [G * H, H]. In recurrent() and RecurrentStep it may stand for codes of few bits
-  /// (kernels/quantised); whoever gives it keeps it alive.
+  /// W [G * H, H]. In recurrent(), RecurrentStep and AttentiveStep it may stand for codes of few
+  /// bits (kernels/quantised); whoever gives it keeps it alive.
   at::Tensor hidden;
   at::Tensor hidden_bias;   ///< GRU: b [3 H], or undefined. An LSTM's belongs to its input
   at::Tensor product_gain;  ///< kNormLstm: of the recurrent product's norm, [4 H]

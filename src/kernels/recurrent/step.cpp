@@ -25,6 +25,13 @@ RecurrentState contiguous_state(const RecurrentState& state) {
   return {fused::contiguous_or_none(state.h), fused::contiguous_or_none(state.c)};
 }
 
+/// Weights whose codes became numbers.
+AttentiveWeights numbers_of(AttentiveWeights weights, const at::TensorOptions& options) {
+  for (at::Tensor* weight : {&weights.recurrent.hidden, &weights.context, &weights.query})
+    if (stood_for(*weight)) *weight = dense_weight(*weight).to(options);
+  return weights;
+}
+
 void check_lanes(const at::Tensor& x_gates, const RecurrentWeights& weights,
                  const RecurrentState& before, const char* name) {
   const int64_t width = weights.hidden.size(1);
@@ -150,9 +157,9 @@ AttentiveStep::AttentiveStep(const AttentiveWeights& weights, const CellOptions&
               "[kernels] AttentiveStep: steps have no state of attention weights, which "
               "location would read");
   AttentiveWeights own{
-      fused::contiguous(weights.recurrent),     weights.context.contiguous(),
-      fused::contiguous_or_none(weights.query), fused::contiguous_or_none(weights.query_bias),
-      fused::contiguous_or_none(weights.score), fused::contiguous_or_none(weights.gain)};
+      fused::contiguous(weights.recurrent),      fused::contiguous_or_codes(weights.context),
+      fused::contiguous_or_codes(weights.query), fused::contiguous_or_none(weights.query_bias),
+      fused::contiguous_or_none(weights.score),  fused::contiguous_or_none(weights.gain)};
   own = plain_score(std::move(own), score);
   if (score == Score::kNormedAdditive) score = Score::kAdditive;
   auto parts = std::make_unique<Parts>(
@@ -191,12 +198,12 @@ AttentiveStep::Result AttentiveStep::operator()(const at::Tensor& x_gates,
   if (!parts.packs || !seen.prepared.keys.defined() ||
       !checks::is_fused({x_gates, before.h, before.c, before.context})) {
     at::Tensor weights;
-    const auto kernel =
-        on_gpu(cuda::table().attentive_step, x_gates, parts.weights.recurrent.hidden);
+    const AttentiveWeights numbers = numbers_of(parts.weights, x_gates.options());
+    const auto kernel = on_gpu(cuda::table().attentive_step, x_gates, numbers.recurrent.hidden);
     decltype(kernel) plain = reference::step;
     const auto step = kernel != nullptr ? kernel : plain;
-    const AttentiveState next = step(x_gates, parts.weights, seen.memory, sources, before,
-                                     parts.options, parts.score, &weights);
+    const AttentiveState next =
+        step(x_gates, numbers, seen.memory, sources, before, parts.options, parts.score, &weights);
     return {next, wants_weights ? joined_weights(weights, seen.memory, sources) : at::Tensor()};
   }
   const int64_t* lane = sources.const_data_ptr<int64_t>();

@@ -112,12 +112,20 @@ void RecurrentDecoder::add_layers(const nn::Init& init) {
 }
 
 kernels::AttentiveWeights RecurrentDecoder::attentive_weights() const {
-  kernels::AttentiveWeights weights{.recurrent = layers_[0]->weights(),
-                                    .context = context_->matrix(),
+  kernels::AttentiveWeights weights = attentive_weights_or_codes();
+  weights.recurrent = layers_[0]->weights();
+  weights.context = context_->matrix();
+  if (attention_->query) weights.query = attention_->query->matrix();
+  return weights;
+}
+
+kernels::AttentiveWeights RecurrentDecoder::attentive_weights_or_codes() const {
+  kernels::AttentiveWeights weights{.recurrent = layers_[0]->weights_or_codes(),
+                                    .context = context_->operand(),
                                     .score = attention_->score,
                                     .gain = attention_->gain};
   if (attention_->query) {
-    weights.query = attention_->query->matrix();
+    weights.query = attention_->query->operand();
     weights.query_bias = attention_->query->bias;
   }
   return weights;

@@ -88,6 +88,8 @@ class RecurrentDecoder : public Decoder {
 
   void add_layers(const nn::Init& init);
   kernels::AttentiveWeights attentive_weights() const;
+  /// The same, whose matrices may stand for codes: for kernels::AttentiveStep.
+  kernels::AttentiveWeights attentive_weights_or_codes() const;
   /// State of each layer before the first step, [B, H].
   std::vector<kernels::RecurrentState> initial_states(const Encoded& memory) const;
   std::vector<kernels::RecurrentState> states_of_encoder(const Encoded& memory) const;

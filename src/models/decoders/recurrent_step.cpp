@@ -18,7 +18,7 @@ RecurrentStepDecoder::RecurrentStepDecoder(std::shared_ptr<RecurrentDecoder> dec
                                            const Encoded& memory, int64_t lanes_per_source)
     : decoder_(std::move(decoder)),
       lanes_(memory, lanes_per_source),
-      first_(decoder_->attentive_weights(), decoder_->part_.cell_at_rest(),
+      first_(decoder_->attentive_weights_or_codes(), decoder_->part_.cell_at_rest(),
              decoder_->attention_->kind()),
       memory_(decoder_->attention_->memory(memory)),
       source_(first_.prepare(memory_)),

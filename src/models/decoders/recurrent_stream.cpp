@@ -29,7 +29,7 @@ void choose_rows(at::Tensor& rows, const at::Tensor& from) {
 
 RecurrentStreamDecoder::RecurrentStreamDecoder(std::shared_ptr<RecurrentDecoder> decoder)
     : decoder_(std::move(decoder)),
-      first_(decoder_->attentive_weights(), decoder_->part_.cell_at_rest(),
+      first_(decoder_->attentive_weights_or_codes(), decoder_->part_.cell_at_rest(),
              decoder_->attention_->kind()),
       states_(decoder_->layers_.size()) {
   for (size_t i = 1; i < decoder_->layers_.size(); ++i) {

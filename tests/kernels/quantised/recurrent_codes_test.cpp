@@ -94,6 +94,47 @@ TEST(RecurrentCodes, HaveTheSameBitsForAnyThreadsAndInSteps) {
   }
 }
 
+/// A matrix rounded to codes of 8 bits, as a stand-in and as numbers.
+struct RoundedMatrix {
+  at::Tensor stand, numbers;
+
+  explicit RoundedMatrix(const at::Tensor& weight) {
+    const at::Tensor scales = weight.abs().amax(1, /*keepdim=*/true) / 127;
+    QuantisedWeights weights;
+    weights.codes = (weight / scales).round().to(at::kChar);
+    weights.scales = scales;
+    stand = stand_in(std::make_shared<const QuantisedMatrix>(weights));
+    numbers = reference::dense(weights);
+  }
+};
+
+TEST(RecurrentCodes, AttendInStepsNearTheNumbers) {
+  const at::NoGradGuard no_grad;
+  const cases::Small small;
+  const RoundedMatrix hidden(small.weights.recurrent.hidden), context(small.weights.context),
+      query(small.weights.query);
+  AttentiveWeights codes = small.weights, numbers = small.weights;
+  codes.recurrent.hidden = hidden.stand;
+  codes.context = context.stand;
+  codes.query = query.stand;
+  numbers.recurrent.hidden = hidden.numbers;
+  numbers.context = context.numbers;
+  numbers.query = query.numbers;
+  const CellOptions& cell = small.options.recurrent.cell;
+  const AttentiveStep step(codes, cell, Score::kAdditive), plain(numbers, cell, Score::kAdditive);
+  const Offsets lanes = cases::lengths({0, 1, 2});
+  AttentiveState got, want;
+  for (int64_t t = 0; t < 3; ++t) {
+    const at::Tensor x = noise({2, 4 * small.width}, 40 + static_cast<uint64_t>(t));
+    got = step(x, got, step.prepare(small.memory), lanes).state;
+    want = plain(x, want, plain.prepare(small.memory), lanes).state;
+    EXPECT_LT((got.h - want.h).norm().item<double>(), 0.05 * want.h.norm().item<double>());
+    EXPECT_LT((got.context - want.context).norm().item<double>(),
+              0.05 * want.context.norm().item<double>());
+  }
+  EXPECT_FALSE(at::equal(got.h, want.h)) << "nothing was rounded";
+}
+
 TEST(RecurrentCodes, AreNumbersWhereAGradientIsWanted) {
   const HiddenCodes codes(Cell::kLstm);
   const Recurrent options = layer_of(Cell::kLstm, {0, 6});
