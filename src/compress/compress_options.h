@@ -35,8 +35,9 @@ struct PruneOptions {
                 {"amount", "target_sparsity", "final_sparsity", "prune_ratio", "pruning_ratio"}),
         field(&O::scope, "scope",
               "global: the smallest weights of all tensors together. layer: the same share of each "
-              "tensor",
-              one_of({"global", "layer"}))
+              "tensor. block: that, in whole blocks of 32 rows and 32 columns, which products of "
+              "packed weights leave out",
+              one_of({"global", "layer", "block"}))
             .value_also_called("layer", {"local", "tensor", "layerwise", "uniform"})
             .read_unless_zero("sparsity"),
         field(&O::schedule, "schedule",

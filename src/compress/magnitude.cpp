@@ -28,6 +28,46 @@ std::vector<float> magnitudes_left(std::span<const PrunedWeights> tensors) {
   return sizes;
 }
 
+/// A block of a matrix.
+struct Block {
+  int64_t row = 0, column = 0, rows = 0, columns = 0;
+  double mean_square = 0;
+  int64_t left = 0;  ///< weights that are not pruned yet
+};
+
+/// Calls visit(index of a weight) for each of a block.
+template <class Visit>
+void for_each_in(const Block& block, int64_t width, const Visit& visit) {
+  for (int64_t row = block.row; row < block.row + block.rows; ++row) {
+    for (int64_t column = block.column; column < block.column + block.columns; ++column) {
+      visit(static_cast<size_t>(row * width + column));
+    }
+  }
+}
+
+std::vector<Block> blocks_of(const PrunedWeights& matrix, int64_t width) {
+  constexpr int64_t kSide = 32;
+  const auto height = static_cast<int64_t>(matrix.weights.size()) / width;
+  std::vector<Block> blocks;
+  for (int64_t row = 0; row < height; row += kSide) {
+    for (int64_t column = 0; column < width; column += kSide) {
+      Block block{.row = row,
+                  .column = column,
+                  .rows = std::min(kSide, height - row),
+                  .columns = std::min(kSide, width - column)};
+      double sum = 0;
+      for_each_in(block, width, [&](size_t i) {
+        const double size = magnitude(matrix.weights[i]);
+        sum += size * size;
+        if (matrix.pruned[i] == 0) ++block.left;
+      });
+      block.mean_square = sum / static_cast<double>(block.rows * block.columns);
+      blocks.push_back(block);
+    }
+  }
+  return blocks;
+}
+
 }  // namespace
 
 int64_t num_pruned(int64_t count, double sparsity) {
@@ -59,6 +99,19 @@ void prune_smallest(std::span<const PrunedWeights> tensors, int64_t count) {
       if (size == largest) --equal;
       tensor.pruned[i] = 1;
     }
+  }
+}
+
+void prune_smallest_blocks(const PrunedWeights& matrix, int64_t columns, int64_t count) {
+  if (columns <= 0) return;
+  count -= count_pruned(matrix.pruned);
+  std::vector<Block> blocks = blocks_of(matrix, columns);
+  std::stable_sort(blocks.begin(), blocks.end(),
+                   [](const Block& a, const Block& b) { return a.mean_square < b.mean_square; });
+  for (const Block& block : blocks) {
+    if (block.left > count) return;
+    for_each_in(block, columns, [&](size_t i) { matrix.pruned[i] = 1; });
+    count -= block.left;
   }
 }
 

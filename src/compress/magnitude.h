@@ -21,6 +21,12 @@ int64_t num_pruned(int64_t count, double sparsity);
 /// Nothing is written to the weights. The same marks for any number of threads.
 void prune_smallest(std::span<const PrunedWeights> tensors, int64_t count);
 
+/// Prunes whole blocks of 32 rows and 32 columns of a matrix, smaller ones at its edges, in the
+/// order of their mean squares, as long as no more than `count` weights are pruned. What is pruned
+/// stays so, and counts; NaN goes last. Products of packed weights leave such blocks out
+/// (kernels/quantised).
+void prune_smallest_blocks(const PrunedWeights& matrix, int64_t columns, int64_t count);
+
 /// How many are pruned.
 int64_t count_pruned(std::span<const uint8_t> pruned);
 

@@ -19,6 +19,7 @@ namespace {
 struct Candidate {
   std::string name;
   torch::Tensor weights;
+  int64_t columns = 0;  ///< of its matrix
   std::vector<uint8_t> pruned;
 
   PrunedWeights view() {
@@ -50,9 +51,14 @@ void prune_candidates(std::vector<Candidate>& tensors, double sparsity, const st
     views.push_back(tensor.view());
     numel += tensor.weights.numel();
   }
-  if (scope == "layer") {
-    for (const PrunedWeights& view : views) {
-      prune_smallest({&view, 1}, num_pruned(static_cast<int64_t>(view.weights.size()), sparsity));
+  if (scope == "layer" || scope == "block") {
+    for (size_t i = 0; i < views.size(); ++i) {
+      const int64_t count = num_pruned(tensors[i].weights.numel(), sparsity);
+      if (scope == "block") {
+        prune_smallest_blocks(views[i], tensors[i].columns, count);
+      } else {
+        prune_smallest({&views[i], 1}, count);
+      }
     }
   } else {
     prune_smallest(views, num_pruned(numel, sparsity));
@@ -156,8 +162,10 @@ PackedMasks prune_tensors(const std::vector<std::pair<std::string, torch::Tensor
     TORCH_CHECK(
         weights.is_cpu() && weights.is_contiguous() && weights.scalar_type() == torch::kFloat,
         "[prune] `", name, "` is not fp32, contiguous and on the CPU");
+    const int64_t rows = weights.dim() > 0 ? std::max<int64_t>(1, weights.size(0)) : 1;
     candidates.push_back({.name = name,
                           .weights = weights.detach(),
+                          .columns = weights.numel() / rows,
                           .pruned = std::vector<uint8_t>(static_cast<size_t>(weights.numel()))});
   }
   prune_candidates(candidates, sparsity, scope);
@@ -207,6 +215,8 @@ bool Masks::prune(optim::Arena& arena, double sparsity, int64_t updates) {
     candidates.push_back(
         {.name = slot.name,
          .weights = arena.params().narrow(0, slot.offset, slot.numel).to(torch::kFloat).cpu(),
+         .columns = slot.shape.empty() ? slot.numel
+                                       : slot.numel / std::max<int64_t>(1, slot.shape.front()),
          .pruned = found != before.end() ? found->second
                                          : std::vector<uint8_t>(static_cast<size_t>(slot.numel))});
     places.push_back(place);

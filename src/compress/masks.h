@@ -49,7 +49,7 @@ void apply_mask(std::string_view bits, std::span<float> weights);
 
 /// Prunes plain tensors outside of training: their masks, after the same rule. The tensors change.
 /// @param tensors  name -> fp32 on the CPU, contiguous; those that are to be pruned
-/// @param scope    "global" or "layer"
+/// @param scope    "global", "layer" or "block"
 /// Throws Error(kUsage) that names a tensor of which nothing would be left; then nothing changes.
 PackedMasks prune_tensors(const std::vector<std::pair<std::string, torch::Tensor>>& tensors,
                           double sparsity, const std::string& scope);

@@ -21,7 +21,7 @@ struct PrunedFile {
 /// Prunes tensors of a model file: compress::prune_tensors(). Those that are pruned become F32, the
 /// others look into `model`, which must outlive the result.
 /// @param names  matrices of floating-point numbers
-/// @param scope  "global" or "layer"
+/// @param scope  "global", "layer" or "block"
 /// Throws Error(kUsage) that names a tensor of which nothing would be left.
 PrunedFile prune_file(const store::SafetensorsFile& model, const std::set<std::string>& names,
                       double sparsity, const std::string& scope);

@@ -68,7 +68,7 @@ struct CompressRequest {
   store::QuantRequest quantised = {};
   std::string rounding = "least_error";  ///< nearest, least_error or calibrated
   double sparsity = 0;                   ///< share of the weights that becomes zero
-  std::string scope = "global";          ///< of pruning: global or layer
+  std::string scope = "global";          ///< of pruning: global, layer or block
   /// Shares of layers, units and heads that are taken out, instead of all above; and the
   /// micro-batches of training data whose gradients say how important they are (0 = magnitudes do).
   compress::StackRemoval removal = {};

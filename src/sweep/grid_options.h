@@ -43,8 +43,8 @@ struct GridOptions {
               one_of({"nearest", "least_error", "calibrated"})),
         field(&O::scope, "scope",
               "of pruning: global, the smallest weights of all matrices; layer, the same share of "
-              "each",
-              one_of({"global", "layer"})),
+              "each; block, that in whole blocks of 32 x 32",
+              one_of({"global", "layer", "block"})),
         field(&O::keep, "keep", "patterns of tensors that stay as they are"),
         field(&O::bits_of, "bits_of", "other bits for some tensors: [\"embedding*=8\"]"),
         field(&O::metric, "metric",

@@ -104,6 +104,36 @@ TEST(Magnitude, WhatIsNoNumberGoesLast) {
   EXPECT_EQ(weights.count(), 4);
 }
 
+TEST(Magnitude, BlocksGoByTheirMeanSquares) {
+  constexpr int64_t kWidth = 70, kHeight = 40;  // blocks of 32, 32 and 6 columns; 32 and 8 rows
+  std::vector<float> weights(kWidth * kHeight, 1);
+  const auto fill = [&](int64_t row, int64_t column, float value) {
+    for (int64_t r = row; r < std::min(row + 32, kHeight); ++r) {
+      for (int64_t c = column; c < std::min(column + 32, kWidth); ++c) {
+        weights[static_cast<size_t>(r * kWidth + c)] = value;
+      }
+    }
+  };
+  fill(0, 32, 0.25F);
+  fill(32, 64, -0.5F);
+  fill(0, 64, std::numeric_limits<float>::quiet_NaN());
+  std::vector<uint8_t> pruned(weights.size());
+  const PrunedWeights matrix{.weights = weights, .pruned = pruned};
+  prune_smallest_blocks(matrix, kWidth, 1023);
+  EXPECT_EQ(count_pruned(pruned), 0) << "the first block has 1024 weights";
+  prune_smallest_blocks(matrix, kWidth, 1024 + 8 * 6 + 5);
+  EXPECT_EQ(count_pruned(pruned), 1024 + 8 * 6);
+  EXPECT_EQ(pruned[32], 1);
+  EXPECT_EQ(pruned[31], 0);
+  EXPECT_EQ(pruned[64], 0);
+  EXPECT_EQ(pruned[32 * kWidth + 64], 1);
+  const std::vector<uint8_t> before = pruned;
+  prune_smallest_blocks(matrix, kWidth, 10);
+  EXPECT_EQ(pruned, before) << "what is pruned stays so";
+  prune_smallest_blocks(matrix, kWidth, kWidth * kHeight);
+  EXPECT_EQ(count_pruned(pruned), kWidth * kHeight);
+}
+
 TEST(Magnitude, SharesInDecimalsLoseNoWeightByRounding) {
   EXPECT_EQ(num_pruned(100, 0.29), 29);
   EXPECT_EQ(num_pruned(10, 0.7), 7);

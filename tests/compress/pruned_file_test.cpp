@@ -42,6 +42,19 @@ TEST(PrunedFile, HasZerosInTheNamedTensorsAndMasksOfThem) {
   EXPECT_EQ(a[0][0].item<float>(), 1) << "the file itself changed";
 }
 
+TEST(PrunedFile, TakesWholeBlocksOut) {
+  const at::Tensor weight = torch::ones({64, 64});
+  weight.narrow(0, 32, 32).narrow(1, 0, 32).fill_(0.5);
+  weight.narrow(0, 0, 32).narrow(1, 32, 32).fill_(0.25);
+  const store::SafetensorsFile file({view_in_file("w", weight)});
+  const auto pruned = prune_file(file, {"w"}, 0.5, "block");
+  const std::vector<uint8_t> marks = unpack_mask(pruned.masks.at("w"), 64 * 64);
+  const at::Tensor mask = at::tensor(marks, at::kByte).view({64, 64});
+  EXPECT_EQ(mask.sum().item<int64_t>(), 2 * 32 * 32);
+  EXPECT_EQ(mask.narrow(0, 0, 32).narrow(1, 32, 32).sum().item<int64_t>(), 32 * 32);
+  EXPECT_EQ(mask.narrow(0, 32, 32).narrow(1, 0, 32).sum().item<int64_t>(), 32 * 32);
+}
+
 TEST(PrunedFile, RefusesToTakeAllOfATensor) {
   const at::Tensor small = torch::tensor({1e-6F, 1e-6F}).view({1, 2}),
                    large = torch::tensor({1.0F, 2.0F}).view({1, 2});

@@ -222,8 +222,9 @@ std::function<int()> declare_compress(CLI::App& app) {
       ->check(number_between(0, 1))
       ->type_name("SHARE");
   app.add_option("--prune-scope", arguments->scope,
-                 "global: the smallest weights of all matrices; layer: the same share of each")
-      ->check(one_of({"global", "layer"}))
+                 "global: the smallest weights of all matrices; layer: the same share of each; "
+                 "block: that in whole blocks of 32 x 32")
+      ->check(one_of({"global", "layer", "block"}))
       ->type_name("SCOPE");
   declare_removal(app, arguments);
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step or a name")

@@ -4,7 +4,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "kernels/cpu/table.h"
 #include "kernels/dispatch.h"
@@ -46,6 +48,39 @@ class CodeRows {
  private:
   at::Tensor codes_, scales_, zeros_;
 };
+
+/// Whether the weights of these outputs and inputs are all zero.
+bool is_empty_block(const QuantisedWeights& weights, const CodeRows& rows, int64_t output,
+                    int64_t input) {
+  constexpr int64_t kPanel = QuantisedMatrix::kPanel, kBlock = QuantisedMatrix::kBlock;
+  const int64_t outputs = weights.codes.size(0), inputs = weights.codes.size(1);
+  const int64_t group = weights.group == 0 ? inputs : weights.group;
+  for (int64_t o = output; o < std::min(output + kPanel, outputs); ++o) {
+    const CodeRow row = rows.row(o);
+    for (int64_t i = input; i < std::min(input + kBlock, inputs); ++i)
+      if (row.codes[i] != (row.zeros == nullptr ? 0 : row.zeros[i / group])) return false;
+  }
+  return true;
+}
+
+/// Whether so many blocks are empty that leaving them out pays for the scales of smaller groups.
+bool has_many_empty_blocks(const QuantisedWeights& weights) {
+  constexpr int64_t kPanel = QuantisedMatrix::kPanel, kBlock = QuantisedMatrix::kBlock;
+  const int64_t outputs = weights.codes.size(0), inputs = weights.codes.size(1);
+  const bool fits = weights.group == 0 || weights.group >= inputs || weights.group % kBlock == 0;
+  if (!fits) return false;
+  const CodeRows rows(weights);
+  const int64_t deep = divide_up(inputs, kBlock), blocks = divide_up(outputs, kPanel) * deep;
+  std::atomic<int64_t> empty{0};
+  at::parallel_for(0, blocks, kBlock, [&](int64_t begin, int64_t end) {
+    int64_t own = 0;
+    for (int64_t b = begin; b < end; ++b)
+      own += is_empty_block(weights, rows, b / deep * kPanel, b % deep * kBlock) ? 1 : 0;
+    empty += own;
+  });
+  constexpr int64_t kOneOf = 4;
+  return blocks > 1 && kOneOf * empty >= blocks;
+}
 
 void check_code_range(const at::Tensor& numbers, int bits, const char* what) {
   const at::Tensor whole = numbers.contiguous();
@@ -141,11 +176,13 @@ const char* QuantisedMatrix::problem(int bits, int64_t inputs, int64_t group) {
 
 QuantisedMatrix::Form QuantisedMatrix::checked(const QuantisedWeights& weights) {
   check_codes(weights);
+  const bool leaves_out = has_many_empty_blocks(weights);
   return {.bits = weights.bits,
           .outputs = weights.codes.size(0),
           .inputs = weights.codes.size(1),
-          .group = weights.group,
-          .is_symmetric = !has_zeros(weights)};
+          .group = leaves_out ? kBlock : weights.group,
+          .is_symmetric = !has_zeros(weights),
+          .leaves_out = leaves_out};
 }
 
 QuantisedMatrix::QuantisedMatrix(const Form& form)
@@ -158,12 +195,14 @@ QuantisedMatrix::QuantisedMatrix(const Form& form)
       codes_(gemm::in_large_pages({panels() * panel_bytes()}, at::kByte)),
       scales_(at::zeros({panels(), groups_, kPanel}, at::kFloat)) {
   if (!form.is_symmetric) zeros_ = at::zeros({panels(), groups_, kPanel}, at::kInt);
+  if (form.leaves_out) empty_ = at::zeros({panels(), groups_}, at::kByte);
   std::memset(codes_.data_ptr<uint8_t>(), 0, static_cast<size_t>(codes_.numel()));
 }
 
 QuantisedMatrix::QuantisedMatrix(const QuantisedWeights& weights)
     : QuantisedMatrix(checked(weights)) {
   lay_out(weights);
+  if (empty_.defined()) find_empty_groups();
 }
 
 int64_t QuantisedMatrix::place(int64_t output, int64_t quad) const {
@@ -176,6 +215,7 @@ void QuantisedMatrix::lay_out(const QuantisedWeights& weights) {
   uint8_t* codes = codes_.data_ptr<uint8_t>();
   float* scales = scales_.data_ptr<float>();
   int32_t* zeros = zeros_.defined() ? zeros_.data_ptr<int32_t>() : nullptr;
+  const int64_t given = weights.group == 0 ? inputs_ : weights.group;
   at::parallel_for(0, panels(), 1, [&](int64_t begin, int64_t end) {
     const int64_t last = std::min(end * kPanel, outputs_);
     for (int64_t o = begin * kPanel; o < last; ++o) {
@@ -188,18 +228,33 @@ void QuantisedMatrix::lay_out(const QuantisedWeights& weights) {
       }
       for (int64_t g = 0; g < groups_; ++g) {
         const int64_t at = (o / kPanel * groups_ + g) * kPanel + o % kPanel;
-        scales[at] = row.scales[g];
-        if (zeros != nullptr) zeros[at] = row.zeros[g] + zero();
+        const int64_t own = g * group_ / given;
+        scales[at] = row.scales[own];
+        if (zeros != nullptr) zeros[at] = row.zeros[own] + zero();
       }
     }
   });
+}
+
+void QuantisedMatrix::find_empty_groups() {
+  uint8_t* empty = empty_.data_ptr<uint8_t>();
+  std::vector<float> row(static_cast<size_t>(inputs_));
+  for (int64_t p = 0; p < panels(); ++p) {
+    uint8_t* own = empty + p * groups_;
+    std::fill_n(own, groups_, uint8_t{1});
+    for (int64_t o = p * kPanel; o < std::min((p + 1) * kPanel, outputs_); ++o) {
+      dense_row(o, row.data());
+      for (int64_t i = 0; i < inputs_; ++i)
+        if (row[static_cast<size_t>(i)] != 0) own[i / group_] = 0;
+    }
+  }
 }
 
 int64_t QuantisedMatrix::bytes() const {
   const auto size = [](const at::Tensor& x) {
     return x.defined() ? static_cast<int64_t>(x.nbytes()) : 0;
   };
-  return size(codes_) + size(scales_) + size(zeros_);
+  return size(codes_) + size(scales_) + size(zeros_) + size(empty_);
 }
 
 void QuantisedMatrix::dense_row(int64_t output, float* to) const {
@@ -256,7 +311,8 @@ QuantisedMatrix QuantisedMatrix::selected(const at::Tensor& ids) const {
                             .outputs = wanted.numel(),
                             .inputs = inputs_,
                             .group = group_,
-                            .is_symmetric = is_symmetric()});
+                            .is_symmetric = is_symmetric(),
+                            .leaves_out = false});
   const int64_t* id = wanted.const_data_ptr<int64_t>();
   uint8_t* to = some.codes_.data_ptr<uint8_t>();
   const int64_t lines = has_halves() ? steps_ : kQuadsOfStep * steps_,
@@ -337,7 +393,8 @@ void quantised_linear_out(const at::Tensor& x, const QuantisedMatrix& matrix,
                      .columns = right - left,
                      .out = to + row * count + (left - first),
                      .out_row = count,
-                     .bias = shifts == nullptr ? nullptr : shifts + (left - first)});
+                     .bias = shifts == nullptr ? nullptr : shifts + (left - first),
+                     .empty = matrix.empty()});
     }
   });
 }

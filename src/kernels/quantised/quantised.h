@@ -28,7 +28,8 @@ struct QuantisedWeights {
 };
 
 /// Such weights, laid out for products once: a byte each from 5 bits on, half a byte below. Threads
-/// may share it.
+/// may share it. Where whole blocks of kPanel outputs and kBlock inputs are zero, as block pruning
+/// leaves them, groups are made as small as these blocks, and products leave the empty ones out.
 class QuantisedMatrix {
  public:
   /// Throws c10::Error for what `problem` names, shapes that do not fit each other, and codes or
@@ -42,7 +43,8 @@ class QuantisedMatrix {
   int bits() const { return bits_; }
   int64_t outputs() const { return outputs_; }
   int64_t inputs() const { return inputs_; }
-  int64_t group() const { return group_; }  ///< inputs that share a scale: of a whole row, I
+  /// Inputs that share a scale: of a whole row, I; kBlock where blocks are left out.
+  int64_t group() const { return group_; }
   int64_t groups() const { return groups_; }
   bool is_symmetric() const { return !zeros_.defined(); }
   int64_t bytes() const;  ///< in memory
@@ -58,6 +60,7 @@ class QuantisedMatrix {
 
   /// Weights stand in panels of so many outputs, depth in steps of so many inputs.
   static constexpr int64_t kPanel = 32, kStep = 8;
+  static constexpr int64_t kBlock = 32;     ///< inputs
   int64_t steps() const { return steps_; }  ///< of depth: I / kStep, rounded up
   /// Whether two inputs share a byte. A panel is [steps, 2, kPanel, 4] bytes, or with half bytes
   /// [steps, kPanel, 4], where the lower halves are the first four inputs of a step.
@@ -68,13 +71,18 @@ class QuantisedMatrix {
   const int32_t* zeros() const {
     return zeros_.defined() ? zeros_.const_data_ptr<int32_t>() : nullptr;
   }
+  /// [panels, G]: not 0 where a group has but zeros in each output of a panel, which products leave
+  /// out; null where few are so.
+  const uint8_t* empty() const {
+    return empty_.defined() ? empty_.const_data_ptr<uint8_t>() : nullptr;
+  }
   int32_t zero() const { return 1 << (bits_ - 1); }
 
  private:
   struct Form {
     int bits;
     int64_t outputs, inputs, group;
-    bool is_symmetric;
+    bool is_symmetric, leaves_out;
   };
   explicit QuantisedMatrix(const Form& form);
   static Form checked(const QuantisedWeights& weights);
@@ -83,6 +91,7 @@ class QuantisedMatrix {
   /// Of four inputs of an output, from input 4 * `quad` on; with half bytes those of a whole step.
   int64_t place(int64_t output, int64_t quad) const;
   void lay_out(const QuantisedWeights& weights);
+  void find_empty_groups();
   void dense_row(int64_t output, float* to) const;
 
   int bits_;
@@ -90,6 +99,7 @@ class QuantisedMatrix {
   at::Tensor codes_;   // uint8
   at::Tensor scales_;  // fp32 [panels, G, kPanel], 0 behind the last output
   at::Tensor zeros_;   // int32, as the scales; undefined where all are zero()
+  at::Tensor empty_;   // uint8 [panels, G]; undefined where none is left out
 };
 
 /// x [N, I] fp32 on the CPU times rows [first, first + count) of the matrix transposed, plus bias

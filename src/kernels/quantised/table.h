@@ -32,6 +32,9 @@ struct QuantisedItem {
   float* out;  ///< of column `begin`
   int64_t out_row;
   const float* bias;  ///< of column `begin`; null: none
+  /// [panels, groups]: not 0 where all weights of a group are zero, in each output of a panel;
+  /// null: nobody looked.
+  const uint8_t* empty = nullptr;
 };
 
 /// The rows of one item, at most.

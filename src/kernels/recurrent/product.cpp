@@ -65,7 +65,8 @@ void multiply_by_codes(const StepRows<const float>& a, const StoodFor& b, const 
                    .columns = width,
                    .out = c.data + row * c.stride + column,
                    .out_row = c.stride,
-                   .bias = bias == nullptr ? nullptr : bias + column});
+                   .bias = bias == nullptr ? nullptr : bias + column,
+                   .empty = matrix.empty()});
   }
 }
 

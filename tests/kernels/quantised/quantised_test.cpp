@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -191,6 +192,63 @@ TEST(QuantisedLinear, OverwritesAllOfItsResult) {
   const at::Tensor x = noise({17, 96}, 6), first = quantised_linear(x, matrix);
   const testing::PoisonedMemory poisoned;
   EXPECT_TRUE(at::equal(quantised_linear(x, matrix), first));
+}
+
+/// Weights of which three blocks of four are zero: 32 outputs times 32 inputs each.
+QuantisedWeights weights_of_blocks(const CodesCase& kind) {
+  QuantisedWeights weights = weights_of(kind);
+  const at::Tensor zeros =
+      kind.symmetric ? at::zeros_like(weights.scales, at::kChar) : weights.zeros;
+  const at::Tensor of_inputs =
+      zeros.repeat_interleave(kind.group == 0 ? kind.inputs : kind.group, 1)
+          .narrow(1, 0, kind.inputs);
+  for (int64_t o = 0; o < kind.outputs; o += 32)
+    for (int64_t i = 0; i < kind.inputs; i += 32) {
+      if ((o / 32 + i / 32) % 4 == 0) continue;
+      const int64_t high = std::min<int64_t>(32, kind.outputs - o);
+      const int64_t wide = std::min<int64_t>(32, kind.inputs - i);
+      weights.codes.narrow(0, o, high)
+          .narrow(1, i, wide)
+          .copy_(of_inputs.narrow(0, o, high).narrow(1, i, wide));
+    }
+  return weights;
+}
+
+TEST(QuantisedLinear, LeavesEmptyBlocksOut) {
+  for (const int bits : {4, 6, 8})
+    for (const bool symmetric : {true, false})
+      for (const int64_t group : {0, 32, 64}) {
+        const CodesCase kind{
+            .bits = bits, .outputs = 130, .inputs = 200, .group = group, .symmetric = symmetric};
+        const QuantisedWeights weights = weights_of_blocks(kind);
+        const QuantisedMatrix matrix(weights);
+        ASSERT_NE(matrix.empty(), nullptr) << kind.name();
+        EXPECT_EQ(matrix.group(), 32);
+        EXPECT_TRUE(at::equal(matrix.dense(), reference::dense(weights))) << kind.name();
+        const at::Tensor x = noise({14, kind.inputs}, 6), bias = noise({kind.outputs}, 8);
+        const at::Tensor want = reference::quantised_linear(x, weights, bias);
+        const at::Tensor ids = at::arange(kind.outputs, at::kLong);
+        const QuantisedMatrix whole = matrix.selected(ids);
+        EXPECT_EQ(whole.empty(), nullptr);
+        for (const cpu::Table* level : cpu::levels()) {
+          const cpu::LevelGuard guard(*level);
+          const at::Tensor got = quantised_linear(x, matrix, bias);
+          expect_sums(got, want, kind.name() + " at " + level->name);
+          EXPECT_TRUE(at::equal(got, quantised_linear(x, whole, bias))) << "what is left out is 0";
+        }
+      }
+}
+
+TEST(QuantisedMatrix, KeepsTheGroupsOfWeightsWithoutEmptyBlocks) {
+  const QuantisedMatrix matrix(weights_of({.bits = 8, .outputs = 96, .inputs = 128}));
+  EXPECT_EQ(matrix.empty(), nullptr);
+  EXPECT_EQ(matrix.group(), 128);
+  // Groups that no block fits into stay, whatever is zero.
+  const QuantisedMatrix odd(QuantisedWeights{.bits = 8,
+                                             .group = 40,
+                                             .codes = at::zeros({96, 120}, at::kChar),
+                                             .scales = at::ones({96, 3})});
+  EXPECT_EQ(odd.empty(), nullptr);
 }
 
 TEST(QuantisedMatrix, GivesItsNumbersBack) {
