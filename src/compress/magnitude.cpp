@@ -57,7 +57,7 @@ std::vector<Block> blocks_of(const PrunedWeights& matrix, int64_t width) {
                   .columns = std::min(kSide, width - column)};
       double sum = 0;
       for_each_in(block, width, [&](size_t i) {
-        const double size = magnitude(matrix.weights[i]);
+        const auto size = static_cast<double>(magnitude(matrix.weights[i]));
         sum += size * size;
         if (matrix.pruned[i] == 0) ++block.left;
       });

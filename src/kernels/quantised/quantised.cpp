@@ -401,12 +401,11 @@ void quantised_linear_out(const at::Tensor& x, const QuantisedMatrix& matrix,
 
 bool quantised_is_faster(int bits) {
   if (bits < 2 || bits > 8) return false;
-  const cpu::Table& level = cpu::table();
   if (cpu::has_byte_product()) return true;
-  // Sixteen fp32 numbers at a time are as fast as products of bytes in 32 bits without VNNI.
-  const bool has_avx512 = level.panel == 2 * 16;
-  if (has_avx512) return bits <= 6;
-  return level.quantised.product != cpu::portable::kTable.quantised.product;
+  // Without it 7 and 8 bits are widened to 16, and take as many instructions as fp32.
+  const bool is_portable =
+      cpu::table().quantised.product == cpu::portable::kTable.quantised.product;
+  return bits <= 6 && !is_portable;
 }
 
 }  // namespace stretto::kernels

@@ -331,9 +331,7 @@ TEST(QuantisedMatrix, SaysWhereItIsFaster) {
     const bool is_portable = level == cpu::levels().back();
     EXPECT_EQ(quantised_is_faster(4), !is_portable) << level->name;
     EXPECT_EQ(quantised_is_faster(9), false);
-    if (cpu::has_byte_product()) {
-      EXPECT_TRUE(quantised_is_faster(8));
-    }
+    EXPECT_EQ(quantised_is_faster(8), cpu::has_byte_product()) << level->name;
   }
 }
 
