@@ -81,14 +81,14 @@ std::vector<Form> forms_of(const Tensor& x, const Tensor& weight, PackedWeights&
   forms.push_back({"fp32",
                    [&x, &weight, &packed] {
                      const PackedWeightsScope scope(packed);
-                     return linear(x, weight);
+                     return kernels::linear(x, weight);
                    },
                    4.0 * static_cast<double>(weight.numel())});
   forms.push_back({"bf16",
                    [&x, &weight, &packed] {
                      const PackedWeightsScope scope(packed);
                      const ComputeScope arithmetic(Compute::kBf16);
-                     return linear(x, weight);
+                     return kernels::linear(x, weight);
                    },
                    2.0 * static_cast<double>(weight.numel())});
   for (const auto& [bits, group] :

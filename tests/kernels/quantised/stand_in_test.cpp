@@ -65,13 +65,13 @@ TEST(StandIn, IsMultipliedAsItsCodes) {
   // Where there is no product of codes, the numbers are taken.
   const at::Tensor wide = x.to(at::kDouble);
   EXPECT_TRUE(
-      at::allclose(linear(wide, weight), at::matmul(wide, matrix->dense().to(at::kDouble).t())));
+      at::allclose(kernels::linear(wide, weight), at::matmul(wide, matrix->dense().to(at::kDouble).t())));
 }
 
 TEST(StandIn, HasItsNumbersWhereAGradientIsWanted) {
   const auto matrix = matrix_of_words(70, 64);
   const at::Tensor weight = stand_in(matrix), x = noise({9, 64}).requires_grad_(true);
-  const at::Tensor y = linear(x, weight);
+  const at::Tensor y = kernels::linear(x, weight);
   EXPECT_TRUE(at::allclose(y, at::matmul(x, matrix->dense().t()), 1e-4, 1e-5));
   y.sum().backward();
   EXPECT_TRUE(at::allclose(x.grad(), matrix->dense().sum(0).expand({9, 64}), 1e-4, 1e-5));
