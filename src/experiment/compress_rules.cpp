@@ -22,6 +22,11 @@ void check_prunings(RuleCheck& c) {
             "compress.prune.schedule = \"once\"");
     return;
   }
+  if (c.e.train.stop != "none") {
+    c.wrong({"train.stop", "compress.prune.sparsity"},
+            "goes by the curve of the losses, and each pruning is a step in it",
+            "drop it: what is pruned trains to its end");
+  }
   const int64_t last = compress::PruneSchedule(prune).last();
   const int64_t end = c.e.train.max_steps;
   if (end == 0 || last < end) return;

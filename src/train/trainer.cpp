@@ -33,6 +33,7 @@ ValidatorSetup validator_setup(const TrainerSetup& setup) {
           .higher_is_better = best_by.higher_is_better,
           .schedule = setup.schedule,
           .average_nonmono = setup.train.average_nonmono,
+          .pruned_after = compress::PruneSchedule(setup.compress.prune).last(),
           .compute = setup.validation_precision.compute};
 }
 
@@ -255,7 +256,7 @@ TrainStep Trainer::step() {
   const auto start = Clock::now();
   TrainStep done;
   const data::Position first = updater_.position();
-  updater_.train_after(state_.stepped());
+  if (updater_.train_after(state_.stepped())) validator_.begin_anew(state_);
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
   done.lr = learning_rate() * failures_.lr_factor() *
             task_.train_batches().rate_factor(first.epoch, first.index);

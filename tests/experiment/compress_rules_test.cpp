@@ -33,6 +33,14 @@ TEST(CompressRules, ThePruningsComeBeforeTheEnd) {
   EXPECT_TRUE(mentions(cubic, "there is no second pruning")) << cubic;
 }
 
+TEST(CompressRules, ACurveWithStepsStopsNoRun) {
+  const std::string problem = problem_of([](Experiment& e) {
+    e.compress.prune.sparsity = 0.5;
+    e.train.stop = "compute_optimal";
+  });
+  EXPECT_TRUE(mentions(problem, "each pruning is a step in it")) << problem;
+}
+
 TEST(CompressRules, WeightsAreRoundedToBitsThatThereAre) {
   for (const int64_t bits : {1, 5, 7}) {
     const std::string problem = problem_of([&](Experiment& e) { e.compress.quantise.bits = bits; });
