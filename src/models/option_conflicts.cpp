@@ -475,7 +475,9 @@ std::vector<OptionConflict> option_conflicts(const BertOptions& model) {
     found.push_back({keys, uneven,
                      "choose num_heads and d_model so that d_model / num_heads is a whole number"});
   }
-  if (!odd.empty()) {
+  if (!odd.empty() && has_width) {
+    found.push_back({{"model.head_dim", "model.positions"}, odd, "use an even number"});
+  } else if (!odd.empty()) {
     found.push_back(
         {keys, odd, "choose num_heads and d_model so that d_model / num_heads is even"});
   }
