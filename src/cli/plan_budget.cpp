@@ -143,27 +143,29 @@ std::vector<ModelSize> sizes_to_choose(const PlanOptions& options, const SizeMak
 }
 
 // Sizes of one configuration have folders that tell them apart, and so have other configurations.
-fs::path folder_of(const PlanOptions& options, const ModelSize& size) {
+fs::path folder_of(const PlanOptions& options, const ModelSize& size, int64_t update_freq) {
   const fs::path config(options.config);
   const fs::path directory = options.directory.empty()
                                  ? fs::path("runs") / ("plan_" + config.stem().string())
                                  : fs::path(options.directory);
-  const std::string recipe =
-      read_file(config) + "\n" + join(options.overrides, "\n") + "\n" + join(size.overrides, "\n");
+  const std::string recipe = read_file(config) + "\n" + join(options.overrides, "\n") + "\n" +
+                             join(size.overrides, "\n") + "\n" + std::to_string(update_freq);
   return directory / hex64(xxh3_64(recipe));
 }
 
 void measure_sizes(const PlanOptions& options, const Experiment& e,
                    const std::vector<ModelSize>& sizes, BudgetPlan& plan) {
+  const int64_t update_freq = measured_update_freq(e);
   for (const ModelSize& size : sizes) {
     MeasureRequest request;
     request.config = options.config;
     request.overrides = options.overrides;
     request.overrides.insert(request.overrides.end(), size.overrides.begin(), size.overrides.end());
-    request.directory = folder_of(options, size);
+    request.overrides.push_back("train.update_freq=" + std::to_string(update_freq));
+    request.directory = folder_of(options, size, update_freq);
     request.seconds = options.measure_seconds / static_cast<double>(sizes.size());
     train_to_measure(request);
-    plan.measured.push_back(measured_run(request.directory, e, size));
+    plan.measured.push_back(measured_run(request.directory, e, size, update_freq));
     plan.runs.push_back(request.directory.string());
   }
 }
@@ -183,7 +185,8 @@ void take_runs(const PlanOptions& options, const Experiment& e, BudgetPlan& plan
     own.run = run;
     std::vector<std::string> ignored;
     const auto rows = rows_of(own, trained, ignored);
-    plan.measured.push_back(measured_run(run, trained, SizeMaker::describe(trained, rows, {}, {})));
+    plan.measured.push_back(measured_run(run, trained, SizeMaker::describe(trained, rows, {}, {}),
+                                         trained.train.update_freq));
     plan.runs.push_back(run);
   }
 }
@@ -225,6 +228,7 @@ plan::Budget budget_of(const PlanOptions& options, const Experiment& e, BudgetPl
   plan::Budget budget;
   budget.seconds = options.hours * 3600;
   budget.processes = options.processes;
+  budget.rate_batches = e.train.update_freq;
   if (is_given(options.deploy_mb)) budget.deploy_bytes = options.deploy_mb * 1e6;
   budget.deploy_units = options.deploy_units;
   if (is_given(options.deploy_ms)) {
@@ -235,7 +239,7 @@ plan::Budget budget_of(const PlanOptions& options, const Experiment& e, BudgetPl
   }
   if (is_given(options.memory_gb)) {
     budget.memory_bytes = options.memory_gb * 1e9;
-  } else if (e.run.device != "cuda" && e.dist.backend != "nccl") {
+  } else if (!trains_on_gpu(e)) {
     const int64_t per_host = options.per_host > 0 ? options.per_host : kHostProcesses;
     const int64_t together = std::min(per_host, options.processes);
     budget.memory_bytes = static_cast<double>(total_memory_bytes()) / double(together);

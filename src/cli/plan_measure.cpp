@@ -122,8 +122,13 @@ void train_to_measure(const MeasureRequest& request) {
               "its output is in " + output.string() + "; `stretto check` looks at a configuration");
 }
 
+int64_t measured_update_freq(const experiment::Experiment& e) {
+  const bool can_measure = e.train.noise_scale && e.optim.lr_scaling == "none";
+  return can_measure ? std::max<int64_t>(2, e.train.update_freq) : e.train.update_freq;
+}
+
 plan::MeasuredSize measured_run(const fs::path& run_directory, const experiment::Experiment& e,
-                                const plan::ModelSize& size) {
+                                const plan::ModelSize& size, int64_t update_freq) {
   auto updates = updates_of(run_directory);
   if (static_cast<int64_t>(updates.size()) < kFewestUpdates) {
     throw Error(ExitCode::kUsage, run_directory.string() + " has measured too little",
@@ -139,7 +144,7 @@ plan::MeasuredSize measured_run(const fs::path& run_directory, const experiment:
   std::vector<double> seconds;
   plan::MeasuredSize measured;
   measured.size = size;
-  measured.micro_batches = static_cast<double>(e.train.update_freq);
+  measured.micro_batches = static_cast<double>(update_freq);
   const auto n = static_cast<double>(updates.size());
   for (const MetricsEvent& update : updates) {
     const double units = number_of(update, display.rate.batch);

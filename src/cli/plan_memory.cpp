@@ -12,7 +12,6 @@
 #include "experiment/family_spec.h"
 #include "experiment/task_rules.h"
 #include "plan/training_memory.h"
-#include "search/hosts.h"
 
 namespace stretto::cli {
 namespace {
@@ -120,9 +119,7 @@ std::string largest_text(const MemoryQuestion& question, const Experiment& e,
 std::optional<experiment::Stop> memory_stop(const MemoryQuestion& question, const Experiment& e) {
   const auto* family = experiment::find_family(e);
   if (family == nullptr || !family->plan || family->plan->shape == nullptr) return std::nullopt;
-  const bool on_gpu = e.run.device == "cuda" || e.dist.backend == "nccl" ||
-                      (e.run.device == "auto" && !search::visible_gpus().empty());
-  if (on_gpu || question.memory_bytes <= 0) return std::nullopt;
+  if (trains_on_gpu(e) || question.memory_bytes <= 0) return std::nullopt;
   const log::Silence silence;
   const double bytes = question.memory_bytes / double(std::max<int64_t>(1, question.processes));
   const auto shape = family->plan->shape(e);
