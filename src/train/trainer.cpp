@@ -288,11 +288,16 @@ TrainStep Trainer::step() {
   state_.counts_attempts = false;
   if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
   done.noise_scale = updater_.noise_scale().value();
-  if (updater_.masks().any()) done.sparsity = updater_.masks().sparsity();
+  done.sparsity = sparsity();
   done.communication = updater_.communication();
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
   return done;
+}
+
+// Of the weights that may be pruned; nothing where none is.
+std::optional<double> Trainer::sparsity() const {
+  return updater_.masks().any() ? std::optional(updater_.masks().sparsity()) : std::nullopt;
 }
 
 // A scaler that cannot go on ends the run, but first its update is recorded and looked at.
@@ -335,7 +340,7 @@ void Trainer::validate() {
         "the mean of the weights begins: validations improve no more "
         "(train.average_nonmono)");
   }
-  recorder_.validation(result, state_, is_best);
+  recorder_.validation(result, state_, is_best, sparsity());
 }
 
 bool Trainer::save_due() const {
