@@ -15,6 +15,7 @@
 #include "base/log_silence.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "cli/engine.h"
 #include "cli/plan_measure.h"
 #include "cli/run_config.h"
 #include "experiment/family_spec.h"
@@ -246,6 +247,10 @@ plan::Budget budget_of(const PlanOptions& options, const Experiment& e, BudgetPl
     plan.assumed.push_back("a process may take " +
                            human_bytes(static_cast<uint64_t>(budget.memory_bytes)) +
                            ", as this machine has for it (--memory-gb)");
+  } else if (const uint64_t bytes = engine().gpu_memory(); bytes > 0) {
+    budget.memory_bytes = static_cast<double>(bytes);
+    plan.assumed.push_back("a process has a GPU of " + human_bytes(bytes) +
+                           ", as this machine does (--memory-gb)");
   } else {
     plan.assumed.emplace_back("every size fits into the memory of a GPU (--memory-gb)");
   }
