@@ -9,6 +9,7 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/program_path.h"
 #include "base/text.h"
 #include "experiment/family_spec.h"
@@ -105,6 +106,8 @@ double number_of(const MetricsEvent& event, const std::string& key) {
 
 void train_to_measure(const MeasureRequest& request) {
   if (is_measured(updates_of(request.directory), request.seconds)) return;
+  log::info("trains in " + request.directory.string() + " for " +
+            human_duration(request.seconds) + ", to measure it");
   make_directories(request.directory);
   const fs::path output = request.directory / "output.txt";
   ChildProcess child(measuring_words(request), ChildProcess::OutputFile{output});
