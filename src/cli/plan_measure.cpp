@@ -106,8 +106,8 @@ double number_of(const MetricsEvent& event, const std::string& key) {
 
 void train_to_measure(const MeasureRequest& request) {
   if (is_measured(updates_of(request.directory), request.seconds)) return;
-  log::info("trains in " + request.directory.string() + " for " +
-            human_duration(request.seconds) + ", to measure it");
+  log::info("trains in " + request.directory.string() + " for " + human_duration(request.seconds) +
+            ", to measure it");
   make_directories(request.directory);
   const fs::path output = request.directory / "output.txt";
   ChildProcess child(measuring_words(request), ChildProcess::OutputFile{output});
