@@ -154,9 +154,12 @@ fs::path folder_of(const PlanOptions& options, const ModelSize& size, int64_t up
   return directory / hex64(xxh3_64(recipe));
 }
 
-void measure_sizes(const PlanOptions& options, const Experiment& e,
+void measure_sizes(const PlanOptions& options, const Experiment& e, const SizeMaker& maker,
                    const std::vector<ModelSize>& sizes, BudgetPlan& plan) {
-  const int64_t update_freq = measured_update_freq(e);
+  int64_t update_freq = plan.batch_stays ? e.train.update_freq : measured_update_freq(e);
+  if (!maker.make({"train.update_freq=" + std::to_string(update_freq)}, {})) {
+    update_freq = e.train.update_freq;  // the rules of this task forbid another number
+  }
   for (const ModelSize& size : sizes) {
     MeasureRequest request;
     request.config = options.config;
@@ -169,6 +172,13 @@ void measure_sizes(const PlanOptions& options, const Experiment& e,
     plan.measured.push_back(measured_run(request.directory, e, size, update_freq));
     plan.runs.push_back(request.directory.string());
   }
+}
+
+// Lanes are cut into train.update_freq micro-batches, and an update has all of them.
+bool update_freq_cuts_the_batch(const Experiment& e) {
+  Experiment more = e;
+  more.train.update_freq *= 2;
+  return plan_of(e).work(more).units < plan_of(e).work(e).units;
 }
 
 void take_runs(const PlanOptions& options, const Experiment& e, BudgetPlan& plan) {
@@ -329,9 +339,13 @@ BudgetPlan make_budget_plan(const PlanOptions& options) {
     refuse_plan("nobody knows which keys make this model larger or smaller",
                 "give sizes: --size \"KEY=VALUE KEY=VALUE\", at least twice");
   }
+  plan.batch_stays = update_freq_cuts_the_batch(e);
   take_runs(options, e, plan);
   if (options.measure_seconds > 0) {
-    measure_sizes(options, e, sizes_to_measure(options, maker), plan);
+    measure_sizes(options, e, maker, sizes_to_measure(options, maker), plan);
+  }
+  for (auto& one : plan.measured) {
+    if (plan.batch_stays) one.noise_scale = 0;
   }
   plan.model = model_of(plan);
   plan.budget = budget_of(options, e, plan);

@@ -132,7 +132,10 @@ void print_measured(const BudgetPlan& plan) {
 
 void print_assumed(const BudgetPlan& plan) {
   for (const auto& line : plan.assumed) std::cout << "assumed: " << line << "\n";
-  if (!plan.model->noise_scale()) {
+  if (plan.batch_stays) {
+    std::cout
+        << "assumed: the batch stays, since train.update_freq cuts it and makes it no larger\n";
+  } else if (!plan.model->noise_scale()) {
     std::cout << "assumed: the batch stays, since no noise scale was measured: it needs "
                  "train.noise_scale and two micro-batches an update\n";
   } else {
