@@ -15,6 +15,7 @@
 #include "base/log_silence.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "cli/engine.h"
 #include "cli/plan_measure.h"
 #include "cli/run_config.h"
 #include "experiment/family_spec.h"
@@ -143,29 +144,41 @@ std::vector<ModelSize> sizes_to_choose(const PlanOptions& options, const SizeMak
 }
 
 // Sizes of one configuration have folders that tell them apart, and so have other configurations.
-fs::path folder_of(const PlanOptions& options, const ModelSize& size) {
+fs::path folder_of(const PlanOptions& options, const ModelSize& size, int64_t update_freq) {
   const fs::path config(options.config);
   const fs::path directory = options.directory.empty()
                                  ? fs::path("runs") / ("plan_" + config.stem().string())
                                  : fs::path(options.directory);
-  const std::string recipe =
-      read_file(config) + "\n" + join(options.overrides, "\n") + "\n" + join(size.overrides, "\n");
+  const std::string recipe = read_file(config) + "\n" + join(options.overrides, "\n") + "\n" +
+                             join(size.overrides, "\n") + "\n" + std::to_string(update_freq);
   return directory / hex64(xxh3_64(recipe));
 }
 
-void measure_sizes(const PlanOptions& options, const Experiment& e,
+void measure_sizes(const PlanOptions& options, const Experiment& e, const SizeMaker& maker,
                    const std::vector<ModelSize>& sizes, BudgetPlan& plan) {
+  int64_t update_freq = plan.batch_stays ? e.train.update_freq : measured_update_freq(e);
+  if (!maker.make({"train.update_freq=" + std::to_string(update_freq)}, {})) {
+    update_freq = e.train.update_freq;  // the rules of this task forbid another number
+  }
   for (const ModelSize& size : sizes) {
     MeasureRequest request;
     request.config = options.config;
     request.overrides = options.overrides;
     request.overrides.insert(request.overrides.end(), size.overrides.begin(), size.overrides.end());
-    request.directory = folder_of(options, size);
+    request.overrides.push_back("train.update_freq=" + std::to_string(update_freq));
+    request.directory = folder_of(options, size, update_freq);
     request.seconds = options.measure_seconds / static_cast<double>(sizes.size());
     train_to_measure(request);
-    plan.measured.push_back(measured_run(request.directory, e, size));
+    plan.measured.push_back(measured_run(request.directory, e, size, update_freq));
     plan.runs.push_back(request.directory.string());
   }
+}
+
+// Lanes are cut into train.update_freq micro-batches, and an update has all of them.
+bool update_freq_cuts_the_batch(const Experiment& e) {
+  Experiment more = e;
+  more.train.update_freq *= 2;
+  return plan_of(e).work(more).units < plan_of(e).work(e).units;
 }
 
 void take_runs(const PlanOptions& options, const Experiment& e, BudgetPlan& plan) {
@@ -183,7 +196,8 @@ void take_runs(const PlanOptions& options, const Experiment& e, BudgetPlan& plan
     own.run = run;
     std::vector<std::string> ignored;
     const auto rows = rows_of(own, trained, ignored);
-    plan.measured.push_back(measured_run(run, trained, SizeMaker::describe(trained, rows, {}, {})));
+    plan.measured.push_back(measured_run(run, trained, SizeMaker::describe(trained, rows, {}, {}),
+                                         trained.train.update_freq));
     plan.runs.push_back(run);
   }
 }
@@ -225,6 +239,7 @@ plan::Budget budget_of(const PlanOptions& options, const Experiment& e, BudgetPl
   plan::Budget budget;
   budget.seconds = options.hours * 3600;
   budget.processes = options.processes;
+  budget.rate_batches = e.train.update_freq;
   if (is_given(options.deploy_mb)) budget.deploy_bytes = options.deploy_mb * 1e6;
   budget.deploy_units = options.deploy_units;
   if (is_given(options.deploy_ms)) {
@@ -235,13 +250,17 @@ plan::Budget budget_of(const PlanOptions& options, const Experiment& e, BudgetPl
   }
   if (is_given(options.memory_gb)) {
     budget.memory_bytes = options.memory_gb * 1e9;
-  } else if (e.run.device != "cuda" && e.dist.backend != "nccl") {
+  } else if (!trains_on_gpu(e)) {
     const int64_t per_host = options.per_host > 0 ? options.per_host : kHostProcesses;
     const int64_t together = std::min(per_host, options.processes);
     budget.memory_bytes = static_cast<double>(total_memory_bytes()) / double(together);
     plan.assumed.push_back("a process may take " +
                            human_bytes(static_cast<uint64_t>(budget.memory_bytes)) +
                            ", as this machine has for it (--memory-gb)");
+  } else if (const uint64_t bytes = engine().gpu_memory(); bytes > 0) {
+    budget.memory_bytes = static_cast<double>(bytes);
+    plan.assumed.push_back("a process has a GPU of " + human_bytes(bytes) +
+                           ", as this machine does (--memory-gb)");
   } else {
     plan.assumed.emplace_back("every size fits into the memory of a GPU (--memory-gb)");
   }
@@ -320,9 +339,13 @@ BudgetPlan make_budget_plan(const PlanOptions& options) {
     refuse_plan("nobody knows which keys make this model larger or smaller",
                 "give sizes: --size \"KEY=VALUE KEY=VALUE\", at least twice");
   }
+  plan.batch_stays = update_freq_cuts_the_batch(e);
   take_runs(options, e, plan);
   if (options.measure_seconds > 0) {
-    measure_sizes(options, e, sizes_to_measure(options, maker), plan);
+    measure_sizes(options, e, maker, sizes_to_measure(options, maker), plan);
+  }
+  for (auto& one : plan.measured) {
+    if (plan.batch_stays) one.noise_scale = 0;
   }
   plan.model = model_of(plan);
   plan.budget = budget_of(options, e, plan);

@@ -19,6 +19,7 @@ struct BudgetPlan {
   std::string unit;          ///< of work: "tokens"
   std::string batch_unit;    ///< of the noise scale
   double learning_rate = 0;  ///< optim.lr of the configuration
+  bool batch_stays = false;  ///< train.update_freq cuts the batch, and makes it no larger
   std::vector<std::string> assumed;
 };
 

@@ -132,9 +132,16 @@ void print_measured(const BudgetPlan& plan) {
 
 void print_assumed(const BudgetPlan& plan) {
   for (const auto& line : plan.assumed) std::cout << "assumed: " << line << "\n";
-  if (!plan.model->noise_scale()) {
+  if (plan.batch_stays) {
+    std::cout
+        << "assumed: the batch stays, since train.update_freq cuts it and makes it no larger\n";
+  } else if (!plan.model->noise_scale()) {
     std::cout << "assumed: the batch stays, since no noise scale was measured: it needs "
                  "train.noise_scale and two micro-batches an update\n";
+  } else {
+    std::cout
+        << "assumed: the noise scale stays as it was measured; it grows while the loss falls, "
+           "and larger batches pay then\n";
   }
   std::cout << "assumed: a compressed model loses 0.2 % at 8 bits, 0.5 % at 6, 2 % at 4, 8 % at 3 "
                "and 30 % at 2: `stretto compress --grid` measures it\n"

@@ -18,6 +18,7 @@
 #include "lint/lint.h"
 #include "plan/tables.h"
 #include "report/metrics_log.h"
+#include "search/hosts.h"
 #include "search/search_plan.h"
 #include "text/tokenizer.h"
 
@@ -334,6 +335,11 @@ experiment::TableRows rows_of(const PlanOptions& options, const Experiment& e,
   const auto rows = planned_rows(options, e, *tables, plan);
   assumed.insert(assumed.end(), plan.assumed.begin(), plan.assumed.end());
   return rows;
+}
+
+bool trains_on_gpu(const Experiment& e) {
+  return e.run.device == "cuda" || e.dist.backend == "nccl" ||
+         (e.run.device == "auto" && !search::visible_gpus().empty());
 }
 
 models::ModelCost cost_of(const Experiment& e, const experiment::TableRows& rows) {

@@ -56,6 +56,9 @@ std::optional<experiment::Experiment> experiment_of(const PlanOptions& options);
 experiment::TableRows rows_of(const PlanOptions& options, const experiment::Experiment& e,
                               std::vector<std::string>& assumed);
 
+/// Whether it would train on a GPU here.
+bool trains_on_gpu(const experiment::Experiment& e);
+
 /// Asks the engine.
 models::ModelCost cost_of(const experiment::Experiment& e, const experiment::TableRows& rows);
 

@@ -9,6 +9,7 @@
 #include "base/child_process.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/program_path.h"
 #include "base/text.h"
 #include "experiment/family_spec.h"
@@ -105,6 +106,8 @@ double number_of(const MetricsEvent& event, const std::string& key) {
 
 void train_to_measure(const MeasureRequest& request) {
   if (is_measured(updates_of(request.directory), request.seconds)) return;
+  log::info("trains in " + request.directory.string() + " for " + human_duration(request.seconds) +
+            ", to measure it");
   make_directories(request.directory);
   const fs::path output = request.directory / "output.txt";
   ChildProcess child(measuring_words(request), ChildProcess::OutputFile{output});
@@ -122,8 +125,13 @@ void train_to_measure(const MeasureRequest& request) {
               "its output is in " + output.string() + "; `stretto check` looks at a configuration");
 }
 
+int64_t measured_update_freq(const experiment::Experiment& e) {
+  const bool can_measure = e.train.noise_scale && e.optim.lr_scaling == "none";
+  return can_measure ? std::max<int64_t>(2, e.train.update_freq) : e.train.update_freq;
+}
+
 plan::MeasuredSize measured_run(const fs::path& run_directory, const experiment::Experiment& e,
-                                const plan::ModelSize& size) {
+                                const plan::ModelSize& size, int64_t update_freq) {
   auto updates = updates_of(run_directory);
   if (static_cast<int64_t>(updates.size()) < kFewestUpdates) {
     throw Error(ExitCode::kUsage, run_directory.string() + " has measured too little",
@@ -139,7 +147,7 @@ plan::MeasuredSize measured_run(const fs::path& run_directory, const experiment:
   std::vector<double> seconds;
   plan::MeasuredSize measured;
   measured.size = size;
-  measured.micro_batches = static_cast<double>(e.train.update_freq);
+  measured.micro_batches = static_cast<double>(update_freq);
   const auto n = static_cast<double>(updates.size());
   for (const MetricsEvent& update : updates) {
     const double units = number_of(update, display.rate.batch);

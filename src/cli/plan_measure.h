@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -21,9 +22,16 @@ struct MeasureRequest {
 /// `output.txt` of the folder. Throws Error with what it complained about.
 void train_to_measure(const MeasureRequest& request);
 
+/// Micro-batches of an update of the trainings that measure a configuration: two at least where
+/// they give a noise scale, and the rate is that of the configuration for any number.
+int64_t measured_update_freq(const experiment::Experiment& e);
+
 /// What a run of one process has measured: time, memory, losses and noise scale, without its first
 /// updates. Throws Error(kUsage) where it has too few.
+/// @param e            how its metrics are read
+/// @param update_freq  micro-batches of its updates
 plan::MeasuredSize measured_run(const std::filesystem::path& run_directory,
-                                const experiment::Experiment& e, const plan::ModelSize& size);
+                                const experiment::Experiment& e, const plan::ModelSize& size,
+                                int64_t update_freq);
 
 }  // namespace stretto::cli

@@ -12,7 +12,6 @@
 #include "experiment/family_spec.h"
 #include "experiment/task_rules.h"
 #include "plan/training_memory.h"
-#include "search/hosts.h"
 
 namespace stretto::cli {
 namespace {
@@ -24,6 +23,7 @@ using plan::TrainingMemory;
 // Gates, attention and feed-forward parts have no more than so many matrices as wide as the widest.
 constexpr double kMostMatrices = 16, kMostValues = 20;
 constexpr double kPlainlyEnough = 0.5;  // of the memory
+constexpr double kSmallGpu = 4e9;       // less has none that trains
 constexpr double kStep = 0.8;           // between widths that are tried
 constexpr int kNarrower = 24;
 
@@ -36,13 +36,21 @@ bool trains_everything(const Experiment& e) {
   return (lora == nullptr || !lora->is_on()) && (adapter == nullptr || !adapter->is_on());
 }
 
-MemoryInputs inputs_of(const Experiment& e, const models::ModelCost& cost) {
+// With sharded strategy each of several processes has its part of the state; of one alone nobody
+// knows how many it will train with.
+double share_of_state(const Experiment& e, int64_t processes) {
+  if (e.dist.strategy != "sharded") return 1;
+  return processes > 1 ? 1 / static_cast<double>(processes) : 0;
+}
+
+MemoryInputs inputs_of(const Experiment& e, const models::ModelCost& cost, int64_t processes) {
   const auto& family = plan_of(e);
   MemoryInputs inputs;
   inputs.parameters = static_cast<double>(cost.parameters);
   inputs.trained_share = trains_everything(e) ? 1 : 0;
-  inputs.state_values = plan::state_values_of(e.optim.name, e.optim.momentum);
-  inputs.has_average = e.train.averages_weights();
+  const double share = share_of_state(e, processes);
+  inputs.state_values = share * plan::state_values_of(e.optim.name, e.optim.momentum);
+  inputs.has_average = e.train.averages_weights() && share == 1;
   inputs.units = family.work(e).units;
   inputs.flops = cost.training_flops;
   if (family.shape != nullptr) inputs.fan_in = family.shape(e).fan_in;
@@ -90,7 +98,8 @@ std::string widest_that_fits(const MemoryQuestion& question, const Experiment& e
     try {
       const auto smaller = experiment_of(options);
       if (!smaller) return {};
-      const auto memory = plan::training_memory(inputs_of(*smaller, cost_of(*smaller, rows)));
+      const auto memory =
+          plan::training_memory(inputs_of(*smaller, cost_of(*smaller, rows), question.processes));
       if (memory.at_least() <= bytes) return join(keys, " ");
     } catch (const Error&) {  // a rule forbids it
     }
@@ -120,20 +129,21 @@ std::string largest_text(const MemoryQuestion& question, const Experiment& e,
 std::optional<experiment::Stop> memory_stop(const MemoryQuestion& question, const Experiment& e) {
   const auto* family = experiment::find_family(e);
   if (family == nullptr || !family->plan || family->plan->shape == nullptr) return std::nullopt;
-  const bool on_gpu = e.run.device == "cuda" || e.dist.backend == "nccl" ||
-                      (e.run.device == "auto" && !search::visible_gpus().empty());
-  if (on_gpu || question.memory_bytes <= 0) return std::nullopt;
+  const bool on_gpu = trains_on_gpu(e);
   const log::Silence silence;
-  const double bytes = question.memory_bytes / double(std::max<int64_t>(1, question.processes));
+  double bytes =
+      on_gpu ? kSmallGpu : question.memory_bytes / double(std::max<int64_t>(1, question.processes));
   const auto shape = family->plan->shape(e);
   if (!shape.can_change() || rough_bytes(e, shape) < kPlainlyEnough * bytes) return std::nullopt;
   if (engine_path().empty()) return std::nullopt;
   try {
+    if (on_gpu) bytes = static_cast<double>(engine().gpu_memory());
+    if (bytes <= 0) return std::nullopt;
     PlanOptions options;
     options.config = question.config;
     options.overrides = question.overrides;
     std::vector<std::string> ignored;
-    const auto inputs = inputs_of(e, cost_of(e, rows_of(options, e, ignored)));
+    const auto inputs = inputs_of(e, cost_of(e, rows_of(options, e, ignored)), question.processes);
     const TrainingMemory memory = plan::training_memory(inputs);
     if (memory.at_least() <= bytes) return std::nullopt;
     experiment::Stop stop;
@@ -141,8 +151,8 @@ std::optional<experiment::Stop> memory_stop(const MemoryQuestion& question, cons
     stop.key = plan_of(e).work(e).key;
     stop.code = ExitCode::kUsage;
     stop.what = "training takes at least " + human_bytes(static_cast<uint64_t>(memory.at_least())) +
-                " of memory, and a process has " + human_bytes(static_cast<uint64_t>(bytes)) +
-                " here: " + parts_text(memory);
+                " of memory, and " + (on_gpu ? "the GPU" : "a process") + " has " +
+                human_bytes(static_cast<uint64_t>(bytes)) + " here: " + parts_text(memory);
     stop.hint = largest_text(question, e, inputs, bytes);
     return stop;
   } catch (const Error&) {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kUp = "ffn.up.", kDown = "ffn.down.";
 constexpr std::string_view kQkv = "self_attention.qkv.", kOut = "self_attention.out.";
+constexpr std::string_view kCrossQ = "cross_attention.q.", kCrossKv = "cross_attention.kv.",
+                           kCrossOut = "cross_attention.out.";
 
 std::string layer_name(const StackShape& shape, int64_t layer) {
   return shape.prefix + "layers." + std::to_string(layer) + ".";
@@ -129,6 +131,18 @@ torch::Tensor unit_squares(const StackShape& shape, const torch::Tensor& up) {
   return shape.gated ? rows.reshape({2, shape.ffn_dim}).sum(0) : rows;
 }
 
+// [heads of keys and values]: the norm of the rows that make a head's values, which are the last of
+// `projection`, times that of the columns of `out` that read it.
+torch::Tensor head_magnitudes(const StackShape& shape, const torch::Tensor& projection,
+                              const torch::Tensor& out) {
+  const int64_t groups = shape.num_kv_heads, keys = groups * shape.head_dim;
+  const torch::Tensor values = row_squares(projection)
+                                   .narrow(0, projection.size(0) - keys, keys)
+                                   .reshape({groups, -1})
+                                   .sum(1);
+  return (values * column_squares(out).reshape({groups, -1}).sum(1)).sqrt();
+}
+
 std::vector<double> numbers(const torch::Tensor& values) {
   return sums_of(values, values.numel());
 }
@@ -150,6 +164,26 @@ struct Cut {
   int64_t dim = 0;
   torch::Tensor index;
 };
+// The same of a tensor of attention, of which heads of keys and values stay, with their queries.
+std::optional<Cut> cut_of_heads(const StackShape& shape, const std::vector<int64_t>& kept,
+                                const std::string& rest) {
+  const int64_t queries = shape.num_heads * shape.head_dim;
+  const int64_t keys = shape.num_kv_heads * shape.head_dim;
+  std::vector<int64_t> of_queries, of_keys;
+  append(of_queries, kept, shape.heads_of_a_group() * shape.head_dim, 0);
+  if (rest == std::string(kOut) + "weight" || rest == std::string(kCrossOut) + "weight") {
+    return Cut{1, index_of(of_queries)};
+  }
+  if (rest.starts_with(kCrossQ)) return Cut{0, index_of(of_queries)};
+  const bool is_merged = rest.starts_with(kQkv);  // queries stand above keys and values
+  if (!is_merged && !rest.starts_with(kCrossKv)) return std::nullopt;
+  const int64_t begin = is_merged ? queries : 0;
+  append(of_keys, kept, shape.head_dim, begin);
+  append(of_keys, kept, shape.head_dim, begin + keys);
+  if (is_merged) of_keys.insert(of_keys.begin(), of_queries.begin(), of_queries.end());
+  return Cut{0, index_of(of_keys)};
+}
+
 std::optional<Cut> cut_of(const StackShape& shape, const StackChoice& choice, const InLayer& at) {
   const auto layer = static_cast<size_t>(at.layer);
   if (at.rest.starts_with(kUp) && !choice.units.empty()) {
@@ -162,17 +196,11 @@ std::optional<Cut> cut_of(const StackShape& shape, const StackChoice& choice, co
   if (at.rest == std::string(kDown) + "weight" && !choice.units.empty()) {
     return Cut{1, index_of(choice.units.at(layer))};
   }
-  if (choice.heads.empty()) return std::nullopt;
-  const auto& kept = choice.heads.at(layer);
-  const int64_t together = shape.heads_of_a_group() * shape.head_dim;
-  std::vector<int64_t> index;
-  append(index, kept, together, 0);  // queries
-  if (at.rest == std::string(kOut) + "weight") return Cut{1, index_of(index)};
-  if (!at.rest.starts_with(kQkv)) return std::nullopt;
-  const int64_t queries = shape.num_heads * shape.head_dim;
-  append(index, kept, shape.head_dim, queries);
-  append(index, kept, shape.head_dim, queries + shape.num_kv_heads * shape.head_dim);
-  return Cut{0, index_of(index)};
+  if (at.rest.starts_with("cross_attention.")) {
+    return choice.cross_heads.empty() ? std::nullopt
+                                      : cut_of_heads(shape, choice.cross_heads.at(layer), at.rest);
+  }
+  return choice.heads.empty() ? std::nullopt : cut_of_heads(shape, choice.heads.at(layer), at.rest);
 }
 
 }  // namespace
@@ -218,6 +246,7 @@ PartImportance::PartImportance(std::vector<StackShape> stacks) : shapes_(std::mo
     zeros.units.assign(layers, std::vector<double>(static_cast<size_t>(shape.ffn_dim)));
     if (shape.num_heads > 0) {
       zeros.heads.assign(layers, std::vector<double>(static_cast<size_t>(shape.num_kv_heads)));
+      if (shape.has_cross_attention) zeros.cross_heads = zeros.heads;
     }
     stacks_.push_back(std::move(zeros));
   }
@@ -243,12 +272,16 @@ void PartImportance::add_gradients(const NamedTensors& weights, const NamedTenso
       const std::string name = layer_name(shape, layer);
       const Map down = map_of(weights, grads, name + std::string(kDown));
       const Map out = map_of(weights, grads, name + std::string(kOut));
-      const Map cross = map_of(weights, grads, name + "cross_attention.out.");
+      const Map cross = map_of(weights, grads, name + std::string(kCrossOut));
       if (down.weight.defined() && down.weight_grad.defined()) {
         add_to(stacks_[s].units[l], numbers(slopes(down)));
       }
       if (shape.num_heads > 0 && out.weight.defined() && out.weight_grad.defined()) {
         add_to(stacks_[s].heads[l], sums_of(slopes(out), shape.num_kv_heads));
+      }
+      if (!stacks_[s].cross_heads.empty() && cross.weight.defined() &&
+          cross.weight_grad.defined()) {
+        add_to(stacks_[s].cross_heads[l], sums_of(slopes(cross), shape.num_kv_heads));
       }
       stacks_[s].layers[l] += slope_of_branch(down) + slope_of_branch(out) + slope_of_branch(cross);
     }
@@ -268,15 +301,18 @@ void PartImportance::add_magnitudes(const NamedTensors& weights) {
       add_to(stacks_[s].units[l], numbers(units));
       stacks_[s].layers[l] += units.sum().item<double>();
       if (shape.num_heads == 0) continue;
-      const torch::Tensor& qkv = weights.at(name + std::string(kQkv) + "weight");
-      const torch::Tensor& out = weights.at(name + std::string(kOut) + "weight");
-      const int64_t groups = shape.num_kv_heads, keys = groups * shape.head_dim;
-      const torch::Tensor values =
-          row_squares(qkv).narrow(0, qkv.size(0) - keys, keys).reshape({groups, -1}).sum(1);
-      const torch::Tensor heads =
-          (values * column_squares(out).reshape({groups, -1}).sum(1)).sqrt();
-      add_to(stacks_[s].heads[l], numbers(heads));
-      stacks_[s].layers[l] += heads.sum().item<double>();
+      const auto add_heads = [&](std::string_view projection, std::string_view output,
+                                 std::vector<double>& sums) {
+        const torch::Tensor heads =
+            head_magnitudes(shape, weights.at(name + std::string(projection) + "weight"),
+                            weights.at(name + std::string(output) + "weight"));
+        add_to(sums, numbers(heads));
+        stacks_[s].layers[l] += heads.sum().item<double>();
+      };
+      add_heads(kQkv, kOut, stacks_[s].heads[l]);
+      if (!stacks_[s].cross_heads.empty()) {
+        add_heads(kCrossKv, kCrossOut, stacks_[s].cross_heads[l]);
+      }
     }
   }
 }

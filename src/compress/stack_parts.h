@@ -17,6 +17,7 @@
 ///
 ///     PREFIXlayers.N.ffn.{up,down}.{weight,bias}
 ///     PREFIXlayers.N.self_attention.{qkv,out}.{weight,bias}
+///     PREFIXlayers.N.cross_attention.{q,kv,out}.{weight,bias}
 ///
 /// N layers, D model width, F units of a feed-forward part, W head width, Q = W * num_heads,
 /// E = W * num_kv_heads.

@@ -86,6 +86,9 @@ StackChoice choose_parts(const StackShape& shape, const StackImportance& importa
   for (const auto& of_layer : importance.heads) {
     choice.heads.push_back(largest(of_layer, target.num_heads / shape.heads_of_a_group()));
   }
+  for (const auto& of_layer : importance.cross_heads) {
+    choice.cross_heads.push_back(largest(of_layer, target.num_heads / shape.heads_of_a_group()));
+  }
   return choice;
 }
 

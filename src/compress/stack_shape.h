@@ -44,13 +44,16 @@ struct StackImportance {
   std::vector<double> layers;              ///< [L]
   std::vector<std::vector<double>> units;  ///< [L][F]
   std::vector<std::vector<double>> heads;  ///< [L][heads of keys and values]; empty = not known
+  /// The same of attention to another stack, which has as many; empty = there is none.
+  std::vector<std::vector<double>> cross_heads;
 };
 
 /// What stays, as ascending numbers.
 struct StackChoice {
   std::vector<int64_t> layers;
-  std::vector<std::vector<int64_t>> units;  ///< of each layer that was there
-  std::vector<std::vector<int64_t>> heads;  ///< of keys and values; empty = all
+  std::vector<std::vector<int64_t>> units;        ///< of each layer that was there
+  std::vector<std::vector<int64_t>> heads;        ///< of keys and values; empty = all
+  std::vector<std::vector<int64_t>> cross_heads;  ///< of attention to another stack; empty = all
 };
 
 /// The parts of greatest importance; of equal ones the first. Every layer keeps as many units and

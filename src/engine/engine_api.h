@@ -112,6 +112,7 @@ struct EngineApi {
   const char* (*describe)();  ///< "libtorch 2.11.0, AVX512, CUDA not built in"
   /// Operators that take their reference on a GPU; none in a build without CUDA.
   std::vector<std::string> (*gpu_fallbacks)();
+  uint64_t (*gpu_memory)();  ///< bytes that the first GPU has in all; 0 = there is none
 };
 inline constexpr const char* kEngineSymbol = "stretto_engine";
 

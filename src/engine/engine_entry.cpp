@@ -6,6 +6,7 @@
 #include "base/build_id.h"
 #include "base/error.h"
 #include "engine/commands.h"
+#include "kernels/cuda/cuda.h"
 #include "kernels/fallbacks.h"
 #include "parallel/out_of_memory.h"
 #include "tasks/registry.h"
@@ -22,6 +23,11 @@ const char* describe_engine() {
 
 std::vector<std::string> gpu_fallbacks() {
   return kernels::fallbacks(at::kCUDA);
+}
+
+uint64_t gpu_memory() {
+  return static_cast<uint64_t>(
+      kernels::cuda::total_memory_bytes(at::Device(at::kCUDA, 0)).value_or(0));
 }
 
 // How much was asked for, and on which device, without the stack that libtorch prints below it.
@@ -119,4 +125,5 @@ const stretto::engine::EngineApi stretto_engine{
     .model_cost = &stretto::engine::model_cost,
     .describe = &stretto::engine::describe_engine,
     .gpu_fallbacks = &stretto::engine::gpu_fallbacks,
+    .gpu_memory = &stretto::engine::gpu_memory,
 };

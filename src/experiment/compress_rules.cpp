@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "compress/prune_schedule.h"
 #include "config/schema.h"
+#include "experiment/task_rules.h"
 #include "store/quantised.h"
 
 namespace stretto::experiment {
@@ -21,6 +22,11 @@ void check_prunings(RuleCheck& c) {
             "raise it to compress.prune.begin + some times compress.prune.every, or use "
             "compress.prune.schedule = \"once\"");
     return;
+  }
+  if (c.e.train.stop != "none") {
+    c.wrong({"train.stop", "compress.prune.sparsity"},
+            "goes by the curve of the losses, and each pruning is a step in it",
+            "drop it: what is pruned trains to its end");
   }
   const int64_t last = compress::PruneSchedule(prune).last();
   const int64_t end = c.e.train.max_steps;
@@ -61,11 +67,36 @@ void check_rounding(RuleCheck& c) {
   }
 }
 
+// Without patterns all matrices that train are meant: those that were added are not what is stored.
+void check_added_matrices(RuleCheck& c) {
+  const TaskRules* rules = find_task_rules(c.e);
+  if (rules == nullptr) return;
+  const auto* lora = rules->lora(c.e);
+  const auto* adapter = rules->adapter(c.e);
+  const bool has_lora = lora != nullptr && lora->is_on();
+  const std::string added = has_lora ? "model.lora.rank" : "model.adapter.dim";
+  if (!has_lora && (adapter == nullptr || !adapter->is_on())) return;
+  const auto refuse = [&](const std::string& section, const std::string& key, const char* what) {
+    c.wrong({section + key, section + "tensors", added},
+            std::string("the matrices that ") + (has_lora ? "model.lora" : "model.adapter") +
+                " adds would be " + what + ", and the others stay as they are",
+            "name tensors with " + section +
+                "tensors, or set it in a run that begins with the "
+                "result (train.init_from)");
+  };
+  const auto& [prune, quantise] = c.e.compress;
+  if (prune.prunes() && prune.tensors.empty()) refuse("compress.prune.", "sparsity", "pruned");
+  if (quantise.quantises() && quantise.tensors.empty()) {
+    refuse("compress.quantise.", "bits", "rounded");
+  }
+}
+
 }  // namespace
 
 void check_compress(RuleCheck& c) {
   check_prunings(c);
   check_rounding(c);
+  check_added_matrices(c);
 }
 
 }  // namespace stretto::experiment

@@ -13,7 +13,7 @@ constexpr double kFill = 0.9;  // units that are not padding or room at the end,
 std::string resized_key(const ShapeKey& key, double factor) {
   const auto multiple = std::max<int64_t>(1, key.multiple);
   const double steps = std::round(double(key.value) * factor / double(multiple));
-  const int64_t value = std::max<int64_t>(1, std::llround(steps)) * multiple;
+  const int64_t value = std::max(key.least, std::max<int64_t>(1, std::llround(steps)) * multiple);
   return key.key + "=" + std::to_string(value);
 }
 

@@ -73,6 +73,7 @@ struct ShapeKey {
   std::string key;       ///< "model.d_model"
   int64_t value = 0;     ///< as the configuration has it, of a preset too; at least 1
   int64_t multiple = 1;  ///< values are multiples of it: of the heads, where these divide it
+  int64_t least = 1;     ///< no smaller value: as many layers as a list has entries for
 };
 
 /// What can be changed to make a model larger or smaller. Heads, kernels and the like stay.

@@ -60,13 +60,12 @@ void require_alike_layers(const StackSection& section) {
 }
 
 void require_heads_of_their_own(const StackSection& section, const compress::StackShape& shape) {
-  if (!section.has("head_dim") || shape.has_cross_attention) {
-    throw Error(
-        ExitCode::kUsage,
-        "heads of `" + shape.prefix + "layers` cannot be taken out: " +
-            (section.has("head_dim") ? "attention to another stack has as many"
-                                     : "their width follows from " + section.key("num_heads")),
-        "take out feed-forward units or layers instead");
+  if (!section.has("head_dim")) {
+    throw Error(ExitCode::kUsage,
+                "heads of `" + shape.prefix +
+                    "layers` cannot be taken out: their width follows from " +
+                    section.key("num_heads"),
+                "take out feed-forward units or layers instead");
   }
   const std::string positions = section.text_of_model("positions");
   if (positions != "alibi" && positions != "t5") return;

@@ -21,9 +21,8 @@ struct SizeSetting {
 /// section, `model.encoder.ffn_dim`, or of `[model]` where a model is one stack.
 ///
 /// Throws Error(kUsage) that says why where the configuration cannot say it: a model without these
-/// keys; heads where none of them has a width of its own (`head_dim`), where attention to another
-/// stack has as many, or where positions depend on their number; layers where these differ by their
-/// number (windows of attention).
+/// keys; heads where none of them has a width of its own (`head_dim`), or where positions depend on
+/// their number; layers where these differ by their number (windows of attention).
 std::vector<SizeSetting> smaller_model_settings(const Experiment& options,
                                                 const compress::StackShape& now,
                                                 const compress::StackShape& left);

@@ -59,11 +59,14 @@ class Section {
   }
 
   void check_stack(const StackOptions& stack, const LayerStyle& style) {
-    heads_divide_the_width(stack.num_heads);
+    const bool has_width = stack.head_dim > 0;
+    if (!has_width) heads_divide_the_width(stack.num_heads);
     kv_heads_divide_the_heads(stack);
     if (style.positions != "rotary") return;
-    const std::string what = odd_heads(stack.num_heads, d_model_);
+    const int64_t width = has_width ? stack.head_dim * stack.num_heads : d_model_;
+    const std::string what = odd_heads(stack.num_heads, width);
     if (what.empty()) return;
+    if (has_width) return wrong("head_dim", {"model.positions"}, what, "use an even number");
     wrong("num_heads", {"model.d_model", "model.positions"}, what,
           "choose num_heads so that d_model / num_heads is even");
   }
@@ -475,7 +478,9 @@ std::vector<OptionConflict> option_conflicts(const BertOptions& model) {
     found.push_back({keys, uneven,
                      "choose num_heads and d_model so that d_model / num_heads is a whole number"});
   }
-  if (!odd.empty()) {
+  if (!odd.empty() && has_width) {
+    found.push_back({{"model.head_dim", "model.positions"}, odd, "use an even number"});
+  } else if (!odd.empty()) {
     found.push_back(
         {keys, odd, "choose num_heads and d_model so that d_model / num_heads is even"});
   }

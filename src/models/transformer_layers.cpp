@@ -31,7 +31,7 @@ nn::SelfAttention make_self_attention(const nn::Init& init, const TransformerPar
                                  .num_kv_heads = options.stack.num_kv_heads,
                                  .max_distance = relative ? options.max_distance : 0,
                                  .causal = causal,
-                                 .head_dim = form.head_dim,
+                                 .head_dim = options.head_dim(),
                                  .qkv_bias = form.qkv_bias,
                                  .out_bias = form.other_biases,
                                  .qk_norm = form.qk_norm,

@@ -55,6 +55,9 @@ struct TransformerPart : LayerStyle {
     return one;
   }
 
+  /// Width of a head; 0 = d_model / num_heads.
+  int64_t head_dim() const { return form.head_dim > 0 ? form.head_dim : stack.head_dim; }
+
   StackOptions stack;
   LayerForm form;
 };

@@ -18,6 +18,7 @@ struct StackOptions {
   int64_t ffn_dim = 2048;
   double layer_drop = 0.0;
   int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
 
   static auto fields() {
     using namespace config;
@@ -26,7 +27,8 @@ struct StackOptions {
         field(&O::num_layers, "num_layers", "layers of the stack", between(1, 1000))
             .also_called({"layers", "depth", "num_hidden_layers", "enc_depth", "dec_depth",
                           "n_layers", "nlayers"}),
-        field(&O::num_heads, "num_heads", "attention heads; divides d_model", between(1, 1024),
+        field(&O::num_heads, "num_heads",
+              "attention heads; divides d_model unless head_dim is given", between(1, 1024),
               {.hidden_in_shapes = true})
             .also_called({"heads", "attention_heads", "nhead", "n_heads", "num_attention_heads",
                           "transformer_heads"}),
@@ -46,6 +48,11 @@ struct StackOptions {
               between(0, 1024))
             .also_called({"kv_heads", "n_kv_heads", "num_key_value_heads", "num_kv", "n_head_kv",
                           "multi_query", "multi_query_attention", "multiquery"}),
+        field(&O::head_dim, "head_dim",
+              "width of a head; 0 = d_model / num_heads. A model some of whose heads were taken "
+              "out has one",
+              between(0, 65536), {.hidden_in_shapes = true})
+            .also_called({"attention_head_size", "d_kv"}),
     };
   }
 };

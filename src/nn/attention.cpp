@@ -96,12 +96,12 @@ at::Tensor SelfAttentionImpl::forward(const at::Tensor& x, const PackedRows& row
 }
 
 CrossAttentionImpl::CrossAttentionImpl(const Init& init, const AttentionOptions& options) {
-  const int64_t d = options.d_model, e = options.kv_width();
+  const int64_t d = options.d_model, width = options.q_width(), e = options.kv_width();
   const LinearOptions single{.gain = kGain};
   const LinearOptions merged{.parts = 2, .gain = kGain};
-  q = register_module("q", Linear(init.child("q"), d, d, single));
+  q = register_module("q", Linear(init.child("q"), d, width, single));
   kv = register_module("kv", Linear(init.child("kv"), d, 2 * e, merged));
-  out = register_module("out", Linear(init.child("out"), d, d));
+  out = register_module("out", Linear(init.child("out"), width, d));
 }
 
 at::Tensor CrossAttentionImpl::forward(const at::Tensor& x, const at::Tensor& memory,

@@ -21,6 +21,12 @@ void NonMonotone::look(double loss, int64_t updates) {
   recent_.erase(recent_.begin());
 }
 
+void NonMonotone::forget() {
+  const auto begun = begin_;
+  *this = NonMonotone(looks_);
+  begin_ = begun;
+}
+
 std::map<std::string, double> NonMonotone::state() const {
   std::map<std::string, double> state;
   if (std::isfinite(best_)) state["best"] = best_;

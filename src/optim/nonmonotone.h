@@ -20,6 +20,9 @@ class NonMonotone {
   /// A validation after so many updates. One that is not finite is not counted.
   void look(double loss, int64_t updates);
 
+  /// Compares later losses with none from before; what has begun goes on.
+  void forget();
+
   /// The updates behind which weights are averaged; nothing: not yet.
   std::optional<int64_t> begin() const { return begin_; }
 

@@ -91,13 +91,15 @@ Choice best_batch(const SizeModel& model, const ModelSize& size, const Budget& b
                   const UpdateTimer& timer) {
   Choice best;
   const Estimate compute = model.micro_batch_seconds(size);
+  const double before = worth_of(model, budget.rate_batches);
   for (const int64_t m : batches_to_try(model)) {
     const double seconds = timer.seconds(size, compute.value, m, budget.processes);
     const double updates = std::floor(budget.seconds / seconds);
     const double worth = worth_of(model, m);
     if (updates * worth <= best.worth_updates) continue;
     best.micro_batches = m;
-    best.rate_factor = worth;
+    best.worth = worth;
+    best.rate_factor = worth / before;
     best.update_seconds = {seconds, seconds * compute.error / compute.value};
     best.updates = {updates, updates * compute.error / compute.value};
     best.worth_updates = updates * worth;
@@ -232,7 +234,7 @@ Plan plan_budget(const SizeModel& model, const std::vector<ModelSize>& sizes, co
     choice.deploy_seconds = limits.deploy_seconds;
     choice.loss = loss_at_end(model, choice);
     choice.deployed_loss = choice.loss.value * (1 + choice.forms.front().loss_cost);
-    choice.stop_updates = model.surface().balanced_updates(size.parameters) / choice.rate_factor;
+    choice.stop_updates = model.surface().balanced_updates(size.parameters) / choice.worth;
     plan.choices.push_back(std::move(choice));
   }
   std::ranges::stable_sort(plan.choices, {}, &Choice::deployed_loss);

@@ -52,6 +52,7 @@ std::vector<CompressedForm> usual_forms();
 struct Budget {
   double seconds = 0;         ///< of training
   int64_t processes = 1;      ///< that train together
+  int64_t rate_batches = 1;   ///< micro-batches of an update for which the learning rate is
   double deploy_bytes = 0;    ///< 0 = any number
   double deploy_seconds = 0;  ///< for deploy_units of work in fp32; 0 = any time
   double deploy_units = 0;
@@ -92,6 +93,7 @@ class SizeModel {
 struct Choice {
   ModelSize size;
   int64_t micro_batches = 1;  ///< of an update
+  double worth = 1;           ///< updates of the measured batch that one of this batch stands for
   double rate_factor = 1;     ///< by which the learning rate changes
   Estimate update_seconds, updates, loss, peak_bytes;
   /// Updates that would have been as good at the batch that was measured.
@@ -118,8 +120,9 @@ struct UpdateTimer {
 
 /// Tries each size with 1, 2, 4 … 256 micro-batches an update, and takes for each size the number
 /// that gets furthest in the time. B = noise scale, b = batch: an update is worth (1 + B / b0) /
-/// (1 + B / b) of those at batch b0, and its learning rate is so many times that of b0 (McCandlish
-/// et al. 2018, arXiv:1812.06162, equations 2.6 and 2.8). Without a noise scale the batch stays.
+/// (1 + B / b) of those at the measured batch b0. Its learning rate is (1 + B / b1) / (1 + B / b)
+/// times that of the configuration, which is for batch b1 (McCandlish et al. 2018,
+/// arXiv:1812.06162, equations 2.6 and 2.8). Without a noise scale the batch is the measured one.
 Plan plan_budget(const SizeModel& model, const std::vector<ModelSize>& sizes, const Budget& budget,
                  const UpdateTimer& timer);
 

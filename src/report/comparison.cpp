@@ -62,7 +62,7 @@ std::optional<Point> best_validation(const Curves& curves, const NumberStyle& st
   if (found == curves.numbers.end()) return std::nullopt;
   std::optional<Point> best;
   for (const Point& point : found->second.valid) {
-    if (point.x <= 0) continue;
+    if (point.x <= 0 || point.x < static_cast<double>(curves.best_from)) continue;
     if (!best || (style.higher_is_better ? point.y > best->y : point.y < best->y)) best = point;
   }
   return best;

@@ -82,6 +82,18 @@ Curves::Curves(const Events& events, const Display& display)
     processes = event.processes.value_or(processes);
     skipped += is_skipped(event) ? 1 : 0;
   }
+  best_from = first_comparable_step(events);
+}
+
+int64_t first_comparable_step(const Events& events) {
+  int64_t step = 0;
+  double most = 0;
+  for (const MetricsEvent& event : events) {
+    if (event.event != "valid" || event.sparsity.value_or(0) <= most) continue;
+    most = *event.sparsity;
+    step = event.step;
+  }
+  return step;
 }
 
 std::optional<double> value_of(const MetricsEvent& event, const NumberStyle& style) {
@@ -123,10 +135,11 @@ std::string at_step(const Point& point) {
   return "step " + with_thousands(std::llround(point.x));
 }
 
-std::string best_text(const std::vector<Point>& all, const NumberStyle& style) {
+std::string best_text(const std::vector<Point>& all, const NumberStyle& style, int64_t from) {
   std::vector<Point> points;  // a validation before the first update is never the best
-  std::copy_if(all.begin(), all.end(), std::back_inserter(points),
-               [](const Point& point) { return point.x > 0; });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(points), [&](const Point& point) {
+    return point.x > 0 && point.x >= static_cast<double>(from);
+  });
   if (points.empty()) return "";
   const Point best = style.higher_is_better
                          ? *std::max_element(points.begin(), points.end(), lower)

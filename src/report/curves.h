@@ -31,12 +31,17 @@ struct Curves {
   int64_t last_step = 0;
   int64_t processes = 0;  ///< that the last event with a number of them speaks of; 0 for none
   int64_t skipped = 0;    ///< updates
+  int64_t best_from = 0;  ///< first_comparable_step()
 
   Curves(const std::vector<MetricsEvent>& events, const Display& display);
 
   const NumberCurves& of(const NumberStyle& style) const { return numbers.at(style.name); }
   bool has_validations() const { return !numbers.at("loss").valid.empty(); }
 };
+
+/// The step of the first validation with the greatest share of pruned weights: those before it are
+/// of another model (compress.prune), and none of them is the best. 0 = nothing is pruned.
+int64_t first_comparable_step(const std::vector<MetricsEvent>& events);
 
 /// The event's own, or what NumberStyle::exponential_of makes of another.
 std::optional<double> value_of(const MetricsEvent& event, const NumberStyle& style);
@@ -50,6 +55,7 @@ double median(const std::vector<Point>& points);
 std::string short_number(double value);
 std::string at_step(const Point& point);  ///< "step 1,200"
 /// "best 38.2 at step 100": a score with its decimals, a loss in few digits. Empty of no points.
-std::string best_text(const std::vector<Point>& points, const NumberStyle& style);
+/// @param from  first_comparable_step()
+std::string best_text(const std::vector<Point>& points, const NumberStyle& style, int64_t from = 0);
 
 }  // namespace stretto::report

@@ -53,7 +53,7 @@ int64_t last_step_of(const ReportContent& content, const Curves& curves) {
 std::string number_tile(const NumberStyle& style, const Curves& curves) {
   const std::string& title = style.tile;
   const NumberCurves& points = curves.of(style);
-  const auto best = [&] { return best_text(points.valid, style); };
+  const auto best = [&] { return best_text(points.valid, style, curves.best_from); };
   if (style.of_validation) {
     if (points.valid.empty()) return render_tile(title, "–", "not measured yet");
     return render_tile(title, fixed(points.valid.back().y, style.decimals), best());
@@ -218,15 +218,16 @@ std::string cell(const std::optional<double>& value, int decimals) {
 using Validations = std::vector<const MetricsEvent*>;
 
 /// As training marks `best`, by Display::best_by: the earlier of two equal ones, and never the
-/// weights before the first update. Null where no validation has that number.
-const MetricsEvent* best_of(const Validations& validations, const NumberStyle& by) {
+/// weights before the first update, nor those of before the step `from` (first_comparable_step()).
+/// Null where no validation has that number.
+const MetricsEvent* best_of(const Validations& validations, const NumberStyle& by, int64_t from) {
   const auto quality = [&](const MetricsEvent& event) {
     const double value = event.number(by.name).value_or(NAN);
     return by.higher_is_better ? value : -value;
   };
   const MetricsEvent* best = nullptr;
   for (const MetricsEvent* event : validations) {
-    if (event->step == 0 || !std::isfinite(quality(*event))) continue;
+    if (event->step == 0 || event->step < from || !std::isfinite(quality(*event))) continue;
     if (best == nullptr || quality(*event) > quality(*best)) best = event;
   }
   return best;
@@ -259,7 +260,7 @@ std::string render_validations(const ReportContent& content, const Curves& curve
   }
   out += "<th>Elapsed</th></tr></thead><tbody>";
   const NumberStyle by = content.display.style(content.display.best_by);
-  const MetricsEvent* best = best_of(validations, by);
+  const MetricsEvent* best = best_of(validations, by, curves.best_from);
   const std::string title =
       (by.higher_is_better ? "highest " : "lowest ") + escape_html(by.label, kMaxTitle);
   const std::string mark = " class=\"best\" title=\"" + title + "\"";

@@ -38,7 +38,7 @@ std::string number_summary(const NumberStyle& style, const Curves& curves) {
   const NumberCurves& points = curves.of(style);
   const bool has_valid = style.of_validation || curves.has_validations();
   if (!has_valid) return last_value(points.train);
-  return best_text(points.valid, style);
+  return best_text(points.valid, style, curves.best_from);
 }
 
 std::vector<Series> series_of(const NumberStyle& style, const Curves& curves) {

@@ -189,7 +189,8 @@ std::vector<int64_t> Checkpointer::steps_to_keep(const std::vector<int64_t>& ste
   }
   std::vector<std::pair<double, int64_t>> ranked;  // best first; of equals the earlier
   for (const int64_t step : steps) {
-    if (const auto found = state.quality.find(step); found != state.quality.end()) {
+    const auto found = state.quality.find(step);
+    if (found != state.quality.end() && step >= state.best_from) {
       ranked.emplace_back(-found->second, step);
     }
     if (options.keep_every > 0 && step % options.keep_every == 0) keep.insert(step);

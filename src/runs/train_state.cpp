@@ -22,7 +22,7 @@ uint64_t from_hex(const std::string& text) {
 int64_t TrainState::best_step(int64_t every) const {
   int64_t best = 0;
   for (const auto& [step, value] : quality) {
-    if (step % every != 0) continue;
+    if (step < best_from || step % every != 0) continue;
     if (best == 0 || value > quality.at(best)) best = step;
   }
   return best;
@@ -41,6 +41,7 @@ std::string TrainState::to_json() const {
   auto list = nlohmann::ordered_json::array();
   for (const auto& [at, value] : quality) list.push_back({{"step", at}, {"value", value}});
   json["quality"] = list;
+  if (best_from > 0) json["best_from"] = best_from;
   json["loss_scales"] = loss_scales;
   // A version whose train.max_steps counts attempts does not write this.
   if (!counts_attempts) json["stepped_updates"] = stepped();
@@ -73,6 +74,7 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
     }
     // Not in checkpoints of version 0.1.0.
     state.good_step = json.value("good_step", int64_t{0});
+    state.best_from = json.value("best_from", int64_t{0});
     state.loss_scales = json.value("loss_scales", std::vector<double>{});
     if (json.contains("parts")) state.parts = json.at("parts").get<decltype(state.parts)>();
     return state;

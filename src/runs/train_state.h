@@ -24,6 +24,9 @@ struct TrainState {
   double seconds = 0;     ///< of training, over all resumes
   /// Validations so far: step -> quality, where higher is better: the score or its negative.
   std::map<int64_t, double> quality;
+  /// Validations of earlier steps are not compared with: more weights were pruned since
+  /// (compress.prune), and such a model is never the best. 0 = all count.
+  int64_t best_from = 0;
   /// The mark of metrics.jsonl as it was then; absent in checkpoints of earlier versions.
   std::optional<report::MetricsMark> metrics;
   /// train.max_steps once counted attempts. A checkpoint of such a version goes by that rule until
@@ -36,7 +39,8 @@ struct TrainState {
   /// Updates that were stepped: what train.max_steps, warm-up, schedule and optimizer count.
   int64_t stepped() const { return step - skipped_updates; }
 
-  /// Step of the best validation, 0 when there was none; the earlier of two equal ones.
+  /// Step of the best validation from best_from on, 0 when there was none; the earlier of two equal
+  /// ones.
   /// @param every  looks only at validations after multiples of so many updates
   int64_t best_step(int64_t every = 1) const;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "report/curves.h"
 #include "report/metrics_log.h"
 
 namespace stretto::seeds {
@@ -100,9 +101,10 @@ RunScores read_run_scores(const std::filesystem::path& run_directory, const Best
     if (event.event == "valid") validations.push_back(std::move(event));
   }
   const Names names = score_names_of(validations, by);
+  const int64_t from = report::first_comparable_step(validations);
   for (const auto& event : validations) {
     run.last = scores_of(event, names);
-    if (is_better(*run.last, run.best, by)) run.best = run.last;
+    if (event.step >= from && is_better(*run.last, run.best, by)) run.best = run.last;
   }
   return run;
 }

@@ -122,14 +122,15 @@ void Recorder::set_memory(report::MetricsEvent& event) const {
   event.peak_device_memory_bytes = kernels::cuda::peak_memory_bytes(arena_.params().device());
 }
 
-void Recorder::validation(const Validation& validation, const runs::TrainState& state,
-                          bool is_best) {
+void Recorder::validation(const Validation& validation, const runs::TrainState& state, bool is_best,
+                          std::optional<double> sparsity) {
   if (!observer_) return;
   const auto& display = setup_.description.display;
   report::MetricsEvent event = validation_event(validation, display);
   event.step = state.step;
   event.epoch = state.epoch + 1;
   event.seconds = state.seconds;
+  event.sparsity = sparsity;
   if (!validation.samples.empty()) observer_->samples(state.step, validation.samples);
   observer_->event(event);
   activity("");

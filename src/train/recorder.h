@@ -61,7 +61,9 @@ class Recorder {
   /// After each step. metrics.jsonl has the first step and every `every`-th, by the step alone, so
   /// that a resumed run has the points of an undisturbed one; others only with a note or skipped.
   void step(const TrainStep& step, const runs::TrainState& state);
-  void validation(const Validation& validation, const runs::TrainState& state, bool is_best);
+  /// @param sparsity  of the weights that were validated, if any is pruned
+  void validation(const Validation& validation, const runs::TrainState& state, bool is_best,
+                  std::optional<double> sparsity = std::nullopt);
 
   /// The run has ended. @param saving  what checkpoints have cost
   void end(const runs::TrainState& state, const std::string& reason, const runs::SaveStats& saving);

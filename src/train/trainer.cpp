@@ -33,6 +33,7 @@ ValidatorSetup validator_setup(const TrainerSetup& setup) {
           .higher_is_better = best_by.higher_is_better,
           .schedule = setup.schedule,
           .average_nonmono = setup.train.average_nonmono,
+          .pruned_after = compress::PruneSchedule(setup.compress.prune).last(),
           .compute = setup.validation_precision.compute};
 }
 
@@ -255,7 +256,7 @@ TrainStep Trainer::step() {
   const auto start = Clock::now();
   TrainStep done;
   const data::Position first = updater_.position();
-  updater_.train_after(state_.stepped());
+  if (updater_.train_after(state_.stepped())) validator_.begin_anew(state_);
   done.update = updater_.gradients(state_.step, [this] { return local_stop(); });
   done.lr = learning_rate() * failures_.lr_factor() *
             task_.train_batches().rate_factor(first.epoch, first.index);
@@ -287,11 +288,16 @@ TrainStep Trainer::step() {
   state_.counts_attempts = false;
   if (done.skipped && state_.step % setup_.train.save_every == 0) save_soon_ = true;
   done.noise_scale = updater_.noise_scale().value();
-  if (updater_.masks().any()) done.sparsity = updater_.masks().sparsity();
+  done.sparsity = sparsity();
   done.communication = updater_.communication();
   done.update.seconds = seconds_since(start);
   state_.seconds += done.update.seconds;
   return done;
+}
+
+// Of the weights that may be pruned; nothing where none is.
+std::optional<double> Trainer::sparsity() const {
+  return updater_.masks().any() ? std::optional(updater_.masks().sparsity()) : std::nullopt;
 }
 
 // A scaler that cannot go on ends the run, but first its update is recorded and looked at.
@@ -334,7 +340,7 @@ void Trainer::validate() {
         "the mean of the weights begins: validations improve no more "
         "(train.average_nonmono)");
   }
-  recorder_.validation(result, state_, is_best);
+  recorder_.validation(result, state_, is_best, sparsity());
 }
 
 bool Trainer::save_due() const {

@@ -111,6 +111,7 @@ class Trainer {
   ExitCode leave_early(LeftBy by);
   ExitCode finish(const std::string& reason);
   double learning_rate() const;
+  std::optional<double> sparsity() const;
   bool is_root() const { return group_.is_root(); }
 
   Task& task_;

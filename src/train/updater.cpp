@@ -122,22 +122,23 @@ int64_t Updater::state_bytes() const {
   return bytes;
 }
 
-void Updater::train_after(int64_t updates) {
+bool Updater::train_after(int64_t updates) {
   completed_ = updates;
   if (arena_.train_after(updates)) reducer_.learn_order_anew();
-  prune_after(updates);
+  return prune_after(updates);
 }
 
 // Before an update, when all ranks have the same weights. An update that was left out comes here
 // again, and changes nothing.
-void Updater::prune_after(int64_t updates) {
+bool Updater::prune_after(int64_t updates) {
   const int64_t number = prunings_.pruning_after(updates);
-  if (number == 0 || !masks_.prune(arena_, prunings_.sparsity_of(number), updates)) return;
+  if (number == 0 || !masks_.prune(arena_, prunings_.sparsity_of(number), updates)) return false;
   for (const auto& tensor : state()) masks_.apply(tensor, reducer_.owned());
-  if (!group_.is_root()) return;
+  if (!group_.is_root()) return true;
   log::info("after " + counted(updates, "update") + ": pruned to " +
             percent_text(masks_.sparsity()) + " zeros, " + with_thousands(masks_.num_pruned()) +
             " of " + with_thousands(masks_.num_prunable()) + " weights");
+  return true;
 }
 
 std::vector<std::string> Updater::set_masks(const compress::PackedMasks& masks) {

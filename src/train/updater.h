@@ -76,8 +76,9 @@ class Updater {
 
   /// Tells what trains in the next update, by the number of completed ones (train.unfreeze), and
   /// prunes where that is due (compress.prune). All ranks call it with the same one.
+  /// @return whether weights were pruned that were not before
   /// Throws Error(kUsage) on all ranks where pruning would leave nothing of a tensor.
-  void train_after(int64_t updates);
+  bool train_after(int64_t updates);
   int64_t completed() const { return completed_; }  ///< what train_after() was told last
 
   /// Gradients of the next update, summed over its micro-batches and ranks; moves the position.
@@ -165,7 +166,7 @@ class Updater {
   void give_up(int64_t part, int64_t update, parallel::RankResult& rank_result);
   void finish(Attempt& made);
   void sum_up(int64_t update, const parallel::RankResults& rank_results, UpdateResult& result);
-  void prune_after(int64_t updates);
+  bool prune_after(int64_t updates);
   void hold_gradients();
   void add_noise(int64_t update, UpdateResult& result);
   uint64_t key_of(int64_t update, uint64_t purpose) const;

@@ -49,13 +49,21 @@ bool Validator::judge(const Validation& validation, runs::TrainState& state) {
   // others with it.
   if (const int64_t every = setup_.eval.every; state.step % every == 0) {
     const bool progress = state.best_step(every) == state.step;
-    state.bad_validations = progress ? 0 : state.bad_validations + 1;
+    const bool counts = !progress && state.stepped() > setup_.pruned_after;
+    state.bad_validations = counts ? state.bad_validations + 1 : 0;
     const Score* loss = find_score(validation.scores, "loss");
     const double judged = loss ? loss->value : -quality;
     plateau_ = optim::after_validation(setup_.schedule, plateau_, judged);
     nonmonotone_.look(judged, state.stepped());
   }
   return state.best_step() == state.step;
+}
+
+void Validator::begin_anew(runs::TrainState& state) {
+  state.best_from = state.step + 1;  // the validation of this step was before
+  state.bad_validations = 0;
+  plateau_ = {.reductions = plateau_.reductions};
+  nonmonotone_.forget();
 }
 
 const Score& Validator::score_to_rank_by(const std::vector<Score>& scores) const {

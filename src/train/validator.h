@@ -21,6 +21,9 @@ struct ValidatorSetup {
   bool higher_is_better = false;    ///< of the score that eval.best_metric names
   optim::ScheduleOptions schedule;  ///< `plateau` goes by validations
   int64_t average_nonmono = 0;      ///< train.average_nonmono goes by them too
+  /// Completed updates before weights are pruned for the last time (compress.prune): up to there
+  /// train.patience ends no run. 0 = nothing is pruned later than at the start.
+  int64_t pruned_after = 0;
   kernels::Compute compute = kernels::Compute::kFp32;
 };
 
@@ -46,6 +49,11 @@ class Validator {
   /// nothing is compared with them. Throws Error(kUsage) where none of them is eval.best_metric.
   /// @return whether this validation is the best so far
   bool judge(const Validation& validation, runs::TrainState& state);
+
+  /// Says that the model is another one from now on, some more of whose weights are zero: later
+  /// validations are not compared with those before. What was decided by these stays: reductions of
+  /// the rate, and a mean of weights that has begun.
+  void begin_anew(runs::TrainState& state);
 
   /// How often the schedule `plateau` has reduced the rate so far.
   int64_t reductions() const { return plateau_.reductions; }

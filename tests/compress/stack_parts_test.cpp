@@ -10,10 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "models/decoders/transformer.h"
 #include "models/encoders/bert.h"
 #include "models/packed.h"
 #include "models/parts.h"
+#include "models/seq2seq_options.h"
 #include "tests/compress/refused.h"
+#include "tests/models/part_cases.h"
 
 namespace stretto::compress {
 namespace {
@@ -220,6 +223,45 @@ TEST(StackParts, ALayerThatAddsNothingIsTakenOutAndTheOthersMoveUp) {
   const auto left = encoder_of(smaller);
   load(without_parts(tensors, shape, choice), *left);
   EXPECT_TRUE(torch::allclose(rows_of(*left), rows_of(*whole), 1e-5, 1e-6));
+}
+
+// Attention to another stack has as many heads as self-attention, but others may matter.
+TEST(StackParts, HeadsOfAttentionToAnotherStackAreChosenByThemselves) {
+  const auto decoder_of = [](int64_t num_heads) {
+    models::Seq2SeqOptions options;
+    options.d_model = models::testing::kWidth;
+    const models::StackOptions stack{
+        .num_layers = 2, .num_heads = num_heads, .ffn_dim = 20, .head_dim = 4};
+    return std::make_shared<models::TransformerDecoder>(models::TransformerPart(options, stack),
+                                                        models::testing::setup_of("decoder"));
+  };
+  const auto whole = decoder_of(4);
+  const auto parameters = whole->named_parameters();
+  const auto add_nothing = [&](const std::string& attention, int64_t head) {
+    const torch::NoGradGuard no_grad;
+    parameters["layers." + attention + "_attention.out.weight"].narrow(1, 4 * head, 4).zero_();
+  };
+  add_nothing("0.self", 0);
+  add_nothing("0.cross", 2);
+  add_nothing("1.self", 3);
+  add_nothing("1.cross", 1);
+  const NamedTensors tensors = tensors_of(*whole);
+  PartImportance importance(find_stacks(tensors, heads_of(*whole)));
+  importance.add_magnitudes(tensors);
+  const StackShape shape = importance.shapes().front();
+  EXPECT_TRUE(shape.has_cross_attention);
+  const auto choice = choose_parts(shape, importance.stacks().front(), {.num_heads = 3});
+  EXPECT_EQ(choice.heads, (std::vector<std::vector<int64_t>>{{1, 2, 3}, {0, 1, 2}}));
+  EXPECT_EQ(choice.cross_heads, (std::vector<std::vector<int64_t>>{{0, 1, 3}, {0, 2, 3}}));
+  const auto left = decoder_of(3);
+  load(without_parts(tensors, shape, choice), *left);
+  const data::Batch batch = models::testing::first_batch();
+  const auto memory = models::testing::any_memory(batch, at::kFloat, /*has_values=*/false);
+  const auto rows = [&](models::TransformerDecoder& decoder) {
+    const torch::NoGradGuard no_grad;
+    return decoder.forward(models::testing::targets(batch), memory, {});
+  };
+  EXPECT_TRUE(torch::allclose(rows(*left), rows(*whole), 1e-4, 1e-5));
 }
 
 // The gradient's importance is the slope of the loss along a factor of the part's output.

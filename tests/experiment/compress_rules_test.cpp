@@ -8,7 +8,7 @@
 namespace stretto::experiment {
 namespace {
 
-using test::problem_of;
+using test::Edit, test::problem_of;
 
 bool mentions(const std::string& problem, const std::string& words) {
   return problem.find(words) != std::string::npos;
@@ -33,6 +33,14 @@ TEST(CompressRules, ThePruningsComeBeforeTheEnd) {
   EXPECT_TRUE(mentions(cubic, "there is no second pruning")) << cubic;
 }
 
+TEST(CompressRules, ACurveWithStepsStopsNoRun) {
+  const std::string problem = problem_of([](Experiment& e) {
+    e.compress.prune.sparsity = 0.5;
+    e.train.stop = "compute_optimal";
+  });
+  EXPECT_TRUE(mentions(problem, "each pruning is a step in it")) << problem;
+}
+
 TEST(CompressRules, WeightsAreRoundedToBitsThatThereAre) {
   for (const int64_t bits : {1, 5, 7}) {
     const std::string problem = problem_of([&](Experiment& e) { e.compress.quantise.bits = bits; });
@@ -41,6 +49,24 @@ TEST(CompressRules, WeightsAreRoundedToBitsThatThereAre) {
   EXPECT_TRUE(mentions(
       problem_of([](Experiment& e) { e.compress.quantise = {.bits = 8, .begin = 20'000}; }),
       "the run ends after 20,000"));
+}
+
+TEST(CompressRules, WhatLoraAddsIsNotWhatIsStored) {
+  const auto with_lora = [](const Edit& change) {
+    return problem_of([&](Experiment& e) {
+      translation_of(e).model.lora.rank = 4;
+      change(e);
+    });
+  };
+  EXPECT_TRUE(mentions(with_lora([](Experiment& e) { e.compress.prune.sparsity = 0.5; }),
+                       "that model.lora adds would be pruned"));
+  EXPECT_TRUE(mentions(with_lora([](Experiment& e) { e.compress.quantise.bits = 8; }),
+                       "that model.lora adds would be rounded"));
+  EXPECT_EQ(with_lora([](Experiment& e) {
+              e.compress.prune.sparsity = 0.5;
+              e.compress.prune.tensors = {"*.ffn.*"};
+            }),
+            "0 problems");
 }
 
 TEST(CompressRules, NoiseAndRoundingExcludeEachOther) {

@@ -70,8 +70,8 @@ TEST(DeclaredKeys, FoldersStandForFilesInListsOfPlainTextAndOfNoises) {
 }
 
 TEST(DeclaredKeys, HiddenInShapesAreConnectionsHeadsNormsActivationsAndPositions) {
-  const KeyPaths of_parts{"num_heads",     "activation", "norm",         "positions",
-                          "residual_from", "context_to", "initial_state"};
+  const KeyPaths of_parts{"num_heads", "head_dim",      "activation", "norm",
+                          "positions", "residual_from", "context_to", "initial_state"};
   const KeyPaths of_translation{"model.norm",       "model.norm_layer", "model.parallel_residual",
                                 "model.activation", "model.positions",  "model.adapter.activation"};
   const KeyPaths of_text{"model.num_heads", "model.head_dim",          "model.activation",

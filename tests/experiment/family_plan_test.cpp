@@ -23,6 +23,12 @@ TEST(ModelShape, IsResizedInMultiples) {
             (Words{"model.d_model=16", "model.ffn_dim=8", "model.num_layers=1"}));
 }
 
+TEST(ModelShape, HasNoFewerLayersThanItsListsHaveEntries) {
+  const ModelShape shape{.widths = {}, .depths = {{"model.encoder.num_layers", 7, 1, 5}}};
+  EXPECT_EQ(resized(shape, 1, 0.5), (Words{"model.encoder.num_layers=5"}));
+  EXPECT_EQ(resized(shape, 1, 2), (Words{"model.encoder.num_layers=14"}));
+}
+
 TEST(ModelShape, EveryFamilyOfTheProgramHasOne) {
   for (const auto& family : families()) {
     if (!family.plan) continue;

@@ -33,6 +33,22 @@ TEST(Rules, HeadsDivideTheWidthOnBothSides) {
             "`model.decoder.num_heads` (default): 3 heads do not divide model.d_model = 512");
 }
 
+TEST(Rules, HeadsWithAWidthNeedNotDivideThatOfTheModel) {
+  const auto problem = [](int64_t head_dim, const std::string& positions) {
+    return problem_of([&](Experiment& e) {
+      auto& stack = translation_of(e).model.decoder.as<models::StackOptions>();
+      stack.num_heads = 7;
+      stack.head_dim = head_dim;
+      translation_of(e).model.positions = positions;
+    });
+  };
+  EXPECT_EQ(problem(63, "sinusoidal"), "0 problems");
+  EXPECT_EQ(problem(64, "sinusoidal"), "0 problems");
+  EXPECT_EQ(
+      problem(63, "rotary"),
+      "`model.decoder.head_dim` (default): rotary positions need an even head width, it is 63");
+}
+
 TEST(Rules, HeadsOfKeysDivideThoseOfQueries) {
   EXPECT_EQ(problem_of([](Experiment& e) {
               translation_of(e).model.encoder.as<models::StackOptions>().num_kv_heads = 3;

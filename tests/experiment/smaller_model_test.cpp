@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "experiment/experiment_schema.h"
+#include "families/translation/translation_options.h"
 
 namespace stretto::experiment {
 namespace {
@@ -61,6 +62,9 @@ TEST(SmallerModel, HeadsKeepTheirWidth) {
   left.num_heads = left.num_kv_heads = 6;
   EXPECT_EQ(settings_of("masked_lm", six_layers("encoder."), left),
             (std::vector<SizeSetting>{{"model.num_heads", 6}, {"model.head_dim", 64}}));
+  EXPECT_EQ(
+      settings_of("translation", six_layers("encoder."), left),
+      (std::vector<SizeSetting>{{"model.encoder.num_heads", 6}, {"model.encoder.head_dim", 64}}));
   left.prefix = "decoder.";
   EXPECT_EQ(settings_of("language_model", six_layers("decoder."), left),
             (std::vector<SizeSetting>{{"model.num_heads", 6}, {"model.head_dim", 64}}));
@@ -79,8 +83,17 @@ TEST(SmallerModel, TheSettingsDescribeIt) {
 TEST(SmallerModel, WhatNoKeySaysIsRefused) {
   StackShape left = six_layers("encoder.");
   left.num_heads = left.num_kv_heads = 6;
-  EXPECT_NE(refusal_of("translation", six_layers("encoder."), left)
-                .find("their width follows from model.encoder.num_heads"),
+  Experiment alibi = experiment_of("translation");
+  translation_of(alibi).model.positions = "alibi";
+  try {
+    smaller_model_settings(alibi, six_layers("encoder."), left);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kUsage);
+    EXPECT_NE(std::string(error.what()).find("depends on the number of a head"), std::string::npos);
+  }
+  EXPECT_NE(refusal_of("image_classification", six_layers(""), left)
+                .find("[model] has no key for the number of its layers"),
             std::string::npos);
 }
 

@@ -19,13 +19,17 @@ namespace stretto::models {
 namespace {
 
 std::shared_ptr<TransformerDecoder> streamed_decoder(const std::string& positions = "sinusoidal",
-                                                     int64_t num_kv_heads = 0) {
+                                                     int64_t num_kv_heads = 0,
+                                                     int64_t head_dim = 0) {
   Seq2SeqOptions options;
   options.d_model = testing::kWidth;
   options.positions = positions;
   options.max_distance = 3;  // outputs are longer
-  const StackOptions stack{
-      .num_layers = 2, .num_heads = 4, .ffn_dim = 20, .num_kv_heads = num_kv_heads};
+  const StackOptions stack{.num_layers = 2,
+                           .num_heads = 4,
+                           .ffn_dim = 20,
+                           .num_kv_heads = num_kv_heads,
+                           .head_dim = head_dim};
   const auto decoder = std::make_shared<TransformerDecoder>(TransformerPart(options, stack),
                                                             testing::setup_of("decoder"));
   decoder->eval();
@@ -129,6 +133,10 @@ TEST(TransformerStream, LanesThatComeAndGoHaveTheBitsOfEachSourceAlone) {
       expect_lanes_of_each_source_alone(streamed_decoder(positions, num_kv_heads));
     }
   }
+}
+
+TEST(TransformerStream, HeadsMayHaveAWidthOfTheirOwn) {
+  expect_lanes_of_each_source_alone(streamed_decoder("rotary", /*num_kv_heads=*/2, /*head_dim=*/6));
 }
 
 TEST(TransformerStream, RowsThatNobodyReadsAreWrittenAgain) {

@@ -59,6 +59,20 @@ TEST(NonMonotone, NeverBeginsWithoutLooksAndDoesNotCountWhatIsNotFinite) {
       1, {{3, false}, {nan, false}, {infinite, false}, {2, false}, {2.5, false}, {2.6, true}});
 }
 
+TEST(NonMonotone, ForgetsEarlierLossesButNotThatItHasBegun) {
+  NonMonotone trigger(1);
+  trigger.look(2, 10);
+  trigger.look(1, 20);
+  trigger.forget();
+  trigger.look(5, 30);
+  trigger.look(4, 40);
+  EXPECT_FALSE(trigger.begin()) << "5 and 4 are worse than 1, which is forgotten";
+  trigger.look(6, 50);
+  EXPECT_EQ(trigger.begin(), 50);
+  trigger.forget();
+  EXPECT_EQ(trigger.begin(), 50);
+}
+
 TEST(NonMonotone, GoesOnFromItsStateAfterAnyLook) {
   const std::vector<double> losses{5, 4, 4.5, 4.4, 4.3, 1, 9};
   for (size_t cut = 0; cut <= losses.size(); ++cut) {

@@ -102,6 +102,28 @@ TEST(PlanBudget, NoiseMakesBatchesThatSeveralProcessesShare) {
   EXPECT_LT(choice.rate_factor, 51);
 }
 
+// The rate is the configuration's, whatever batch was measured.
+TEST(PlanBudget, TheRateIsThatOfTheBatchThatItWasChosenFor) {
+  auto one = measured_size(1e6, /*noise_scale=*/kUnits), two = measured_size(2e6, kUnits);
+  for (auto* measured : {&one, &two}) {
+    measured->micro_batches = 2;
+    measured->units *= 2;
+    measured->batch *= 2;
+    measured->seconds *= 2;
+  }
+  const SizeModel model({one, two});
+  const auto choice = [&](int64_t rate_batches) {
+    return plan_budget(model, {size_of(2e6)}, {.seconds = 600, .rate_batches = rate_batches},
+                       IdealTimer())
+        .choices.front();
+  };
+  const auto of_one = choice(1), of_measured = choice(2);
+  EXPECT_EQ(of_one.micro_batches, of_measured.micro_batches);
+  EXPECT_EQ(of_measured.rate_factor, of_measured.worth);
+  const double noise = kUnits, b = kUnits * double(of_one.micro_batches);
+  EXPECT_NEAR(of_one.rate_factor, (1 + noise / kUnits) / (1 + noise / b), 1e-9);
+}
+
 TEST(PlanBudget, ABudgetOfMegabytesForcesCompressionAndThenASmallerModel) {
   const auto model = measured_model();
   const auto with = [&](double bytes) {

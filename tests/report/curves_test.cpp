@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "report/report_options.h"
 
 namespace stretto::report {
@@ -38,6 +42,26 @@ MetricsEvent update(int64_t step, double grad_norm) {
   event.grad_norm = grad_norm;
   event.loss_scale = 64;
   return event;
+}
+
+TEST(Curves, TheBestIsAmongTheValidationsThatWerePrunedTheFurthest) {
+  std::vector<MetricsEvent> events;
+  const std::vector<std::pair<double, double>> losses{{1, 0}, {3, 0.5}, {2.5, 0.9}, {2, 0.9}};
+  for (const auto& [loss, sparsity] : losses) {
+    MetricsEvent event{
+        .step = 10 * static_cast<int64_t>(events.size() + 1), .epoch = 1, .event = "valid"};
+    event.loss = loss;
+    if (sparsity > 0) event.sparsity = sparsity;
+    events.push_back(event);
+  }
+  const Curves curves(events, Display{});
+  EXPECT_EQ(curves.best_from, 30);
+  const auto& points = curves.numbers.at("loss").valid;
+  EXPECT_NE(best_text(points, loss_style(), curves.best_from).find("at step 40"),
+            std::string::npos);
+  EXPECT_NE(best_text(points, loss_style()).find("at step 10"), std::string::npos);
+  events.resize(1);
+  EXPECT_EQ(first_comparable_step(events), 0);
 }
 
 TEST(Curves, AWarningAddsNoPointButToTheLossScale) {

@@ -14,6 +14,42 @@ from harness import Lab, check, compare, main
 PRUNED = ("compress.prune.sparsity=0.6", "compress.prune.increment=0.2", "compress.prune.begin=10", "compress.prune.every=15")
 SHARES = {9: None, 11: 0.2, 24: 0.2, 26: 0.4, 41: 0.6, 60: 0.6}  # by steps: the updates that were completed before are one less
 
+LABELS = """
+[run]
+seed = 3
+threads = 1
+device = "cpu"
+[task]
+name = "text_classification"
+[data]
+train = ["train.tsv"]
+valid = ["valid.tsv"]
+text = "text"
+label = "label"
+max_text_tokens = 24
+[tokenizer]
+vocab_size = 60
+[model]
+preset = "none"
+num_layers = 1
+d_model = 16
+num_heads = 2
+ffn_dim = 32
+[optim]
+lr = 1e-3
+[schedule]
+warmup_steps = 2
+[train]
+max_steps = 10
+save_every = 5
+[eval]
+every = 5
+[report]
+every = 1
+tensorboard = false
+html = false
+"""
+
 
 def tensors(file):
     """Name -> shape and values of a safetensors file: floats, or bytes."""
@@ -94,6 +130,21 @@ def a_run_that_begins_with_it_keeps_the_zeros(stretto):
         check(zeros(last_checkpoint(free)) < 0.5, "compress.prune.hold = false held them")
 
 
+def exported_weights_have_the_zeros(stretto):
+    with Lab(stretto, LABELS) as lab:
+        for split, count in (("train", 60), ("valid", 12)):
+            lines = (lab.root / f"{split}.src").read_text().splitlines()[:count]
+            rows = "".join(f"{line}\t{'yes' if 'dog' in line else 'no'}\n" for line in lines)
+            (lab.root / f"{split}.tsv").write_text("text\tlabel\n" + rows)
+        run = trained(lab, "labels", "compress.prune.sparsity=0.6", "compress.prune.schedule=once", "compress.prune.begin=5")
+        result = lab.run([stretto, "export", str(run), "--format", "hf", str(lab.root / "folder")])
+        check(result.returncode == 0, result.stderr)
+        model = tensors(last_checkpoint(run) / "model.safetensors").values()
+        exported = tensors(lab.root / "folder/model.safetensors").values()
+        want, got = (sum(values.count(0.0) for shape, values in some if len(shape) > 1) for some in (model, exported))
+        check(want > 0 and got >= want, f"{got} zeros in the folder, {want} in the run")
+
+
 def rounded_weights_train_and_resume(stretto):
     rounded = ("compress.quantise.bits=4", "compress.quantise.group=32", "compress.quantise.noise=0.5")
     with Lab(stretto) as lab:
@@ -122,4 +173,5 @@ def wrong_settings_are_refused(stretto):
 if __name__ == "__main__":
     main({test.__name__: test for test in (
         shares_follow_the_schedule, killed_and_resumed_it_ends_alike, the_mean_of_checkpoints_has_the_zeros_of_the_newest,
-        a_run_that_begins_with_it_keeps_the_zeros, rounded_weights_train_and_resume, wrong_settings_are_refused)})
+        a_run_that_begins_with_it_keeps_the_zeros, exported_weights_have_the_zeros, rounded_weights_train_and_resume,
+        wrong_settings_are_refused)})

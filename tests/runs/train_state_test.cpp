@@ -123,5 +123,16 @@ TEST(TrainState, TheBestMayBeLookedForAmongRegularValidationsOnly) {
   EXPECT_EQ(state.best_step(5), 0);
 }
 
+TEST(TrainState, ValidationsFromBeforeAPruningAreNeverTheBest) {
+  TrainState state{.quality = {{4, -1}, {8, -3}, {12, -2}, {16, -2.5}}};
+  EXPECT_EQ(state.to_json().find("best_from"), std::string::npos) << "of a run that prunes nothing";
+  state.best_from = 5;
+  EXPECT_EQ(state.best_step(), 12);
+  EXPECT_EQ(state.best_step(8), 16);
+  EXPECT_EQ(TrainState::from_json(state.to_json(), "here").best_from, 5);
+  state.best_from = 17;
+  EXPECT_EQ(state.best_step(), 0);
+}
+
 }  // namespace
 }  // namespace stretto::runs

@@ -32,6 +32,15 @@ TEST(RunScores, HaveTheBestAndTheLastValidation) {
   EXPECT_EQ(read_run_scores(folder.path(), {.name = "nll"}).best->step, 30);
 }
 
+TEST(RunScores, TheBestIsOneOfThoseThatWerePrunedTheFurthest) {
+  const testing::TempDir folder;
+  folder.write("metrics.jsonl",
+               "{\"step\":10,\"event\":\"valid\",\"loss\":1,\"bleu\":30}\n"
+               "{\"step\":20,\"event\":\"valid\",\"loss\":3,\"bleu\":20,\"sparsity\":0.5}\n"
+               "{\"step\":30,\"event\":\"valid\",\"loss\":2,\"bleu\":10,\"sparsity\":0.9}\n");
+  EXPECT_EQ(read_run_scores(folder.path(), kByBleu).best->step, 30);
+}
+
 TEST(RunScores, FindAScoreThatHappensToBeWhole) {
   const testing::TempDir folder;
   folder.write("metrics.jsonl",

@@ -65,6 +65,7 @@ class TwoLayers : public stretto::test::BareTask {
 /// What is off in most tests.
 struct Extra {
   double ema_decay = 0, gradient_noise = 0, weight_noise = 0, sparsity = 0;
+  int64_t bits = 0;  // of rounded weights, half of whose rows are rounded in an update
   std::string loss_scale = "none";
 };
 
@@ -96,6 +97,7 @@ struct OptimizerRank {
     setup.optim.weight_noise = extra.weight_noise;
     setup.compress.prune = {
         .sparsity = extra.sparsity, .schedule = "steps", .every = 1, .increment = 0.4};
+    setup.compress.quantise = {.bits = extra.bits, .noise = 0.5};
     setup.train.loss_scale.name = extra.loss_scale;
     setup.dist = dist;
     setup.precision = {.compute = kernels::Compute::kFp32, .name = "fp32", .why = ""};
@@ -228,6 +230,11 @@ TEST_F(OptimizerStrategiesTest, PrunedWeightsHaveTheBitsOfOneProcess) {
   const auto zeros = pruned.params.eq(0).sum().item<int64_t>();
   EXPECT_GE(zeros, (500 * 400 + 400 * 301) * 7 / 10);
   EXPECT_EQ(pruned.grads.eq(0).logical_or(pruned.params.ne(0)).all().item<bool>(), true);
+}
+
+// Which rows are rounded is the same for all processes.
+TEST_F(OptimizerStrategiesTest, RoundedWeightsHaveTheBitsOfOneProcess) {
+  expect_bits_of_one_process({.bits = 4});
 }
 
 // What half precision has to hold is the gradient without it.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "compress/masks.h"
 #include "runs/stored_masks.h"
+#include "runs/train_state.h"
 #include "store/checkpoint.h"
 #include "tests/train/toy_runs.h"
 #include "train/trainer.h"
@@ -144,6 +145,22 @@ TEST_F(PruningRuns, ValidationsAndAveragesHaveTheZeros) {
   EXPECT_EQ(zeros_in(task.validated[0]), 3);
   EXPECT_EQ(zeros_in(task.validated[1]), 6);
   EXPECT_EQ(zeros_in(task.validated[2]), 9);
+}
+
+// The toy's losses are 3, 2 and 2.5: the second is the lowest, but more is pruned behind it.
+TEST_F(PruningRuns, TheBestIsOneOfThoseThatWerePrunedTheFurthest) {
+  auto run = setup("run");
+  run.train.patience = 1;
+  run.train.keep_best = 1;
+  Remembering task;
+  ASSERT_EQ(Trainer(task, run).run(), ExitCode::kOk);
+  EXPECT_EQ(zeros_in(task.weights()), 9) << "it was trained to its end";
+  const auto newest =
+      store::CheckpointStore::load(store::CheckpointStore(run.run_directory).path_of(12));
+  const auto state = runs::TrainState::from_json(newest.state_json, "state.json");
+  EXPECT_EQ(state.quality.size(), 3U);
+  EXPECT_EQ(state.best_from, 9) << "the last pruning is behind the eighth update";
+  EXPECT_EQ(state.best_step(), 12);
 }
 
 TEST_F(PruningRuns, ARunThatIsCutInPartsHasTheSameBits) {

@@ -561,6 +561,8 @@ TEST(Retention, KeepsTheNewestTheBestAndTheMultiples) {
   EXPECT_EQ(keep({.keep_last = 1, .keep_best = 2}), (Steps{200, 500}));
   EXPECT_EQ(keep({.keep_last = 1, .keep_best = 0, .keep_every = 300}), (Steps{300, 500}));
   EXPECT_EQ(keep({.keep_last = 1, .keep_best = 0, .average_last = 3}), (Steps{300, 400, 500}));
+  state.best_from = 201;  // more was pruned after step 200
+  EXPECT_EQ(keep({.keep_last = 1, .keep_best = 2}), (Steps{400, 500}));
 }
 
 TEST(Retention, KeepsWhatARollbackNeeds) {

@@ -116,6 +116,29 @@ TEST_F(ValidatorTest, AValidationBetweenIntervalsMovesNeitherPatienceNorPlateau)
   EXPECT_EQ(state.bad_validations, 1);
 }
 
+// A pruned model is another one: nothing from before is compared with it.
+TEST_F(ValidatorTest, BeginningAnewForgetsTheBestButNotTheReductions) {
+  Validator tried = validator();
+  runs::TrainState state;
+  EXPECT_EQ(judged(tried, state, {{4, 1}, {8, 2}}), 1);
+  EXPECT_EQ(state.bad_validations, 1);
+  tried.begin_anew(state);
+  EXPECT_EQ(state.best_step(), 0);
+  EXPECT_EQ(state.bad_validations, 0);
+  EXPECT_EQ(judged(tried, state, {{12, 3}}), 1) << "worse than before, but the first of its kind";
+  EXPECT_EQ(state.best_step(), 12);
+  EXPECT_EQ(judged(tried, state, {{16, 4}}), 2);
+}
+
+TEST_F(ValidatorTest, PatienceWaitsForTheLastPruning) {
+  Validator tried(task_, {.eval = eval_, .pruned_after = 8});
+  runs::TrainState state;
+  judged(tried, state, {{4, 1}, {8, 2}});
+  EXPECT_EQ(state.bad_validations, 0);
+  judged(tried, state, {{12, 2}});
+  EXPECT_EQ(state.bad_validations, 1);
+}
+
 TEST_F(ValidatorTest, ThePlateauGoesOnFromACheckpoint) {
   Validator whole = validator(), first = validator();
   runs::TrainState state;

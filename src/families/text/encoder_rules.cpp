@@ -112,6 +112,11 @@ std::vector<ModelDifference> EncoderRules::hidden_differences(
                            .theirs = std::to_string(models::sizes_of(before).num_heads),
                            .own = std::to_string(models::sizes_of(now).num_heads),
                            .key_there = key});
+    } else if (key == "model.head_dim" && before.head_dim + now.head_dim > 0) {  // 0 is a width too
+      pair.compare_values({.key = key,
+                           .theirs = std::to_string(models::head_width_of(before)),
+                           .own = std::to_string(models::head_width_of(now)),
+                           .key_there = key});
     } else {
       pair.compare(key);
     }

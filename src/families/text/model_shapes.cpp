@@ -1,5 +1,7 @@
 #include "families/text/model_shapes.h"
 
+#include <algorithm>
+
 namespace stretto::experiment {
 namespace {
 
@@ -23,8 +25,8 @@ void add_width(ModelShape& shape, const std::string& key, int64_t value, int64_t
   shape.widths.push_back({key, value, multiple > 1 ? multiple : 1});
 }
 
-void add_depth(ModelShape& shape, const std::string& key, int64_t value) {
-  if (value > 0) shape.depths.push_back({key, value, 1});
+void add_depth(ModelShape& shape, const std::string& key, int64_t value, int64_t least) {
+  if (value > 0) shape.depths.push_back({key, value, 1, std::clamp<int64_t>(least, 1, value)});
 }
 
 // Rotary positions turn pairs of columns of a head: a head's width stays even.

@@ -1,6 +1,7 @@
 #include "families/translation/translation_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -31,12 +32,23 @@ PlannedTables planned_tables(const Experiment& experiment) {
 // The keys of one part, "model.encoder."; `heads` becomes what d_model has to be a multiple of.
 template <class Part>
 void add_part_keys(const std::string& prefix, const Part& part, ModelShape& shape, int64_t& heads) {
-  add_depth(shape, prefix + "num_layers", part.num_layers);
+  int64_t least = 1;  // layers for which a list has entries
+  if constexpr (requires { part.kernels; }) least = std::ssize(part.kernels);
+  if constexpr (requires { part.channels; }) least = std::max(least, std::ssize(part.channels));
+  add_depth(shape, prefix + "num_layers", part.num_layers, least);
   if constexpr (requires { part.ffn_dim; }) add_width(shape, prefix + "ffn_dim", part.ffn_dim, 8);
   if constexpr (requires { part.hidden_dim; }) {
     add_width(shape, prefix + "hidden_dim", part.hidden_dim, 8);
   }
   if constexpr (requires { part.num_heads; }) heads = std::lcm(heads, part.num_heads);
+}
+
+// Heads have an even width each, for rotary positions; processors like multiples of eight.
+int64_t multiple_of_width(int64_t d_model, int64_t heads) {
+  for (const int64_t multiple : {std::lcm(2 * heads, int64_t{8}), 2 * heads}) {
+    if (d_model % multiple == 0) return multiple;
+  }
+  return heads;
 }
 
 // Lists of encoders and of heads have keys that no override reaches: their parts stay.
@@ -57,7 +69,11 @@ ModelShape shape_of_translation(const Experiment& experiment) {
         [&](const auto& part) { add_part_keys("model.decoder.", part, shape, heads); });
   }
   for (const auto& head : model.heads) head.decoder.visit(count_heads);
-  const int64_t multiple = model.d_model % (2 * heads) == 0 ? 2 * heads : heads;
+  const int64_t multiple = multiple_of_width(model.d_model, heads);
+  for (ShapeKey& key : shape.widths) {  // widths that are one, or its half, stay so
+    if (key.value == model.d_model) key.multiple = multiple;
+    if (2 * key.value == model.d_model && multiple % 2 == 0) key.multiple = multiple / 2;
+  }
   shape.widths.push_back({"model.d_model", model.d_model, multiple});
   shape.fan_in = static_cast<double>(model.d_model);
   return shape;

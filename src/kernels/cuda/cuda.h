@@ -30,6 +30,9 @@ bool has_fast_fp16(at::Device device);
 /// `device` is no GPU.
 std::optional<int64_t> peak_memory_bytes(at::Device device);
 
+/// Bytes of memory that this GPU has in all. Unset where there is none.
+std::optional<int64_t> total_memory_bytes(at::Device device);
+
 /// Is `x` on a GPU, in a type that the kernels read?
 bool takes(const at::Tensor& x);
 

@@ -169,6 +169,11 @@ std::optional<int64_t> peak_memory_bytes(at::Device device) {
       .peak;
 }
 
+std::optional<int64_t> total_memory_bytes(at::Device device) {
+  if (!device.is_cuda() || !available()) return std::nullopt;
+  return static_cast<int64_t>(at::cuda::getDeviceProperties(device.index())->totalGlobalMem);
+}
+
 bool takes(const at::Tensor& x) {
   const at::ScalarType type = x.scalar_type();
   return x.is_cuda() && (type == at::kFloat || type == at::kHalf || type == at::kBFloat16);

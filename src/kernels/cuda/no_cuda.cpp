@@ -35,6 +35,10 @@ std::optional<int64_t> peak_memory_bytes(at::Device) {
   return std::nullopt;
 }
 
+std::optional<int64_t> total_memory_bytes(at::Device) {
+  return std::nullopt;
+}
+
 bool takes(const at::Tensor&) {
   return false;
 }

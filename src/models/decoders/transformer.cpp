@@ -23,7 +23,8 @@ TransformerDecoderLayerImpl::TransformerDecoderLayerImpl(const nn::Init& init,
         nn::CrossAttention(init.child("cross_attention"),
                            nn::AttentionOptions{.d_model = d_model,
                                                 .num_heads = options.stack.num_heads,
-                                                .num_kv_heads = options.stack.num_kv_heads}));
+                                                .num_kv_heads = options.stack.num_kv_heads,
+                                                .head_dim = options.stack.head_dim}));
   }
   ffn = register_module("ffn", make_feed_forward(init.child("ffn"), options, d_model));
   if (options.parallel_residual) {
@@ -77,7 +78,7 @@ TransformerDecoder::TransformerDecoder(const TransformerPart& options, const Par
               "[transformer] the decoder attends to rows of model.d_model = ", d_model_,
               ", the encoder gives rows of ", *setup.memory_width);
   TORCH_CHECK(!attends_ || options.form.head_dim == 0,
-              "[transformer] heads of a decoder with memory share model.d_model evenly");
+              "[transformer] heads of a decoder with memory have the width of its stack");
 }
 
 void TransformerDecoder::check_memory(const Encoded& memory) const {
@@ -136,11 +137,12 @@ double TransformerDecoder::operations(double length, double memory_length) const
   const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
   const double of_weights = weight_operations(*this) - memory_operations();
   const LayerForm& form = options_.form;
-  if (form.head_dim == 0 && form.sliding_window == 0) {
+  if (options_.head_dim() == 0 && form.sliding_window == 0) {
     return of_weights +
            layers * attention_operations(d, d, length + (attends_ ? memory_length : 0));
   }
-  double of_attention = attends_ ? layers * attention_operations(d, d, memory_length) : 0;
+  const auto q = static_cast<double>(layers_.front()->self_attention->options.q_width());
+  double of_attention = attends_ ? layers * attention_operations(q, q, memory_length) : 0;
   for (const auto& layer : layers_) {
     const nn::AttentionOptions& own = layer->self_attention->options;
     const auto width = static_cast<double>(own.q_width());

@@ -66,8 +66,9 @@ Encoded TransformerEncoder::forward(const nn::PackedRows& input, const ForwardCo
 }
 
 double TransformerEncoder::operations(double length) const {
-  const auto d = static_cast<double>(d_model_), layers = static_cast<double>(layers_.size());
-  return weight_operations(*this) + layers * attention_operations(d, d, length);
+  const auto q = static_cast<double>(layers_.front()->self_attention->options.q_width());
+  return weight_operations(*this) +
+         static_cast<double>(layers_.size()) * attention_operations(q, q, length);
 }
 
 }  // namespace stretto::models

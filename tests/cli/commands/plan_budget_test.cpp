@@ -13,6 +13,7 @@ namespace {
 using BudgetJson = nlohmann::json;
 using stretto::testing::has;
 using stretto::testing::Program;
+using stretto::testing::ProgramResult;
 
 /// A folder with a small model that turns lines of digits around.
 class BudgetLab : public Program {
@@ -60,19 +61,18 @@ class PlanOfAMeasuredBudget : public ::testing::Test {
     if (!Program::has_engine()) GTEST_SKIP() << "this build has no libtorch";
   }
 
-  ProgramResult plan(std::vector<std::string> more) const {
+  ProgramResult plan_with(const std::vector<std::string>& more) const {
     std::vector<std::string> words{"plan",  "--hours",           "0.1", "small.toml", "--dir",
                                    "sizes", "--measure-seconds", "4"};
     words.insert(words.end(), more.begin(), more.end());
     return lab_.run(words);
   }
 
-  using ProgramResult = stretto::testing::ProgramResult;
   BudgetLab lab_;
 };
 
 TEST_F(PlanOfAMeasuredBudget, ChoosesASizeThatFitsAndMeasuresOnce) {
-  const auto outcome = plan({"--deploy-mb", "0.05", "--json"});
+  const auto outcome = plan_with({"--deploy-mb", "0.05", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto json = BudgetJson::parse(outcome.out);
   EXPECT_EQ(json["measured"].size(), 4u);
@@ -85,25 +85,26 @@ TEST_F(PlanOfAMeasuredBudget, ChoosesASizeThatFitsAndMeasuresOnce) {
   EXPECT_GT(choice["peak_bytes"]["value"].get<double>(), 1e7);
   EXPECT_FALSE(json["assumed"].empty());
 
-  const auto again = plan({"--deploy-mb", "0.05", "--json"});
+  const auto again = plan_with({"--deploy-mb", "0.05", "--json"});
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(BudgetJson::parse(again.out), json) << "the folders are read again";
 
-  const auto text = plan({"--deploy-mb", "0.05"});
+  const auto text = plan_with({"--deploy-mb", "0.05"});
   EXPECT_TRUE(has(text.out, "train.max_steps=")) << text.out;
   EXPECT_TRUE(has(text.out, "assumed: ")) << text.out;
 
-  const auto impossible = plan({"--deploy-mb", "0.0001"});
+  const auto impossible = plan_with({"--deploy-mb", "0.0001"});
   EXPECT_EQ(impossible.code, 2);
   EXPECT_TRUE(has(impossible.err, "the smallest takes")) << impossible.err;
 }
 
 TEST_F(PlanOfAMeasuredBudget, TakesSizesThatAreGiven) {
-  const auto outcome = plan({"--size", "model.d_model=16", "--size", "model.d_model=64", "--json"});
+  const auto outcome =
+      plan_with({"--size", "model.d_model=16", "--size", "model.d_model=64", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto json = BudgetJson::parse(outcome.out);
   EXPECT_EQ(json["choices"].size(), 2u);
-  const auto wrong = plan({"--size", "model.d_model=16", "--size", "model.d_modl=64"});
+  const auto wrong = plan_with({"--size", "model.d_model=16", "--size", "model.d_modl=64"});
   EXPECT_EQ(wrong.code, 2);
   EXPECT_TRUE(has(wrong.err, "is no sound configuration")) << wrong.err;
 }

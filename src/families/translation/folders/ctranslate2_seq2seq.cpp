@@ -49,6 +49,11 @@ std::string problem_of_parts(const models::Seq2SeqOptions& model) {
   if (!model.decoder.is<models::StackOptions>()) {
     return "model.decoder.name = \"" + model.decoder.name() + "\": its decoder is a Transformer";
   }
+  if (model.encoder.as<models::StackOptions>().head_dim > 0 ||
+      model.decoder.as<models::StackOptions>().head_dim > 0) {
+    return "head_dim of model.encoder or model.decoder: its heads have d_model / num_heads columns "
+           "each";
+  }
   return "";
 }
 

@@ -134,6 +134,10 @@ const models::StackOptions& decoder_stack(const models::Seq2SeqOptions& model) {
 
 std::string incompatibility_of_stack(const models::StackOptions& stack,
                                      const std::string& section) {
+  if (stack.head_dim > 0) {
+    return section + ".head_dim = " + std::to_string(stack.head_dim) +
+           ": its heads have d_model / num_heads columns each";
+  }
   if (stack.num_kv_heads == 0 || stack.num_kv_heads == stack.num_heads) return "";
   return section + ".num_kv_heads = " + std::to_string(stack.num_kv_heads) +
          ": each of its heads has keys of its own";
