@@ -135,7 +135,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
 
   // Where sentences enter a batch as others end, all threads take them from one queue.
   void arrange(std::span<TranslatedLine> window) override {
-    if (!translator_.streams()) return;
+    if (!translator_.shares_queue()) return;
     queued_.clear();
     for (TranslatedLine& line : window) {
       if (line.input.problem.empty() && cost(line) > 0) queued_.push_back(&line);
