@@ -19,7 +19,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie");
 
 constexpr uint32_t kCTranslate2Version = 6;
-constexpr float kLargestInt8 = 127;
+constexpr float kLargestInt8 = 127, kSmallestRow = kLargestInt8 / std::numeric_limits<float>::max();
+/// Of include/ctranslate2/layers/attention.h.
+constexpr int8_t kLinearRope = 0, kLlama3Rope = 2;
 
 template <class Value>
 std::string bytes_of_value(Value value) {
@@ -42,7 +44,8 @@ std::vector<float> scales_of_rows(const std::vector<float>& values, int64_t rows
     for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
       largest = std::max(largest, std::abs(values[i]));
     }
-    if (largest > 0) scales[row] = kLargestInt8 / largest;
+    // Of the smallest weights too it stays a number.
+    if (largest > 0) scales[row] = kLargestInt8 / std::max(largest, kSmallestRow);
   }
   return scales;
 }
@@ -82,9 +85,8 @@ std::string ctranslate2_layers_problem(const CTranslate2Layers& layers) {
     return "num_kv_heads = " + std::to_string(layers.num_kv_heads) +
            ": where it attends to an encoder, each of its heads has keys of its own";
   }
-  if (layers.rope != nullptr && layers.rope->scaling != "none" &&
-      layers.rope->scaling != "linear") {
-    return "model.rope.scaling = \"" + layers.rope->scaling + "\": it scales linearly";
+  if (layers.rope != nullptr && layers.rope->scaling == "yarn") {
+    return "model.rope.scaling = \"yarn\": linear and llama3 are written";
   }
   return "";
 }
@@ -175,9 +177,19 @@ void CTranslate2Model::add_attention(const CTranslate2Layers& layers, const std:
   add_int32(scope + "/rotary_dim", 0);            // all columns of a head
   add_flag(scope + "/rotary_interleave", false);  // a pair is in the two halves of a head
   add_float(scope + "/rotary_base", static_cast<float>(layers.rope->base));
-  if (layers.rope->scaling != "linear") return;
-  add_int8(scope + "/rotary_scaling_type", 0);
-  add_float(scope + "/rotary_scaling_factor", static_cast<float>(layers.rope->factor));
+  add_rope_scaling(*layers.rope, scope);
+}
+
+void CTranslate2Model::add_rope_scaling(const nn::RotaryOptions& rope, const std::string& scope) {
+  if (rope.scaling == "none") return;
+  const bool is_linear = rope.scaling == "linear";
+  add_int8(scope + "/rotary_scaling_type", is_linear ? kLinearRope : kLlama3Rope);
+  add_float(scope + "/rotary_scaling_factor", static_cast<float>(rope.factor));
+  if (is_linear) return;
+  add_float(scope + "/rotary_low_freq_factor", static_cast<float>(rope.low_frequency_factor));
+  add_float(scope + "/rotary_high_freq_factor", static_cast<float>(rope.high_frequency_factor));
+  add_int32(scope + "/original_max_position_embeddings",
+            static_cast<int32_t>(rope.original_positions));
 }
 
 void CTranslate2Model::add_ffn(const CTranslate2Layers& layers, const std::string& scope,

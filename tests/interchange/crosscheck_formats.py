@@ -50,8 +50,8 @@ TRANSLATION = {
 }
 REFUSED_TRANSLATION = {"alibi": ['positions = "alibi"'], "res_post": ['norm = "res_post"'], "batch_norm": ['norm_layer = "batch_norm"']}
 # Cases of crosscheck_language_models.py; the others are refused, with these words.
-GENERATORS = {"gpt2": "", "gpt2 vocab.json, own output": "", "llama no beginning, biases": "", "llama linear": "", "qwen2": "",
-              "llama yarn": "model.rope.scaling", "mistral": "model.sliding_window"}
+GENERATORS = {"gpt2": "", "gpt2 vocab.json, own output": "", "llama tokenizer.model": "", "llama no beginning, biases": "",
+              "llama linear": "", "qwen2": "", "llama yarn": "model.rope.scaling", "mistral": "model.sliding_window"}
 LLAMAS = {"llama tokenizer.model": "", "llama linear": "", "qwen2": "", "gpt2": "model.norm_layer", "llama yarn": "model.rope.scaling",
           "mistral": "model.sliding_window"}
 ENCODERS = {

@@ -86,6 +86,19 @@ TEST_F(ExportCommand, WritesAnEncoderAsAGraphOfOnnx) {
   }
 }
 
+TEST_F(ExportCommand, WritesTheTensorsOfAnyModel) {
+  if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
+  auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  model.write();
+  const std::string run = folder_ / "run";
+  ASSERT_EQ(program_.run({"import", model.dir->path(), "--run", run}).code, 0);
+  const auto done = program_.run({"export", run, "--format", "safetensors", folder_ / "tensors"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  for (const char* file : {"model.safetensors", "config.toml", "tokenizer"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "tensors" / file)) << file;
+  }
+}
+
 TEST_F(ExportCommand, NamesFormatsAndWeightsThatAModelHas) {
   if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
   auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
