@@ -117,7 +117,9 @@ TEST(TopClasses, ARowThatIsNoNumberSaysSoAndTheOthersStay) {
   const auto found = linear_top(all.x, all.weight, all.bias, 0, {.count = 2});
   for (size_t row = 0; row < static_cast<size_t>(kTopRows); ++row) {
     EXPECT_EQ(std::isnan(found.log_sums[row]), row == 3);
-    if (row != 3) EXPECT_EQ(found.log_sums[row], whole.log_sums[row]) << row;
+    if (row != 3) {
+      EXPECT_EQ(found.log_sums[row], whole.log_sums[row]) << row;
+    }
   }
 }
 
