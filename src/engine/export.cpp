@@ -41,7 +41,8 @@ void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& requ
   constexpr int64_t kInt8 = 8;
   const bool is_auto = request.weights == "auto";
   if (!run.has_packed_weights() || (request.format == tasks::kSafetensorsFormat && is_auto)) return;
-  const bool may_be_int8 = request.format == "ctranslate2" || request.format == "gguf";
+  const bool may_be_int8 =
+      request.format == "ctranslate2" || request.format == "gguf" || request.format == "onnx";
   if (may_be_int8 && (is_auto || request.weights == "int8")) {
     if (run.fewest_bits() == kInt8) return;
     log::warn("weights of " + counted(run.fewest_bits(), "bit") +

@@ -19,7 +19,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie");
 
 constexpr uint32_t kCTranslate2Version = 6;
-constexpr float kLargestInt8 = 127, kSmallestRow = kLargestInt8 / std::numeric_limits<float>::max();
 /// Of include/ctranslate2/layers/attention.h.
 constexpr int8_t kLinearRope = 0, kLlama3Rope = 2;
 
@@ -33,33 +32,6 @@ std::string bytes_of_value(Value value) {
 /// A string with its length, of which the 0 at its end is part.
 std::string counted_string(const std::string& text) {
   return bytes_of_value(static_cast<uint16_t>(text.size() + 1)) + text + '\0';
-}
-
-/// What the weights of each row are multiplied by: 127 / max |w|, of a row of zeros 1.
-std::vector<float> scales_of_rows(const std::vector<float>& values, int64_t rows) {
-  std::vector<float> scales(static_cast<size_t>(rows), 1);
-  const size_t columns = rows > 0 ? values.size() / scales.size() : 0;
-  for (size_t row = 0; row < scales.size(); ++row) {
-    float largest = 0;
-    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
-      largest = std::max(largest, std::abs(values[i]));
-    }
-    // Of the smallest weights too it stays a number.
-    if (largest > 0) scales[row] = kLargestInt8 / std::max(largest, kSmallestRow);
-  }
-  return scales;
-}
-
-std::string codes_of_rows(const std::vector<float>& values, const std::vector<float>& scales) {
-  std::string codes(values.size(), '\0');
-  const size_t columns = scales.empty() ? 0 : values.size() / scales.size();
-  for (size_t row = 0; row < scales.size(); ++row) {
-    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
-      // To nearest, ties to even, as the converters do.
-      codes[i] = static_cast<char>(static_cast<int8_t>(std::nearbyint(values[i] * scales[row])));
-    }
-  }
-  return codes;
 }
 
 /// Of include/ctranslate2/ops/activation.h; -1 where it has none.
@@ -132,11 +104,11 @@ void CTranslate2Model::add_matrix(const std::string& name, const store::TensorVi
   const int64_t rows = view.shape.at(0);
   variables_[name] = Variable{.type = Type::kInt8, .shape = view.shape, .bytes = [view, rows] {
                                 const auto values = floats_of(view);
-                                return codes_of_rows(values, scales_of_rows(values, rows));
+                                return int8_codes(values, int8_scales(values, rows));
                               }};
   variables_[name + "_scale"] =
       Variable{.type = Type::kFloat32, .shape = {rows}, .bytes = [view, rows] {
-                 return bytes_of_floats(scales_of_rows(floats_of(view), rows));
+                 return bytes_of_floats(int8_scales(floats_of(view), rows));
                }};
 }
 

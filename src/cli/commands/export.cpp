@@ -58,7 +58,7 @@ std::function<int()> declare_export(CLI::App& app) {
       ->type_name("TYPE");
   app.add_option(
          "--weights", arguments->weights,
-         "how ctranslate2 and gguf store matrices: auto (int8 of a run with packed weights, "
+         "how ctranslate2, onnx and gguf store matrices: auto (int8 of a run with packed weights, "
          "else float32), float32, int8, of gguf float16")
       ->check(one_of(interchange::stored_weights_names()))
       ->type_name("TYPE");

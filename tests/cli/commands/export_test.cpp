@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cli/program.h"
@@ -108,12 +109,14 @@ TEST_F(ExportCommand, NamesFormatsAndWeightsThatAModelHas) {
   const auto gguf = program_.run({"export", run, "--format", "gguf", folder_ / "m.gguf"});
   EXPECT_EQ(gguf.code, 2);
   EXPECT_TRUE(has(gguf.err, "formats for it: hf, onnx")) << gguf.err;
-  for (const char* format : {"hf", "onnx"}) {
-    const auto small =
-        program_.run({"export", run, "--format", format, "--weights", "int8", folder_ / "small"});
-    EXPECT_EQ(small.code, 2) << format;
-    EXPECT_TRUE(has(small.err, "--weights int8")) << small.err;
-    EXPECT_FALSE(fs::exists(folder_ / "small"));
+  const std::vector<std::pair<std::string, std::string>> refused{{"hf", "int8"},
+                                                                 {"onnx", "float16"}};
+  for (const auto& [format, weights] : refused) {
+    const auto other =
+        program_.run({"export", run, "--format", format, "--weights", weights, folder_ / "other"});
+    EXPECT_EQ(other.code, 2) << format;
+    EXPECT_TRUE(has(other.err, "--weights " + weights)) << other.err;
+    EXPECT_FALSE(fs::exists(folder_ / "other"));
   }
 }
 
