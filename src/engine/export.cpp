@@ -11,13 +11,15 @@
 #include "tasks/checkpoint_experiment.h"
 #include "tasks/exported_run.h"
 #include "tasks/registry.h"
+#include "tasks/safetensors_folder.h"
 
 namespace stretto::engine {
 namespace {
 
 void require_format(const tasks::Family& family, const experiment::Experiment& experiment,
                     const std::string& format) {
-  const auto known = family.export_formats();
+  auto known = family.export_formats();
+  known.emplace_back(tasks::kSafetensorsFormat);
   if (std::ranges::count(known, format) > 0) return;
   throw Error(
       ExitCode::kUsage,
@@ -28,7 +30,7 @@ void require_format(const tasks::Family& family, const experiment::Experiment& e
 /// Folders for training packages are fp32.
 void require_weights(const std::string& format, const std::string& weights) {
   const bool chooses = format == "ctranslate2" || format == "gguf" || format == "onnx";
-  if (chooses || weights == "auto" || weights == "float32") return;
+  if (chooses || std::ranges::count(tasks::safetensors_weights(), weights) > 0) return;
   throw Error(ExitCode::kUsage,
               "--weights " + weights + ": a model of --format " + format + " is fp32",
               "leave the option out");
@@ -36,13 +38,21 @@ void require_weights(const std::string& format, const std::string& weights) {
 
 /// What is stored wider than in the run is said.
 void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& request) {
-  const bool may_be_int8 = request.format == "ctranslate2" || request.format == "gguf";
-  const bool is_int8 = may_be_int8 && (request.weights == "auto" || request.weights == "int8");
-  if (is_int8 || !run.has_packed_weights()) return;
+  constexpr int64_t kInt8 = 8;
+  const bool is_auto = request.weights == "auto";
+  if (!run.has_packed_weights() || (request.format == tasks::kSafetensorsFormat && is_auto)) return;
+  const bool may_be_int8 =
+      request.format == "ctranslate2" || request.format == "gguf" || request.format == "onnx";
+  if (may_be_int8 && (is_auto || request.weights == "int8")) {
+    if (run.fewest_bits() == kInt8) return;
+    log::warn("weights of " + counted(run.fewest_bits(), "bit") +
+              " are written as int8: --format " + request.format + " is not written with fewer");
+    return;
+  }
   const std::string type = request.weights == "float16" ? "fp16" : "fp32";
   log::warn("the packed weights of the run are written as " + type +
             (may_be_int8 ? ": --weights int8 is smaller"
-                         : ", which --format " + request.format + " has alone"));
+                         : "; --format safetensors leaves them as they are"));
 }
 
 }  // namespace
@@ -54,7 +64,9 @@ int run_export(const ExportRequest& request) {
   require_weights(request.format, request.weights);
   interchange::require_kind_of_class(run.experiment, request.model_type);
   tell_wider_weights(run, request);
-  const std::string model_class = family.export_model(run, request);
+  const std::string model_class = request.format == tasks::kSafetensorsFormat
+                                      ? tasks::export_safetensors(run, request)
+                                      : family.export_model(run, request);
   std::cout << shown_on_stdout(request.folder + ": " + model_class + ", from " +
                                tasks::name_of(run.checkpoint.directory, run.folder))
             << std::endl;

@@ -19,7 +19,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie");
 
 constexpr uint32_t kCTranslate2Version = 6;
-constexpr float kLargestInt8 = 127;
+/// Of include/ctranslate2/layers/attention.h.
+constexpr int8_t kLinearRope = 0, kLlama3Rope = 2;
 
 template <class Value>
 std::string bytes_of_value(Value value) {
@@ -31,32 +32,6 @@ std::string bytes_of_value(Value value) {
 /// A string with its length, of which the 0 at its end is part.
 std::string counted_string(const std::string& text) {
   return bytes_of_value(static_cast<uint16_t>(text.size() + 1)) + text + '\0';
-}
-
-/// What the weights of each row are multiplied by: 127 / max |w|, of a row of zeros 1.
-std::vector<float> scales_of_rows(const std::vector<float>& values, int64_t rows) {
-  std::vector<float> scales(static_cast<size_t>(rows), 1);
-  const size_t columns = rows > 0 ? values.size() / scales.size() : 0;
-  for (size_t row = 0; row < scales.size(); ++row) {
-    float largest = 0;
-    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
-      largest = std::max(largest, std::abs(values[i]));
-    }
-    if (largest > 0) scales[row] = kLargestInt8 / largest;
-  }
-  return scales;
-}
-
-std::string codes_of_rows(const std::vector<float>& values, const std::vector<float>& scales) {
-  std::string codes(values.size(), '\0');
-  const size_t columns = scales.empty() ? 0 : values.size() / scales.size();
-  for (size_t row = 0; row < scales.size(); ++row) {
-    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
-      // To nearest, ties to even, as the converters do.
-      codes[i] = static_cast<char>(static_cast<int8_t>(std::nearbyint(values[i] * scales[row])));
-    }
-  }
-  return codes;
 }
 
 /// Of include/ctranslate2/ops/activation.h; -1 where it has none.
@@ -82,9 +57,8 @@ std::string ctranslate2_layers_problem(const CTranslate2Layers& layers) {
     return "num_kv_heads = " + std::to_string(layers.num_kv_heads) +
            ": where it attends to an encoder, each of its heads has keys of its own";
   }
-  if (layers.rope != nullptr && layers.rope->scaling != "none" &&
-      layers.rope->scaling != "linear") {
-    return "model.rope.scaling = \"" + layers.rope->scaling + "\": it scales linearly";
+  if (layers.rope != nullptr && layers.rope->scaling == "yarn") {
+    return "model.rope.scaling = \"yarn\": linear and llama3 are written";
   }
   return "";
 }
@@ -130,11 +104,11 @@ void CTranslate2Model::add_matrix(const std::string& name, const store::TensorVi
   const int64_t rows = view.shape.at(0);
   variables_[name] = Variable{.type = Type::kInt8, .shape = view.shape, .bytes = [view, rows] {
                                 const auto values = floats_of(view);
-                                return codes_of_rows(values, scales_of_rows(values, rows));
+                                return int8_codes(values, int8_scales(values, rows));
                               }};
   variables_[name + "_scale"] =
       Variable{.type = Type::kFloat32, .shape = {rows}, .bytes = [view, rows] {
-                 return bytes_of_floats(scales_of_rows(floats_of(view), rows));
+                 return bytes_of_floats(int8_scales(floats_of(view), rows));
                }};
 }
 
@@ -175,9 +149,19 @@ void CTranslate2Model::add_attention(const CTranslate2Layers& layers, const std:
   add_int32(scope + "/rotary_dim", 0);            // all columns of a head
   add_flag(scope + "/rotary_interleave", false);  // a pair is in the two halves of a head
   add_float(scope + "/rotary_base", static_cast<float>(layers.rope->base));
-  if (layers.rope->scaling != "linear") return;
-  add_int8(scope + "/rotary_scaling_type", 0);
-  add_float(scope + "/rotary_scaling_factor", static_cast<float>(layers.rope->factor));
+  add_rope_scaling(*layers.rope, scope);
+}
+
+void CTranslate2Model::add_rope_scaling(const nn::RotaryOptions& rope, const std::string& scope) {
+  if (rope.scaling == "none") return;
+  const bool is_linear = rope.scaling == "linear";
+  add_int8(scope + "/rotary_scaling_type", is_linear ? kLinearRope : kLlama3Rope);
+  add_float(scope + "/rotary_scaling_factor", static_cast<float>(rope.factor));
+  if (is_linear) return;
+  add_float(scope + "/rotary_low_freq_factor", static_cast<float>(rope.low_frequency_factor));
+  add_float(scope + "/rotary_high_freq_factor", static_cast<float>(rope.high_frequency_factor));
+  add_int32(scope + "/original_max_position_embeddings",
+            static_cast<int32_t>(rope.original_positions));
 }
 
 void CTranslate2Model::add_ffn(const CTranslate2Layers& layers, const std::string& scope,

@@ -88,6 +88,7 @@ class CTranslate2Model {
   void add_scalar(const std::string& name, Type type, std::string bytes);
   void add_attention(const CTranslate2Layers& layers, const std::string& scope,
                      const std::string& ours);
+  void add_rope_scaling(const nn::RotaryOptions& rope, const std::string& scope);
   void add_ffn(const CTranslate2Layers& layers, const std::string& scope, const std::string& ours);
 
   std::string spec_;

@@ -105,8 +105,13 @@ ProtobufMessage node_proto(const std::string& op, const std::vector<std::string>
   return node;
 }
 
-uint64_t fp32_bytes(const std::vector<int64_t>& shape) {
-  uint64_t bytes = sizeof(float);
+uint64_t bytes_of_type(OnnxType type) {
+  if (type == OnnxType::kInt8) return sizeof(int8_t);
+  return type == OnnxType::kFloat ? sizeof(float) : sizeof(int64_t);
+}
+
+uint64_t weight_bytes(OnnxType type, const std::vector<int64_t>& shape) {
+  uint64_t bytes = bytes_of_type(type);
   for (const int64_t size : shape) bytes *= static_cast<uint64_t>(size);
   return bytes;
 }
@@ -173,8 +178,8 @@ std::string OnnxGraph::ints(const std::vector<int64_t>& values) {
 }
 
 std::string OnnxGraph::weight(const std::string& name, const std::vector<int64_t>& shape,
-                              std::function<std::string()> make) {
-  weights_.emplace(name, Weight{.shape = shape, .make = std::move(make)});
+                              std::function<std::string()> make, OnnxType type) {
+  weights_.emplace(name, Weight{.type = type, .shape = shape, .make = std::move(make)});
   return name;
 }
 
@@ -207,12 +212,12 @@ void OnnxGraph::write(const std::filesystem::path& folder) const {
   std::vector<ProtobufMessage> tensors;
   for (const auto& [name, weight] : weights_) {
     const std::string bytes = weight.make();
-    if (bytes.size() != fp32_bytes(weight.shape)) {
+    if (bytes.size() != weight_bytes(weight.type, weight.shape)) {
       throw std::invalid_argument("[onnx] `" + name + "` was made of " +
                                   std::to_string(bytes.size()) +
                                   " bytes, which do not fit its shape");
     }
-    ProtobufMessage tensor = tensor_proto(name, OnnxType::kFloat, weight.shape);
+    ProtobufMessage tensor = tensor_proto(name, weight.type, weight.shape);
     if (bytes.size() < kOnnxPage) {
       tensor.add_bytes(9, bytes);
     } else {

@@ -14,7 +14,7 @@
 namespace stretto::interchange {
 
 /// Types of values, with the numbers of ONNX.
-enum class OnnxType : int64_t { kFloat = 1, kInt64 = 7 };
+enum class OnnxType : int64_t { kFloat = 1, kInt8 = 3, kInt64 = 7 };
 
 /// A named setting of a node.
 struct OnnxAttribute {
@@ -51,10 +51,10 @@ class OnnxGraph {
   std::string scalar(float value);
   std::string scalar_int(int64_t value);
   std::string ints(const std::vector<int64_t>& values);  ///< int64 [values]
-  /// An fp32 tensor, whose bytes are made when the graph is written. One of a name that is there
-  /// already is that.
+  /// An fp32 tensor, or one of another type, whose bytes are made when the graph is written. One of
+  /// a name that is there already is that.
   std::string weight(const std::string& name, const std::vector<int64_t>& shape,
-                     std::function<std::string()> make);
+                     std::function<std::string()> make, OnnxType type = OnnxType::kFloat);
 
   void add_metadata(const std::string& key, const std::string& value);
 
@@ -64,6 +64,7 @@ class OnnxGraph {
 
  private:
   struct Weight {
+    OnnxType type = OnnxType::kFloat;
     std::vector<int64_t> shape;
     std::function<std::string()> make;
   };

@@ -1,7 +1,9 @@
 #include "interchange/stored_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -9,6 +11,8 @@
 
 namespace stretto::interchange {
 namespace {
+
+constexpr float kLargestInt8 = 127, kSmallestRow = kLargestInt8 / std::numeric_limits<float>::max();
 
 std::string name_of_weights(StoredWeights weights) {
   switch (weights) {
@@ -87,6 +91,31 @@ std::vector<float> floats_of(const store::TensorView& tensor) {
   if (!values.empty())
     std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
   return values;
+}
+
+std::vector<float> int8_scales(const std::vector<float>& values, int64_t rows) {
+  std::vector<float> scales(static_cast<size_t>(rows), 1);
+  const size_t columns = rows > 0 ? values.size() / scales.size() : 0;
+  for (size_t row = 0; row < scales.size(); ++row) {
+    float largest = 0;
+    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
+      largest = std::max(largest, std::abs(values[i]));
+    }
+    // Of the smallest weights too it stays a number.
+    if (largest > 0) scales[row] = kLargestInt8 / std::max(largest, kSmallestRow);
+  }
+  return scales;
+}
+
+std::string int8_codes(const std::vector<float>& values, const std::vector<float>& scales) {
+  std::string codes(values.size(), '\0');
+  const size_t columns = scales.empty() ? 0 : values.size() / scales.size();
+  for (size_t row = 0; row < scales.size(); ++row) {
+    for (size_t i = row * columns; i < (row + 1) * columns; ++i) {
+      codes[i] = static_cast<char>(static_cast<int8_t>(std::nearbyint(values[i] * scales[row])));
+    }
+  }
+  return codes;
 }
 
 std::string bytes_of_floats(const std::vector<float>& values) {

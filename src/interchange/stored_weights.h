@@ -57,4 +57,9 @@ std::vector<float> floats_of(const store::TensorView& tensor);
 /// The same as bytes, little-endian.
 std::string bytes_of_floats(const std::vector<float>& values);
 
+/// What the weights of each row are multiplied by to be int8: 127 / max |w|, of a row of zeros 1.
+std::vector<float> int8_scales(const std::vector<float>& values, int64_t rows);
+/// Rows times their scales, to nearest, ties to even: an int8 for each weight.
+std::string int8_codes(const std::vector<float>& values, const std::vector<float>& scales);
+
 }  // namespace stretto::interchange

@@ -52,7 +52,8 @@ void append_q8_block(std::string& bytes, const float* values) {
   const float inverse = scale > 0 ? 1 / scale : 0;
   append_gguf(bytes, distributed::to_f16(scale));
   for (int64_t i = 0; i < kQ8Block; ++i) {
-    bytes.push_back(static_cast<char>(static_cast<int8_t>(std::nearbyint(values[i] * inverse))));
+    // Ties go away from zero, as in ggml's own.
+    bytes.push_back(static_cast<char>(static_cast<int8_t>(std::round(values[i] * inverse))));
   }
 }
 

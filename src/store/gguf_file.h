@@ -18,7 +18,8 @@ inline constexpr int64_t kQ8Block = 32;
 /// Bytes of so many elements; of Q8_0 a multiple of kQ8Block.
 uint64_t gguf_bytes(GgufType type, uint64_t elements);
 
-/// fp32 values as a type has them: to nearest, ties to even; Q8_0 with d = max |w| / 127.
+/// fp32 values as a type has them: F16 to nearest, ties to even; Q8_0 with d = max |w| / 127, and
+/// to nearest, ties away from zero.
 /// Throws std::invalid_argument for values that do not fill the blocks of Q8_0.
 std::string gguf_values(GgufType type, const std::vector<float>& values);
 

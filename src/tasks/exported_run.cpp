@@ -5,6 +5,7 @@
 
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
+#include "store/quantised_file.h"
 #include "tasks/checkpoint_experiment.h"
 
 namespace stretto::tasks {
@@ -15,8 +16,15 @@ void ExportedRun::require_same_tokenizer(const Assets& files) const {
 }
 
 bool ExportedRun::has_packed_weights() const {
-  return std::ranges::any_of(checkpoint.file("model").tensors(),
-                             [](const auto& tensor) { return tensor.name.ends_with(".codes"); });
+  return store::is_packed(checkpoint.file("model"));
+}
+
+int64_t ExportedRun::fewest_bits() const {
+  const auto& file = checkpoint.file("model");
+  const store::QuantisedTensors packed(file, (checkpoint.directory / "model.safetensors").string());
+  int64_t bits = 32;
+  for (const auto& [name, tensor] : packed.tensors()) bits = std::min(bits, tensor.format.bits);
+  return bits;
 }
 
 runs::MadeWeights ExportedRun::weights() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "experiment/experiment.h"
 #include "runs/merged_lora.h"
 #include "runs/run_folder.h"
@@ -21,6 +23,9 @@ struct ExportedRun {
   void require_same_tokenizer(const Assets& files) const;
   /// Whether the checkpoint stores matrices as codes of few bits.
   bool has_packed_weights() const;
+  /// The fewest bits that a matrix is stored with; 32 where none is packed. Throws Error(kBadData)
+  /// for broken ones.
+  int64_t fewest_bits() const;
   /// The checkpoint's, with LoRA merged. They look into this object.
   runs::MadeWeights weights() const;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -230,6 +231,44 @@ TEST(CTranslate2Model, AGateIsAMapOfItsOwn) {
   EXPECT_EQ(read.variables.at(attention + "rotary_interleave").bytes, std::string(1, '\0'));
   EXPECT_EQ(read.variables.at(attention + "rotary_base").bytes, bytes_of_floats({500}));
   EXPECT_EQ(read.variables.at(attention + "rotary_scaling_factor").bytes, bytes_of_floats({2}));
+}
+
+TEST(CTranslate2Model, AnglesOfLlama3HaveTheirFactors) {
+  OwnTensors own;
+  own.add("decoder.layers.0.self_attention.qkv.weight", {12, 4});
+  own.add("decoder.layers.0.self_attention.out.weight", {4, 4});
+  own.add("decoder.layers.0.self_residual.norm.weight", {4});
+  own.add("decoder.layers.0.ffn.up.weight", {6, 4});
+  own.add("decoder.layers.0.ffn.down.weight", {4, 3});
+  own.add("decoder.layers.0.ffn_residual.norm.weight", {4});
+  NamedTensors tensors(own.views());
+  CTranslate2Model model("TransformerDecoderSpec", 8, StoredWeights::kFloat32, tensors);
+  const nn::RotaryOptions rope{
+      .scaling = "llama3", .factor = 8, .original_positions = 64, .high_frequency_factor = 3};
+  model.add_layers({.scope = "decoder",
+                    .num_layers = 1,
+                    .num_heads = 2,
+                    .rms_norm = true,
+                    .activation = "swiglu",
+                    .rope = &rope});
+  const auto read = written_model(model);
+  const std::string attention = "decoder/layer_0/self_attention/";
+  EXPECT_EQ(read.variables.at(attention + "rotary_scaling_type").bytes, "\x02");
+  EXPECT_EQ(read.variables.at(attention + "rotary_low_freq_factor").bytes, bytes_of_floats({1}));
+  EXPECT_EQ(read.variables.at(attention + "rotary_high_freq_factor").bytes, bytes_of_floats({3}));
+  EXPECT_EQ(read.variables.at(attention + "original_max_position_embeddings").bytes,
+            std::string("\x40\x00\x00\x00", 4));
+}
+
+TEST(CTranslate2Model, ARowOfTheSmallestNumbersHasAScale) {
+  const std::string bytes = bytes_of_floats({1e-40F, 0});
+  NamedTensors tensors({{"w", store::DType::kF32, {1, 2}, bytes}});
+  CTranslate2Model model("TransformerSpec", 7, StoredWeights::kInt8, tensors);
+  model.add_matrix("w/weight", tensors.take("w"));
+  const auto read = written_model(model);
+  float scale = 0;
+  std::memcpy(&scale, read.variables.at("w/weight_scale").bytes.data(), sizeof(scale));
+  EXPECT_TRUE(std::isfinite(scale)) << scale;
 }
 
 TEST(CTranslate2Layers, WhatItLacksIsSaid) {

@@ -51,5 +51,13 @@ TEST(NamedTensors, RowsAreViews) {
   EXPECT_EQ(floats_of(rows), (std::vector<float>{3, 4, 5, 6}));
 }
 
+TEST(StoredWeights, RowsOfInt8SpanTheirLargestWeight) {
+  const std::vector<float> values{1, -2, 0.5F, 0, 0, 0};
+  const auto scales = int8_scales(values, 2);
+  EXPECT_EQ(scales, (std::vector<float>{63.5F, 1})) << "a row of zeros has 1";
+  // 63.5 is a tie, and goes to the even 64.
+  EXPECT_EQ(int8_codes(values, scales), std::string("\x40\x81\x20\x00\x00\x00", 6));
+}
+
 }  // namespace
 }  // namespace stretto::interchange

@@ -124,6 +124,23 @@ def calibrated_weights_are_the_same_for_any_threads(stretto):
     check(files[0] == files[1], "the weights differ")
 
 
+def an_export_of_tensors_keeps_packed_weights(stretto):
+    lab, run = shared(stretto)
+    out, record = compressed(lab, run, "for-export", "--bits", "4", "--group", "32")
+    packed, wide = lab.root / "packed", lab.root / "wide"
+    done(lab.run([stretto, "export", out, "--format", "safetensors", str(packed)]))
+    small = (packed / "model.safetensors").stat().st_size
+    check(small <= record["result"]["model_bytes"], f"{small} bytes, {record['result']['model_bytes']} in the run")
+    check((packed / "config.toml").is_file() and any((packed / "tokenizer").iterdir()), "config or tokenizer is missing")
+    done(lab.run([stretto, "export", out, "--format", "safetensors", "--weights", "float32", str(wide)]))
+    large = (wide / "model.safetensors").stat().st_size
+    check(large > 0.9 * record["result"]["fp32_bytes"], f"{large} of {record['result']['fp32_bytes']} bytes")
+    refused(lab.run([stretto, "export", out, "--format", "safetensors", "--weights", "int8", str(lab.root / "no")]), "--weights int8")
+    said = lab.run([stretto, "export", out, "--format", "ctranslate2", str(lab.root / "ct2")])
+    done(said)
+    check("4 bits are written as int8" in said.stderr, said.stderr)
+
+
 def a_grid_goes_on_where_it_stopped(stretto):
     lab, run = shared(stretto)
     grid = lab.root / "grid.toml"
@@ -167,7 +184,7 @@ def bench_measures_each_precision(stretto):
 TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
          what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
-         calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
+         calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
 
 if __name__ == "__main__":
     main({test.__name__: test for test in TESTS})

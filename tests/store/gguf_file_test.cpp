@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -88,6 +89,17 @@ TEST(GgufValues, BlocksOf32HaveAScaleAndCodes) {
     EXPECT_NEAR(static_cast<float>(code) * scale, values[i], 0.51F * scale) << i;
   }
   EXPECT_EQ(bytes.substr(34), std::string(34, '\0')) << "zeros stay zeros";
+}
+
+TEST(GgufValues, CodesInTheMiddleGoAwayFromZero) {
+  std::vector<float> values(32, 0);
+  values[0] = 127;
+  values[1] = 2.5F;
+  values[2] = -2.5F;
+  const std::string bytes = gguf_values(GgufType::kQ8_0, values);
+  EXPECT_EQ(value_at<int8_t>(bytes, 2), 127);
+  EXPECT_EQ(value_at<int8_t>(bytes, 3), 3) << "as ggml rounds";
+  EXPECT_EQ(value_at<int8_t>(bytes, 4), -3);
 }
 
 TEST(GgufValues, HalvesAreRoundedToNearest) {

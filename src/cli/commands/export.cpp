@@ -38,12 +38,14 @@ std::function<int()> declare_export(CLI::App& app) {
                  "folder to write, new or empty; of the format gguf a new file")
       ->required()
       ->type_name("");
-  app.add_option("--format", arguments->format,
-                 "hf: config.json, model.safetensors and tokenizer, for transformers; models of "
-                 "pictures also timm, torchvision; Transformers of two stacks and language models "
-                 "ctranslate2; encoders of text onnx; language models of Llama's form gguf")
+  app.add_option(
+         "--format", arguments->format,
+         "hf: config.json, model.safetensors and tokenizer, for transformers; models of "
+         "pictures also timm, torchvision; Transformers of two stacks and language models "
+         "ctranslate2; encoders of text onnx; language models of Llama's form gguf; all models "
+         "safetensors, with packed weights as they are")
       ->required()
-      ->check(one_of({"hf", "timm", "torchvision", "ctranslate2", "onnx", "gguf"}))
+      ->check(one_of({"hf", "timm", "torchvision", "ctranslate2", "onnx", "gguf", "safetensors"}))
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
@@ -56,7 +58,7 @@ std::function<int()> declare_export(CLI::App& app) {
       ->type_name("TYPE");
   app.add_option(
          "--weights", arguments->weights,
-         "how ctranslate2 and gguf store matrices: auto (int8 of a run with packed weights, "
+         "how ctranslate2, onnx and gguf store matrices: auto (int8 of a run with packed weights, "
          "else float32), float32, int8, of gguf float16")
       ->check(one_of(interchange::stored_weights_names()))
       ->type_name("TYPE");

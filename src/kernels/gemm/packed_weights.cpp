@@ -39,9 +39,13 @@ PackedWeightsScope::~PackedWeightsScope() {
   packed_in_use = before_;
 }
 
-PackedWeights* PackedWeightsScope::current() {
+bool PackedWeightsScope::is_used() {
   constexpr int64_t kManyRows = 1024;
-  return gemm::is_taken(kManyRows, kManyRows, kManyRows) ? packed_in_use : nullptr;
+  return gemm::is_taken(kManyRows, kManyRows, kManyRows);
+}
+
+PackedWeights* PackedWeightsScope::current() {
+  return is_used() ? packed_in_use : nullptr;
 }
 
 }  // namespace stretto::kernels

@@ -55,6 +55,9 @@ class PackedWeightsScope {
   PackedWeightsScope(const PackedWeightsScope&) = delete;
   PackedWeightsScope& operator=(const PackedWeightsScope&) = delete;
 
+  /// Whether our own product is taken in scopes, so that rows are independent: a rule on the
+  /// processor.
+  static bool is_used();
   /// Null outside of scopes, and where libtorch's product is taken.
   static PackedWeights* current();
 

@@ -12,6 +12,7 @@
 #include "kernels/compute.h"
 #include "kernels/cpu/table.h"
 #include "kernels/dispatch.h"
+#include "kernels/gemm/packed_weights.h"
 #include "kernels/kernels.h"
 
 namespace stretto::kernels {
@@ -230,8 +231,7 @@ ClassRows::ClassRows(std::vector<int64_t> ids, const at::Tensor& weight, const a
     return;
   }
   weight_ = weight.index_select(0, index);
-  constexpr int64_t kManyRows = 1024;  // as PackedWeightsScope: one product, whatever the rows
-  if (!is_fused(weight_) || !gemm::is_taken(kManyRows, kManyRows, kManyRows)) return;
+  if (!is_fused(weight_) || !PackedWeightsScope::is_used()) return;
   packed_ =
       std::make_shared<const gemm::Packed>(gemm::Operand{weight_, true}, ComputeScope::current());
   weight_ = at::Tensor();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cli/program.h"
@@ -86,6 +87,19 @@ TEST_F(ExportCommand, WritesAnEncoderAsAGraphOfOnnx) {
   }
 }
 
+TEST_F(ExportCommand, WritesTheTensorsOfAnyModel) {
+  if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
+  auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
+  model.write();
+  const std::string run = folder_ / "run";
+  ASSERT_EQ(program_.run({"import", model.dir->path(), "--run", run}).code, 0);
+  const auto done = program_.run({"export", run, "--format", "safetensors", folder_ / "tensors"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  for (const char* file : {"model.safetensors", "config.toml", "tokenizer"}) {
+    EXPECT_TRUE(fs::exists(folder_ / "tensors" / file)) << file;
+  }
+}
+
 TEST_F(ExportCommand, NamesFormatsAndWeightsThatAModelHas) {
   if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
   auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);
@@ -95,12 +109,14 @@ TEST_F(ExportCommand, NamesFormatsAndWeightsThatAModelHas) {
   const auto gguf = program_.run({"export", run, "--format", "gguf", folder_ / "m.gguf"});
   EXPECT_EQ(gguf.code, 2);
   EXPECT_TRUE(has(gguf.err, "formats for it: hf, onnx")) << gguf.err;
-  for (const char* format : {"hf", "onnx"}) {
-    const auto small =
-        program_.run({"export", run, "--format", format, "--weights", "int8", folder_ / "small"});
-    EXPECT_EQ(small.code, 2) << format;
-    EXPECT_TRUE(has(small.err, "--weights int8")) << small.err;
-    EXPECT_FALSE(fs::exists(folder_ / "small"));
+  const std::vector<std::pair<std::string, std::string>> refused{{"hf", "int8"},
+                                                                 {"onnx", "float16"}};
+  for (const auto& [format, weights] : refused) {
+    const auto other =
+        program_.run({"export", run, "--format", format, "--weights", weights, folder_ / "other"});
+    EXPECT_EQ(other.code, 2) << format;
+    EXPECT_TRUE(has(other.err, "--weights " + weights)) << other.err;
+    EXPECT_FALSE(fs::exists(folder_ / "other"));
   }
 }
 

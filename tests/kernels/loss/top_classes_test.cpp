@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "kernels/kernels.h"
+#include "kernels/quantised/quantised.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/scopes.h"
 
@@ -115,7 +117,9 @@ TEST(TopClasses, ARowThatIsNoNumberSaysSoAndTheOthersStay) {
   const auto found = linear_top(all.x, all.weight, all.bias, 0, {.count = 2});
   for (size_t row = 0; row < static_cast<size_t>(kTopRows); ++row) {
     EXPECT_EQ(std::isnan(found.log_sums[row]), row == 3);
-    if (row != 3) EXPECT_EQ(found.log_sums[row], whole.log_sums[row]) << row;
+    if (row != 3) {
+      EXPECT_EQ(found.log_sums[row], whole.log_sums[row]) << row;
+    }
   }
 }
 
@@ -141,6 +145,32 @@ TEST(TopClasses, AmongSomeProbabilitiesAreTheirsAlone) {
   EXPECT_NEAR(found.asked_log_probs[0], some[0][0].item<float>(), 2e-6);
   EXPECT_NEAR(found.asked_log_probs[1], some[1][1].item<float>(), 2e-6);
   EXPECT_EQ(found.asked_log_probs[2], -std::numeric_limits<float>::infinity()) << "not among them";
+}
+
+/// A matrix of codes that stands for such weights.
+at::Tensor codes_of_weights(const at::Tensor& weight, int bits) {
+  const double highest = (1 << (bits - 1)) - 1;
+  const at::Tensor scales = weight.abs().amax(1, /*keepdim=*/true) / highest;
+  return stand_in(std::make_shared<const QuantisedMatrix>(QuantisedWeights{
+      .bits = bits, .codes = (weight / scales).round().to(at::kChar), .scales = scales}));
+}
+
+TEST(TopClasses, OfCodesOfFewBitsTheyAreThoseOfTheirProduct) {
+  const TopProjection all;
+  std::vector<int64_t> ids;
+  for (int64_t id = 1; id < kTopClasses; id += 7) ids.push_back(id);
+  for (const int bits : {8, 4}) {
+    const at::Tensor codes = codes_of_weights(all.weight, bits);
+    const at::Tensor logits = linear(all.x, codes, all.bias);
+    expect_likeliest(linear_top(all.x, codes, all.bias, 0, {.count = 6}),
+                     at::log_softmax(logits, 1), 6);
+    const at::Tensor some = logits.index_select(1, at::tensor(ids, at::kLong));
+    const at::Tensor best = at::log_softmax(some, 1).amax(1);
+    const auto found = linear_top(all.x, ClassRows(ids, codes, all.bias), 0, {.count = 1});
+    for (int64_t row = 0; row < kTopRows; ++row) {
+      EXPECT_NEAR(found.log_probs_of(row)[0], best[row].item<float>(), 2e-6) << bits << " bits";
+    }
+  }
 }
 
 TEST(TopClasses, ARowDependsNeitherOnOthersNorOnThreads) {

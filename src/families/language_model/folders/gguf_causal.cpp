@@ -38,6 +38,11 @@ std::string gguf_form_problem(const CausalTransformerOptions& model) {
   if (model.rope.scaling == "yarn") {
     return "model.rope.scaling = \"yarn\": linear and llama3 are written";
   }
+  if (model.rope.scaling == "llama3" && gguf_architecture(model) != "llama") {
+    return "model.rope.scaling = \"llama3\": beside norms over heads, or biases = \"qkv\", angles "
+           "are "
+           "not divided so";
+  }
   return "";
 }
 

@@ -47,10 +47,11 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
                 "export the language model, or train an encoder (model.name = \"bert\")");
   }
   const bool is_onnx = request.format == "onnx";
-  if (is_onnx) {
-    interchange::choose_stored_weights(request.weights, run.has_packed_weights(), request.format,
-                                       {interchange::StoredWeights::kFloat32});
-  }
+  using interchange::StoredWeights;
+  const auto stored = is_onnx ? interchange::choose_stored_weights(
+                                    request.weights, run.has_packed_weights(), request.format,
+                                    {StoredWeights::kFloat32, StoredWeights::kInt8})
+                              : StoredWeights::kFloat32;
   const auto names = output_names(run.assets);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   run.require_same_tokenizer(run.assets);
@@ -68,7 +69,7 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
       .max_text_tokens = experiment::text_sections(run.experiment).max_text_tokens,
       .tensors = weights.file.tensors()};
   if (is_onnx) {
-    interchange::export_onnx_encoder(exported, request.folder);
+    interchange::export_onnx_encoder(exported, stored, request.folder);
     return "a graph of ONNX";
   }
   interchange::export_model(exported, *architecture, request.folder);

@@ -50,23 +50,37 @@ std::vector<float> sinusoids(int64_t rows, int64_t width) {
   });
 }
 
-std::vector<float> transposed_floats(const store::TensorView& matrix) {
-  const auto values = floats_of(matrix);
-  const auto rows = static_cast<size_t>(matrix.shape.at(0)),
-             columns = static_cast<size_t>(matrix.shape.at(1));
-  std::vector<float> out(values.size());
-  for (size_t row = 0; row < rows; ++row) {
-    for (size_t i = 0; i < columns; ++i) out[i * rows + row] = values[row * columns + i];
+/// A matrix [rows, …], its elements after each other, the other way round.
+template <class Elements>
+Elements transposed_elements(const Elements& values, int64_t rows) {
+  Elements out = values;
+  const auto height = static_cast<size_t>(rows), width = values.size() / height;
+  for (size_t row = 0; row < height; ++row) {
+    for (size_t i = 0; i < width; ++i) out[i * height + row] = values[row * width + i];
   }
   return out;
+}
+
+/// The int8 of each row of a matrix.
+std::string codes_of_view(const store::TensorView& matrix) {
+  const auto values = floats_of(matrix);
+  return int8_codes(values, int8_scales(values, matrix.shape.at(0)));
+}
+
+/// What they are multiplied by to be weights again, fp32 [rows].
+std::string multipliers_of_view(const store::TensorView& matrix) {
+  auto scales = int8_scales(floats_of(matrix), matrix.shape.at(0));
+  for (float& scale : scales) scale = 1 / scale;
+  return bytes_of_floats(scales);
 }
 
 /// Builds the graph of one model. Values are named by strings; B texts, S tokens, D width, H heads
 /// of W columns.
 class EncoderGraph {
  public:
-  EncoderGraph(const ExportedModel& model, NamedTensors& tensors)
+  EncoderGraph(const ExportedModel& model, StoredWeights weights, NamedTensors& tensors)
       : model_(model),
+        is_int8_(weights == StoredWeights::kInt8),
         options_(model.description.model),
         sizes_(models::sizes_of(options_)),
         tensors_(tensors) {}
@@ -142,14 +156,62 @@ class EncoderGraph {
     return graph_.weight(name, view.shape, [bytes = view.bytes] { return std::string(bytes); });
   }
 
+  /// A matrix [out, in] as [in, out].
+  std::string right_factor(const std::string& name, const store::TensorView& matrix) {
+    const int64_t count = matrix.shape.at(0);
+    const Ints shape{matrix.shape.at(1), count};
+    if (!is_int8_) {
+      return graph_.weight(name + ".weight_t", shape, [matrix, count] {
+        return bytes_of_floats(transposed_elements(floats_of(matrix), count));
+      });
+    }
+    const auto codes = graph_.weight(
+        name + ".codes_t", shape,
+        [matrix, count] { return transposed_elements(codes_of_view(matrix), count); },
+        OnnxType::kInt8);
+    return graph_.add("DequantizeLinear", {codes, multipliers(name, matrix)},
+                      {{"axis", int64_t{1}}});
+  }
+
+  std::string multipliers(const std::string& name, const store::TensorView& matrix) {
+    return graph_.weight(name + ".scales", {matrix.shape.at(0)},
+                         [matrix] { return multipliers_of_view(matrix); });
+  }
+
+  /// A table of tokens as int8.
+  std::string codes(const std::string& name, const store::TensorView& table) {
+    return graph_.weight(
+        name + ".codes", table.shape, [table] { return codes_of_view(table); }, OnnxType::kInt8);
+  }
+
+  /// Rows of the table of tokens.
+  std::string token_rows() {
+    const std::string name = "encoder.embedding";
+    if (!is_int8_) return graph_.add("Gather", {tensor(name + ".weight"), "input_ids"});
+    const auto table = f32(name + ".weight");
+    const auto rows = graph_.add("Cast", {graph_.add("Gather", {codes(name, table), "input_ids"})},
+                                 {{"to", static_cast<int64_t>(OnnxType::kFloat)}});
+    const auto scales = graph_.add("Gather", {multipliers(name, table), "input_ids"});
+    return graph_.add("Mul", {rows, graph_.add("Unsqueeze", {scales, graph_.ints({2})})});
+  }
+
+  /// The table that logits of tokens are made with, [D, V].
+  std::string token_columns() {
+    const std::string name = options_.tie_embeddings ? "encoder.embedding" : "head.output";
+    if (!options_.tie_embeddings) return right_factor(name, f32(name + ".weight"));
+    const auto view = f32(name + ".weight");
+    const auto table =
+        is_int8_ ? graph_.add("DequantizeLinear", {codes(name, view), multipliers(name, view)},
+                              {{"axis", int64_t{0}}})
+                 : tensor(name + ".weight");
+    return graph_.add("Transpose", {table}, {{"perm", Ints{1, 0}}});
+  }
+
   /// x W^T + b, of rows [from, from + count) of W [out, in] and b; without b where there is none.
   std::string linear(const std::string& name, const std::string& x, int64_t from, int64_t count,
                      const std::string& ending) {
     const auto matrix = rows_of(f32(name + ".weight"), from, count);
-    const auto weight =
-        graph_.weight(name + ending + ".weight_t", {matrix.shape.at(1), count},
-                      [matrix] { return bytes_of_floats(transposed_floats(matrix)); });
-    const auto product = graph_.add("MatMul", {x, weight});
+    const auto product = graph_.add("MatMul", {x, right_factor(name + ending, matrix)});
     if (tensors_.find(name + ".bias") == nullptr) return product;
     const auto bias = rows_of(f32(name + ".bias"), from, count);
     return graph_.add(
@@ -183,7 +245,7 @@ class EncoderGraph {
   }
 
   std::string embedded() {
-    std::string x = graph_.add("Gather", {tensor("encoder.embedding.weight"), "input_ids"});
+    std::string x = token_rows();
     if (options_.positions == "learned") {
       x = graph_.add("Add",
                      {x, graph_.add("Gather", {tensor("encoder.positions.weight"), places_})});
@@ -302,11 +364,8 @@ class EncoderGraph {
     const auto dense =
         activation(own == "geglu" || own == "swiglu" ? "gelu" : own, linear("head.dense", x));
     const auto rows = norm("head.norm", dense);
-    const auto table =
-        tensor(options_.tie_embeddings ? "encoder.embedding.weight" : "head.output.weight");
-    const auto columns = graph_.add("Transpose", {table}, {{"perm", Ints{1, 0}}});
     const auto logits =
-        graph_.add("Add", {graph_.add("MatMul", {rows, columns}), tensor("head.bias")});
+        graph_.add("Add", {graph_.add("MatMul", {rows, token_columns()}), tensor("head.bias")});
     graph_.add_output("logits", logits, OnnxType::kFloat,
                       {"batch", "sequence", std::to_string(model_.description.vocab_size)});
   }
@@ -330,6 +389,7 @@ class EncoderGraph {
   }
 
   const ExportedModel& model_;
+  const bool is_int8_;
   const BertOptions& options_;
   models::BertSizes sizes_;
   NamedTensors& tensors_;
@@ -345,7 +405,8 @@ std::string onnx_incompatibility(const BertOptions& model) {
   return "";
 }
 
-void export_onnx_encoder(const ExportedModel& model, const std::filesystem::path& folder) {
+void export_onnx_encoder(const ExportedModel& model, StoredWeights weights,
+                         const std::filesystem::path& folder) {
   const auto& description = model.description;
   if (const auto problem = onnx_incompatibility(description.model); !problem.empty()) {
     throw Error(ExitCode::kUsage, "ONNX: " + problem,
@@ -354,7 +415,7 @@ void export_onnx_encoder(const ExportedModel& model, const std::filesystem::path
   NamedTensors tensors(without_spare_rows(
       model.tensors, description.vocab_size,
       [&](const std::string& name) { return is_table_of_tokens(name, description); }));
-  EncoderGraph builder(model, tensors);
+  EncoderGraph builder(model, weights, tensors);
   const OnnxGraph graph = builder.build();
   tensors.require_all_taken("ONNX");
   NewFolder made(folder);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "families/text/folders/export_model.h"
+#include "interchange/stored_weights.h"
 
 namespace stretto::interchange {
 
@@ -15,16 +16,19 @@ std::string onnx_incompatibility(const models::BertOptions& model);
 ///
 ///     input_ids, attention_mask (0 = padding), of models with segments token_type_ids
 ///
-/// and outputs fp32:
+/// and outputs fp32, by the head:
 ///
-///     without a head   last_hidden_state [batch, sequence, D], with a pooler pooler_output [batch,
-///     D] masked tokens    logits [batch, sequence, V] labels           logits [batch, labels];
-///     their names are the metadata `labels`, a list in JSON spans            start_logits,
-///     end_logits [batch, sequence]
+/// - none: last_hidden_state [batch, sequence, D], with a pooler pooler_output [batch, D]
+/// - masked tokens: logits [batch, sequence, V]
+/// - labels: logits [batch, labels]; their names are the metadata `labels`, a list in JSON
+/// - spans: start_logits and end_logits [batch, sequence]
 ///
 /// Sinusoidal and rotary positions are tables of `max_text_tokens` rows.
+/// @param weights  of matrices and of the table of tokens: fp32, or int8 with an fp32 factor for
+///                 each row, which the graph multiplies with (DequantizeLinear)
 /// Throws Error(kUsage) with the reason where there is none or the folder is there already;
 /// Error(kBadData) for tensors that are not those of the model.
-void export_onnx_encoder(const ExportedModel& model, const std::filesystem::path& folder);
+void export_onnx_encoder(const ExportedModel& model, StoredWeights weights,
+                         const std::filesystem::path& folder);
 
 }  // namespace stretto::interchange

@@ -135,7 +135,7 @@ class LineTranslator : public LineFamily<TranslatedLine> {
 
   // Where sentences enter a batch as others end, all threads take them from one queue.
   void arrange(std::span<TranslatedLine> window) override {
-    if (!translator_.streams()) return;
+    if (!translator_.shares_queue()) return;
     queued_.clear();
     for (TranslatedLine& line : window) {
       if (line.input.problem.empty() && cost(line) > 0) queued_.push_back(&line);
@@ -172,7 +172,9 @@ class LineTranslator : public LineFamily<TranslatedLine> {
   /// What was chosen had finite log-probabilities. Without a rule that may forbid every token there
   /// is no hypothesis where the model gave all tokens the probability 0.
   bool is_finite(const TranslatedLine& line) const override {
-    const bool may_forbid_all = options_.decode.no_repeat_ngram > 0 || !line.request.prefix.empty();
+    const auto& decode = options_.decode;
+    const bool may_forbid_all =
+        decode.no_repeat_ngram > 0 || !decode.shortlist.empty() || !line.request.prefix.empty();
     if (line.found.empty()) return may_forbid_all;
     return std::ranges::all_of(line.found, [](const decoding::Hypothesis& one) {
       return std::isfinite(one.score) && std::isfinite(one.log_prob) &&

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
 #include "families/translation/word_pairs.h"
 
 namespace stretto::tasks {
@@ -42,17 +41,6 @@ bool has_piece_marks(const std::vector<experiment::WordPair>& pairs) {
   });
 }
 
-/// The piece of an id, or nothing where it cannot stand in a file.
-std::string written_piece(const text::Tokenizer& tokenizer, int64_t id) {
-  const text::SpecialIds specials = tokenizer.specials();
-  for (const int64_t special :
-       {specials.pad, specials.unk, specials.bos, specials.eos, specials.mask}) {
-    if (id == special) return "";
-  }
-  std::string piece = tokenizer.piece(id);
-  return piece.find_first_of(" \t\r\n") == std::string::npos ? piece : "";
-}
-
 }  // namespace
 
 std::shared_ptr<const decoding::Shortlist> open_shortlist(const decoding::DecodeOptions& options,
@@ -73,18 +61,6 @@ std::shared_ptr<const decoding::Shortlist> open_shortlist(const decoding::Decode
   return std::make_shared<const decoding::Shortlist>(
       std::move(pairs), tokenizers.src->size(), tokenizers.tgt->size(), options.shortlist_common,
       options.shortlist_best);
-}
-
-std::string shortlist_lines(std::span<const decoding::Shortlist::Pair> pairs,
-                            const text::TokenizerPair& tokenizers) {
-  std::string lines;
-  for (const decoding::Shortlist::Pair& pair : pairs) {
-    const std::string src = written_piece(*tokenizers.src, pair.src);
-    const std::string tgt = written_piece(*tokenizers.tgt, pair.tgt);
-    if (src.empty() || tgt.empty()) continue;
-    lines += src + "\t" + tgt + "\t" + fixed(pair.probability, 6) + "\n";
-  }
-  return lines;
 }
 
 }  // namespace stretto::tasks

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
 
 #include "decoding/decode_options.h"
 #include "decoding/shortlist.h"
@@ -18,10 +16,5 @@ namespace stretto::tasks {
 /// Throws as read_word_pairs() does.
 std::shared_ptr<const decoding::Shortlist> open_shortlist(const decoding::DecodeOptions& options,
                                                           const text::TokenizerPair& tokenizers);
-
-/// Pairs of ids (decoding/lexicon.h) as lines of such a file: pieces with their probability. Those
-/// of specials, and of pieces that hold a blank, are left out.
-std::string shortlist_lines(std::span<const decoding::Shortlist::Pair> pairs,
-                            const text::TokenizerPair& tokenizers);
 
 }  // namespace stretto::tasks

@@ -10,6 +10,7 @@
 
 #include "decoding/shortlist_steps.h"
 #include "families/translation/engine/ensemble_loss.h"
+#include "kernels/gemm/packed_weights.h"
 #include "train/evaluation.h"
 
 namespace stretto::tasks {
@@ -82,20 +83,27 @@ int64_t Translator::cost(const TranslationRequest& request) const {
   return std::ssize(request.src) * options_.beam_size;
 }
 
-// A thread's stream takes all that falls to it, and bounds what is under way itself.
+bool Translator::shares_queue() const {
+  return streams_ && kernels::PackedWeightsScope::is_used();
+}
+
+// A stream bounds what is under way itself. One that shares a queue takes all that falls to it.
 CostBatchOptions Translator::batches() const {
+  constexpr int64_t kBatchesOfStream = 4, kMost = std::numeric_limits<int64_t>::max();
   CostBatchOptions batches{.order = CostOrder::kLongestFirst,
                            .max_cost = std::max<int64_t>(1, options_.max_tokens)};
-  if (streams_) {
-    batches.max_cost = std::numeric_limits<int64_t>::max();
+  if (shares_queue()) {
+    batches.max_cost = kMost;
     batches.for_all_threads = true;
+  } else if (streams_) {
+    batches.max_cost = std::min(batches.max_cost, kMost / kBatchesOfStream) * kBatchesOfStream;
   }
   return batches;
 }
 
 std::vector<std::vector<int64_t>> Translator::translate(
     const std::vector<TranslationRequest>& requests, const distributed::ProcessGroup& group) const {
-  if (streams_) return translate_streams(requests, group);
+  if (shares_queue()) return translate_streams(requests, group);
   using Ids = std::vector<int64_t>;
   std::vector<int64_t> costs;
   for (const auto& request : requests) costs.push_back(cost(request));

@@ -40,6 +40,11 @@ class Translator {
   /// by options that can be searched by so, unless `decode.continuous` is off.
   bool streams() const { return streams_; }
 
+  /// Whether streams of several threads may share a queue: where a row of a product depends on the
+  /// rows beside it (PackedWeightsScope::is_used), outputs would depend on which thread was first.
+  /// There, each batch of batches() is a queue of its own.
+  bool shares_queue() const;
+
   /// The best output of each request, ids without end-of-sentence. On a CPU each thread searches
   /// batches of its own, or has a batch that takes the next sentences from a queue that all share.
   /// Collective.
@@ -64,7 +69,7 @@ class Translator {
   /// @param streams   that take from it: none gets more than its share while others wait
   std::shared_ptr<Queue> queue(std::vector<const TranslationRequest*> requests,
                                int64_t streams) const;
-  /// Where streams(): takes requests from a queue until there is none, as search() does.
+  /// Where shares_queue(): takes requests from a queue until there is none, as search() does.
   /// @param take  called with the place of a request in the queue, and its outputs
   void stream(Queue& queue, const std::function<void(size_t, Found)>& take,
               const std::function<void()>& before_step) const;

@@ -98,6 +98,12 @@ TEST(GgufCausal, WhatItCannotExpressIsRefused) {
   EXPECT_TRUE(names(problem([](auto& o) { o.sliding_window = 4; }), "model.sliding_window"));
   EXPECT_TRUE(names(problem([](auto& o) { o.rope.scaling = "yarn"; }), "model.rope.scaling"));
   EXPECT_TRUE(names(problem([](auto& o) { o.output_bias = true; }), "model.output_bias"));
+  EXPECT_EQ(problem([](auto& o) { o.rope.scaling = "llama3"; }), "");
+  EXPECT_TRUE(names(problem([](auto& o) {
+                      o.rope.scaling = "llama3";
+                      o.biases = "qkv";
+                    }),
+                    "model.rope.scaling"));
 }
 
 TEST(GgufCausal, RowsMustFillTheBlocksOfInt8) {

@@ -59,9 +59,9 @@ class SmallEncoder {
   }
 
   /// What model.onnx has.
-  std::string exported() const {
+  std::string exported(StoredWeights weights = StoredWeights::kFloat32) const {
     const TempDir place;
-    export_onnx_encoder(model, place / "out");
+    export_onnx_encoder(model, weights, place / "out");
     EXPECT_TRUE(std::filesystem::exists(place / "out/tokenizer.json"));
     EXPECT_TRUE(std::filesystem::exists(place / "out/model.onnx_data"));
     return read_file(place / "out/model.onnx");
@@ -116,13 +116,31 @@ TEST(OnnxEncoder, OtherFormsHaveTablesOfTheirOwn) {
   EXPECT_TRUE(names(bytes, "rotary.sin"));
 }
 
+TEST(OnnxEncoder, RowsOfInt8HaveAFactorEach) {
+  SmallEncoder encoder;
+  encoder.model.description.head = Head::kMaskedTokens;
+  encoder.add_linear("head.dense", 4, 4);
+  encoder.add("head.norm.weight", {4});
+  encoder.add("head.norm.bias", {4});
+  encoder.add("head.bias", {8});
+  const std::string bytes = encoder.exported(StoredWeights::kInt8);
+  for (const char* word :
+       {"DequantizeLinear", "encoder.embedding.codes", "encoder.embedding.scales",
+        "encoder.layers.0.self_attention.qkv.q.codes_t"}) {
+    EXPECT_TRUE(names(bytes, word)) << word;
+  }
+  EXPECT_FALSE(names(bytes, "weight_t")) << "no matrix is fp32";
+  EXPECT_FALSE(names(encoder.exported(), "DequantizeLinear"));
+}
+
 TEST(OnnxEncoder, ATensorThatIsNotTheModelsIsRefused) {
   SmallEncoder encoder;
   encoder.model.description.model.pooling = "cls";
   encoder.add("head.other.weight", {2});
   const TempDir place;
-  const auto error =
-      failure(ExitCode::kBadData, [&] { export_onnx_encoder(encoder.model, place / "out"); });
+  const auto error = failure(ExitCode::kBadData, [&] {
+    export_onnx_encoder(encoder.model, StoredWeights::kFloat32, place / "out");
+  });
   EXPECT_NE(error.message().find("head.other.weight"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(place.path()));
 }

@@ -65,17 +65,5 @@ TEST_F(ShortlistFileTest, RefusesLinesOfAnotherFormAndNamesThem) {
   EXPECT_NE(refusal("\n\n").find("has no pair of words"), std::string::npos);
 }
 
-TEST_F(ShortlistFileTest, PairsThatAreWrittenAreReadAgain) {
-  const std::vector<decoding::Shortlist::Pair> pairs{{.src = 4, .tgt = 5, .probability = 0.25},
-                                                     {.src = 6, .tgt = 7, .probability = 0.5},
-                                                     {.src = 3, .tgt = 5, .probability = 1}};
-  const std::string lines = shortlist_lines(pairs, tokenizers_);
-  EXPECT_EQ(lines, "haus\thome\t0.250000\n\xe2\x96\x81maus\t\xe2\x96\x81mouse\t0.500000\n")
-      << "without the end of a sentence";
-  const auto list = open(lines);
-  EXPECT_EQ(list->size(), 2);
-  EXPECT_EQ(list->of(Ids{4, 6}, {}), (Ids{5, 7}));
-}
-
 }  // namespace
 }  // namespace stretto::tasks

@@ -119,6 +119,7 @@ TEST(Translator, WhatOneThreadThrowsEndsTheWorkOfAll) {
 }
 
 TEST(Translator, WhatIsThrownBeforeAStepEndsTheWork) {
+  const testing::OwnProducts own_products;
   const testing::Threads scope(1);
   auto options = long_outputs();
   options.max_tokens = 1;  // one sentence after the other
