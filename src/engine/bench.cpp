@@ -27,6 +27,7 @@
 #include "kernels/compute.h"
 #include "kernels/gemm/linear_inputs.h"
 #include "kernels/kernels.h"
+#include "kernels/one_thread.h"
 #include "kernels/quantised/quantised.h"
 #include "nn/compressed.h"
 #include "nn/watch.h"
@@ -47,18 +48,6 @@ constexpr double kWorthIt = 1.15;  ///< a gain below that is no reason to choose
 constexpr size_t kShownModules = 8;
 constexpr int64_t kPeakSize = 1024;  ///< of the matrices by which the machine's rate is measured
 constexpr double kPeakSeconds = 0.3;
-
-/// One thread computes what is watched: watchers belong to a thread.
-class OneThreadOfMany {
- public:
-  OneThreadOfMany() { at::set_num_threads(1); }
-  ~OneThreadOfMany() { at::set_num_threads(before_); }
-  OneThreadOfMany(const OneThreadOfMany&) = delete;
-  OneThreadOfMany& operator=(const OneThreadOfMany&) = delete;
-
- private:
-  const int before_ = at::get_num_threads();
-};
 
 struct ModuleTime {
   std::string module;
@@ -197,7 +186,7 @@ train::Validation pass_of(train::Task& task, const std::string& precision) {
 
 /// Time from each module's output to that of the module before it, on one thread.
 std::vector<ModuleTime> time_by_module(train::Task& task, const std::string& precision) {
-  const OneThreadOfMany one_thread;
+  const kernels::OneThreadScope one_thread;
   std::map<std::string, double> seconds;
   auto last = Clock::now();
   double sum = 0;
@@ -269,7 +258,7 @@ struct Workload {
 
 Workload workload_of(const Measured& measured) {
   const auto task = task_in(measured, "fp32");
-  const OneThreadOfMany one_thread;
+  const kernels::OneThreadScope one_thread;
   Workload work;
   const kernels::LinearInputsScope told([&](const at::Tensor& x, const at::Tensor& weight) {
     work.operations += 2.0 * static_cast<double>(x.size(0)) * static_cast<double>(weight.numel());

@@ -1,10 +1,10 @@
 #include "tasks/exported_run.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
+#include "store/quantised_file.h"
 #include "tasks/checkpoint_experiment.h"
 
 namespace stretto::tasks {
@@ -15,8 +15,7 @@ void ExportedRun::require_same_tokenizer(const Assets& files) const {
 }
 
 bool ExportedRun::has_packed_weights() const {
-  return std::ranges::any_of(checkpoint.file("model").tensors(),
-                             [](const auto& tensor) { return tensor.name.ends_with(".codes"); });
+  return store::is_packed(checkpoint.file("model"));
 }
 
 runs::MadeWeights ExportedRun::weights() const {

@@ -142,6 +142,17 @@ Words infer_words(const DistillArguments& options, const Distillation& made, int
   return words;
 }
 
+// How a teacher decodes, as its resolved configuration has it, without comments.
+std::string decoding_of(const experiment::LoadedExperiment& teacher) {
+  std::string found;
+  bool inside = false;
+  for (const auto& line : split(teacher.resolved_toml, '\n')) {
+    if (line.starts_with("[")) inside = line.starts_with("[decode");
+    if (inside) found += line.substr(0, line.find("  # default")) + "\n";
+  }
+  return found;
+}
+
 // All that labels depend on. A teacher that was trained on since is another one.
 std::string fingerprint_of(const DistillArguments& options, const Distillation& made,
                            const std::vector<experiment::TextToLabel>& texts) {
@@ -150,6 +161,7 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
   all["steps"] = store::CheckpointStore(options.teacher).steps();
   all["checkpoint"] = options.checkpoint;
   all["keys"] = options.teacher_keys;
+  all["decode"] = decoding_of(made.teacher);
   std::vector<std::string> paths;
   for (const auto& text : texts) paths.push_back(text.path);
   const auto digests = data::digests_of(paths, experiment::digest_setting_of(made.student.options));
@@ -218,22 +230,29 @@ int run_child(const Words& words) {
   }
 }
 
+// What was packed of a student that has trained on since, if `compress` made it.
+void forget_packed(const DistillArguments& options) {
+  std::error_code ignored;
+  if (!fs::exists(options.packed_run() / "compress.json", ignored)) return;
+  fs::remove_all(options.packed_run());
+}
+
 int train_student(const DistillArguments& options, const Distillation& made) {
+  const auto steps = [&] { return store::CheckpointStore(options.run).steps(); };
+  const auto before = steps();
   Words words{program_path().string(), "train", options.student};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), made.keys.begin(), made.keys.end());
   words.insert(words.end(), {"--run", options.run});
   if (options.quiet) words.push_back("--quiet");
-  return run_child(words);
+  const int code = run_child(words);
+  if (steps() != before) forget_packed(options);
+  return code;
 }
 
 int pack_student(const DistillArguments& options) {
   if (options.bits == 0) return 0;
-  std::error_code ignored;
-  if (fs::exists(options.packed_run() / "run.json", ignored)) {
-    log::info(options.packed_run().string() + " is there already; without it, it is packed anew");
-    return 0;
-  }
+  // Which looks at what is there already, and leaves it where it is the same.
   return run_child({program_path().string(), "compress", options.run, "--bits",
                     std::to_string(options.bits), "--run", options.packed_run().string()});
 }

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -76,11 +78,22 @@ void require_same_assets(const Assets& teacher, const Assets& student,
   }
 }
 
-// x [n, D] -> [n, n], fp32 or fp64
-at::Tensor log_relations(const at::Tensor& x) {
+// x [n, D] -> [heads, n, n], fp32 or fp64
+at::Tensor log_relations(const at::Tensor& x, int64_t heads) {
   const at::Tensor real = x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
-  const double scale = std::sqrt(static_cast<double>(x.size(1)));
-  return at::log_softmax(at::mm(real, real.t()) / scale, 1);
+  const int64_t width = x.size(1) / heads;
+  const at::Tensor parts = real.reshape({x.size(0), heads, width}).transpose(0, 1);
+  const double scale = std::sqrt(static_cast<double>(width));
+  return at::log_softmax(at::matmul(parts, parts.transpose(1, 2)) / scale, 2);
+}
+
+LabelPass pass_with_rows(models::TextModel& model, const train::Prepared& texts,
+                         const models::ForwardContext& context) {
+  const auto& head = model.labels();
+  LabelPass pass;
+  pass.rows = model.encode(texts.rows(), context);
+  pass.logits = head.logits(head.pooled(pass.rows, texts.rows(), context));
+  return pass;
 }
 
 }  // namespace
@@ -103,30 +116,56 @@ at::Tensor label_divergence(LabelTarget target, const at::Tensor& logits, const 
 }
 
 at::Tensor relation_divergence(const at::Tensor& rows, const at::Tensor& teacher,
-                               const data::PackedTokens& texts) {
+                               const data::PackedTokens& texts, int64_t heads) {
   std::vector<at::Tensor> each;
   for (int64_t i = 0; i < texts.num_sequences(); ++i) {
     const int64_t begin = texts.offsets[static_cast<size_t>(i)], end = begin + texts.length(i);
-    const at::Tensor log_p = log_relations(rows.slice(0, begin, end));
-    const at::Tensor log_q = log_relations(teacher.slice(0, begin, end)).to(log_p.scalar_type());
-    each.push_back((log_q.exp() * (log_q - log_p)).sum(1).mean());
+    const at::Tensor log_p = log_relations(rows.slice(0, begin, end), heads);
+    const at::Tensor log_q =
+        log_relations(teacher.slice(0, begin, end), heads).to(log_p.scalar_type());
+    each.push_back((log_q.exp() * (log_q - log_p)).sum(2).mean());
   }
   return at::stack(each);
 }
 
+at::Tensor attention_divergence(const nn::AttentionRows& attention,
+                                const nn::AttentionRows& teacher, const data::PackedTokens& texts) {
+  const int64_t heads = std::gcd(attention.num_heads, teacher.num_heads);
+  const int64_t kv_heads = std::gcd(attention.num_kv_heads, teacher.num_kv_heads);
+  return (relation_divergence(attention.queries, teacher.queries, texts, heads) +
+          relation_divergence(attention.keys, teacher.keys, texts, kv_heads) +
+          relation_divergence(attention.values, teacher.values, texts, kv_heads)) /
+         3;
+}
+
 LabelPass label_pass(models::TextModel& model, const train::Prepared& texts,
-                     const models::ForwardContext& context, bool with_rows) {
-  if (!with_rows) return {.logits = label_logits(model, texts, context)};
-  const auto& head = model.labels();
-  const at::Tensor rows = model.encode(texts.rows(), context);
-  return {.logits = head.logits(head.pooled(rows, texts.rows(), context)), .rows = rows};
+                     const models::ForwardContext& context, PassParts parts) {
+  nn::AttentionRows attention;
+  LabelPass pass;
+  {
+    std::optional<nn::AttentionRecordScope> recording;
+    if (parts.attention) recording.emplace(attention);
+    if (parts.rows) {
+      pass = pass_with_rows(model, texts, context);
+    } else {
+      pass.logits = label_logits(model, texts, context);
+    }
+  }
+  if (parts.attention && !attention.queries.defined()) {
+    throw Error(ExitCode::kUsage,
+                "loss.teacher_attention: one of both models has no layer of attention",
+                "set loss.teacher_attention = 0");
+  }
+  pass.attention = std::move(attention);
+  return pass;
 }
 
 LabelTeacher::LabelTeacher(const experiment::Experiment& student, const Assets& assets,
                            const HeadOfRun& head, at::Device device)
     : weight_(label_loss_of(student).teacher_weight),
       temperature_(label_loss_of(student).teacher_temperature),
-      hidden_(label_loss_of(student).teacher_hidden) {
+      hidden_(label_loss_of(student).teacher_hidden),
+      attention_(label_loss_of(student).teacher_attention) {
   const auto& loss = label_loss_of(student);
   const auto teacher = experiment_of_label_teacher(loss.teacher);
   require_same_reading(teacher, student);
@@ -151,16 +190,23 @@ at::Tensor LabelTeacher::losses(const LabelOutputs& outputs, const train::Prepar
   {
     const at::NoGradGuard no_grad;
     for (const auto& model : models_) {
-      passes.push_back(label_pass(*model, batch, {}, teaches_rows()));
+      passes.push_back(label_pass(*model, batch, {}, parts()));
       logits.push_back(passes.back().logits);
     }
   }
   at::Tensor divergence =
       label_divergence(outputs.target(), student.logits, outputs.mean_logits(logits), temperature_);
+  const auto& texts = data::tokens(batch);
+  const auto share = 1 / static_cast<double>(passes.size());
   for (const auto& pass : passes) {
-    if (!teaches_rows()) break;
-    const at::Tensor one = relation_divergence(student.rows, pass.rows, data::tokens(batch));
-    divergence = divergence + hidden_ / static_cast<double>(passes.size()) * one;
+    if (parts().rows) {
+      divergence =
+          divergence + hidden_ * share * relation_divergence(student.rows, pass.rows, texts);
+    }
+    if (parts().attention) {
+      divergence = divergence + attention_ * share *
+                                    attention_divergence(student.attention, pass.attention, texts);
+    }
   }
   return (1 - weight_) * own.each + weight_ * own.weight * divergence;
 }

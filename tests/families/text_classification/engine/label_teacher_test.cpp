@@ -64,6 +64,32 @@ TEST(RelationDivergence, ComparesTheRowsOfEachTextWhateverTheirWidth) {
   EXPECT_LT(relation_divergence(rows, rows, texts).abs().max().item<double>(), 1e-12);
 }
 
+TEST(RelationDivergence, ComparesPartsOfRowsHeadByHead) {
+  data::PackedTokens texts;
+  texts.append(std::vector<int64_t>{1, 2, 3});
+  const at::Tensor rows = teacher_random({3, 4}, 1), teacher = teacher_random({3, 6}, 2);
+  const at::Tensor left = relation_divergence(rows.narrow(1, 0, 2), teacher.narrow(1, 0, 3), texts);
+  const at::Tensor right =
+      relation_divergence(rows.narrow(1, 2, 2), teacher.narrow(1, 3, 3), texts);
+  EXPECT_TRUE(at::allclose(relation_divergence(rows, teacher, texts, 2), (left + right) / 2));
+}
+
+TEST(AttentionDivergence, IsTheMeanOfQueriesKeysAndValuesByTheHeadsThatBothHave) {
+  data::PackedTokens texts;
+  texts.append(std::vector<int64_t>{1, 2, 3});
+  // Four heads that share two of keys and values, and six with as many.
+  const nn::AttentionRows own{teacher_random({3, 8}, 1), teacher_random({3, 4}, 2),
+                              teacher_random({3, 4}, 3), 4, 2};
+  const nn::AttentionRows theirs{teacher_random({3, 12}, 4), teacher_random({3, 12}, 5),
+                                 teacher_random({3, 12}, 6), 6, 6};
+  const at::Tensor wanted = (relation_divergence(own.queries, theirs.queries, texts, 2) +
+                             relation_divergence(own.keys, theirs.keys, texts, 2) +
+                             relation_divergence(own.values, theirs.values, texts, 2)) /
+                            3;
+  EXPECT_TRUE(at::allclose(attention_divergence(own, theirs, texts), wanted));
+  EXPECT_LT(attention_divergence(own, own, texts).abs().max().item<double>(), 1e-12);
+}
+
 class LabelTeacherTest : public TextClassificationTest {
  protected:
   /// Trains a run that is a teacher, with the configuration that later commands read.
@@ -87,6 +113,7 @@ TEST_F(LabelTeacherTest, AStudentTakesItsTokenizerAndLearnsFromItAlone) {
   experiment_.options.run.seed = 5;
   EXPECT_EQ(family_.first_assets(experiment_), assets) << "none is drawn from the text";
   sections().loss.teacher_hidden = 0.1;
+  sections().loss.teacher_attention = 0.1;
   train("student", 200);
   EXPECT_GT(eval("student")["accuracy"].get<double>(), 0.8);
 }
