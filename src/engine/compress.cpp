@@ -79,6 +79,7 @@ RecordJson request_json(const CompressRequest& request) {
   if (!request.packs) return asked;
   asked["format"] = format_json(request.quantised.format);
   asked["rounding"] = request.rounding;
+  if (!request.calibration_keys.empty()) asked["calibrate"] = request.calibration_keys;
   asked["kept"] = request.quantised.kept;
   asked["others"] = RecordJson::array();
   for (const auto& [pattern, format] : request.quantised.others) {
@@ -193,7 +194,8 @@ compress::QuantisedModel rounded(const CompressRequest& request, const tasks::Ex
   const auto rounding = rounding_of(request.rounding);
   Inputs inputs;
   if (rounding == compress::Rounding::kCalibrated) {
-    inputs = calibration_inputs(request.experiment.options, run, weights.pruned.file);
+    const auto& own = request.calibration ? *request.calibration : request.experiment;
+    inputs = calibration_inputs(own.options, run, weights.pruned.file);
   }
   auto model = compress::quantise_model(weights.pruned.file, plan, rounding, inputs);
   for (auto& [name, packed] : model.packed) {

@@ -79,7 +79,12 @@ def what_was_made_before_stays_and_another_request_is_refused(stretto):
     refused(lab.run([stretto, "compress", out, "--bits", "4", "--run", out + "4"]), "compressed already")
     refused(lab.run([stretto, "compress", run, "--bits", "4", "--group", "7", "--run", out + "7"]), "groups of 7")
     model = model_of(lab, "again")
-    model.write_bytes(model.read_bytes()[:-100])
+    whole = model.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-100] ^= 4  # of the last scale or bias
+    model.write_bytes(flipped)
+    refused(lab.run([stretto, "infer", out], input="the small house\n"), "model.safetensors", code=65)
+    model.write_bytes(whole[:-100])
     refused(lab.run([stretto, "compress", run, "--bits", "6", "--run", out]), "model.safetensors", code=65)
 
 
@@ -107,6 +112,28 @@ def parts_that_were_taken_out_leave_a_model_that_trains_and_rounds(stretto):
     check(again == record, f"{again}")
     eight, _ = compressed(lab, out, "narrow8", "--bits", "8")
     check(score(lab, eight) > 0, "no score of 8 bits")
+
+
+def other_data_calibrate_and_those_of_another_vocabulary_are_refused(stretto):
+    lab, run = shared(stretto)
+    for side, words in (("src", "old new good"), ("tgt", "alt neu gut")):
+        (lab.root / f"other.{side}").write_text(f"{words}\n" * 8)
+        (lab.root / f"foreign.{side}").write_text("Ωμέγα ждёт чудо\n" * 8)
+
+    def words(name):
+        return ("--bits", "4", "--rounding", "calibrated", "--calibrate", f"data.valid_src={lab.root}/{name}.src",
+                "--calibrate", f"data.valid_tgt={lab.root}/{name}.tgt")
+
+    own, _ = compressed(lab, run, "own-data", *words("valid"))
+    other, _ = compressed(lab, run, "other-data", *words("other"))
+    tails = [model_of(lab, name).read_bytes()[-4000:] for name in ("own-data", "other-data")]
+    check(tails[0] != tails[1], "the weights do not depend on the data")
+    check(score(lab, other) > 0, "no score")
+    check("other.src" not in (lab.root / "other-data/config.toml").read_text(), "calibration data in the configuration")
+    refused(lab.run([stretto, "compress", run, "--run", str(lab.root / "foreign"), *words("foreign")]), "<unk>", code=65)
+    check(not (lab.root / "foreign").exists(), "half of a run is there")
+    refused(lab.run([stretto, "compress", run, "--run", own + "2", "--bits", "4", "--rounding", "calibrated", "--calibrate",
+                     "model.d_model=3"]), "model.d_model")
 
 
 def calibrated_weights_are_the_same_for_any_threads(stretto):
@@ -164,6 +191,7 @@ def bench_measures_each_precision(stretto):
 TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
          what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
+         other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
 
 if __name__ == "__main__":
