@@ -6,9 +6,10 @@
 import atexit
 import functools
 import json
+import pathlib
 import shutil
 
-from harness import CONFIG, Lab, check, main
+from harness import CONFIG, FULL, Lab, check, main
 
 
 def done(result):
@@ -173,6 +174,21 @@ def a_grid_goes_on_where_it_stopped(stretto):
     check((lab.root / "sweep/sweep.tsv").read_text().count("\n") == 7, "sweep.tsv")
 
 
+def the_shipped_grid_takes_two_minutes(stretto):
+    if not FULL:
+        return
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    lab = Lab(stretto, CONFIG)
+    atexit.register(shutil.rmtree, lab.root, ignore_errors=True)
+    run = str(lab.root / "reviews")
+    done(lab.run([stretto, "train", str(root / "configs/smoke/text_classification.toml"), "--run", run], timeout=300))
+    command = [stretto, "compress", run, "--grid", str(root / "configs/smoke/compress.toml"), "--dir", str(lab.root / "sweep"), "--json"]
+    points = {point["point"]: point for point in json.loads(done(lab.run(command, timeout=300)))["points"]}
+    whole, eight = points["reviews-32bit"], points["reviews-8bit"]
+    check(eight["bytes"] <= 0.3 * whole["bytes"], f"{eight['bytes']} of {whole['bytes']} bytes")
+    check(abs(eight["score"] - whole["score"]) < 0.02, f"{eight['score']} after {whole['score']}")
+
+
 def bench_measures_each_precision(stretto):
     lab, run = shared(stretto)
     said = json.loads(done(lab.run([stretto, "bench", run, "--seconds", "0.1", "--precision", "fp32,int8,int4", "--json"])))
@@ -192,7 +208,8 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_be
          what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
-         calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
+         calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped,
+         the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
 if __name__ == "__main__":
     main({test.__name__: test for test in TESTS})

@@ -3,10 +3,12 @@
 
     tests/runs/distill_test.py build/release/stretto [TEST...]
 """
+import json
+import pathlib
 import signal
 import subprocess
 
-from harness import Lab, check, main, wait_for
+from harness import FULL, Lab, check, main, wait_for
 
 TEACHER = ("train.max_steps=200", "eval.every=100", "train.save_every=100")
 # Which trains its tokenizer on what the teacher writes: few words.
@@ -83,6 +85,22 @@ def a_student_is_packed(stretto):
         distilled(lab, "student")
         said = lab.run([stretto, "infer", str(lab.root / "student/int8"), str(lab.root / "valid.src")])
         check(said.returncode == 0 and len(said.stdout.splitlines()) == 20, said.stderr)
+
+
+def a_student_of_the_shipped_recipe_is_small(stretto):
+    if not FULL:
+        return
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    with Lab(stretto) as lab:
+        teacher, student = str(lab.root / "teacher"), lab.root / "student"
+        for command in (["train", str(root / "configs/smoke/translation.toml"), "--run", teacher],
+                        ["distill", teacher, "--student", str(root / "configs/smoke/distill.toml"), "--run", str(student)]):
+            result = lab.run([stretto, *command], timeout=300)
+            check(result.returncode == 0, result.stderr)
+        sizes = [next((place / "checkpoints").glob("*/model.safetensors")).stat().st_size for place in (lab.root / "teacher", student / "int8")]
+        check(sizes[1] < 0.2 * sizes[0], f"{sizes[1]} bytes of {sizes[0]}")
+        bleu = [json.loads(lab.run([stretto, "eval", str(place), "--json"]).stdout)["bleu"] for place in (teacher, student / "int8")]
+        check(bleu[1] > 0.8 * bleu[0], f"BLEU {bleu[1]}, the teacher's {bleu[0]}")
 
 
 def a_folder_has_the_labels_of_one_teacher(stretto):
