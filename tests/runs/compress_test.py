@@ -8,8 +8,10 @@ import functools
 import json
 import pathlib
 import shutil
+import signal
+import subprocess
 
-from harness import CONFIG, FULL, Lab, check, main
+from harness import CONFIG, FULL, Lab, check, main, wait_for
 
 
 def done(result):
@@ -174,6 +176,24 @@ def a_grid_goes_on_where_it_stopped(stretto):
     check((lab.root / "sweep/sweep.tsv").read_text().count("\n") == 7, "sweep.tsv")
 
 
+def a_grid_that_is_killed_in_a_point_goes_on(stretto):
+    lab, run = shared(stretto)
+    grid, folder = lab.root / "killed.toml", lab.root / "killed"
+    grid.write_text("[grid]\nbits = [8, 4, 3]\nseconds = 0.1\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(folder), "--json"]
+    for number, name in enumerate((signal.SIGKILL, signal.SIGTERM)):
+        process = subprocess.Popen(command, env=lab.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: len(list(folder.glob("points/*/compress.json"))) > number, f"point {number + 1}", process)
+        process.send_signal(name)
+        process.stderr.read()
+        code = process.wait(timeout=60)
+        check(code == (75 if name == signal.SIGTERM else -signal.SIGKILL), f"it left with {code}")
+    points = json.loads(done(lab.run(command, timeout=300)))["points"]
+    check([point["bits"] for point in points] == [8, 4, 3], f"{points}")
+    check(not list(folder.glob("points/.tmp-*")), "what a killed process left is still there")
+
+
 def the_shipped_grid_takes_two_minutes(stretto):
     if not FULL:
         return
@@ -209,6 +229,7 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_be
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, a_grid_goes_on_where_it_stopped,
+         a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
 if __name__ == "__main__":

@@ -103,6 +103,15 @@ def a_student_of_the_shipped_recipe_is_small(stretto):
         check(bleu[1] > 0.8 * bleu[0], f"BLEU {bleu[1]}, the teacher's {bleu[0]}")
 
 
+def a_student_that_is_larger_is_told_of(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        said = distilled(lab, "larger", "--bits", "0", "--no-shortlist", "model.d_model=64").stderr
+        check("it is no smaller model" in said, said)
+        said = distilled(lab, "smaller", "--bits", "0", "--no-shortlist", "model.d_model=16").stderr
+        check("smaller model" not in said, said)
+
+
 def a_folder_has_the_labels_of_one_teacher(stretto):
     with Lab(stretto) as lab:
         taught(lab)

@@ -59,6 +59,17 @@ TEST(SweepPage, HasACurveForEachRunAndEscapesNames) {
   EXPECT_NE(page.find("running"), std::string::npos) << "a point of four is missing";
 }
 
+TEST(SweepPage, CurvesOfManyRunsHaveColoursOfTheirOwn) {
+  std::vector<PointResult> results;
+  for (int run = 0; run < 5; ++run) {
+    results.push_back(point_on_page("run" + std::to_string(run), 8, 1'000'000, 0.5 + 0.1 * run));
+  }
+  const std::string page =
+      render_sweep({.results = results, .metric = {"accuracy", true}, .num_points = 5});
+  EXPECT_NE(page.find("ink5\""), std::string::npos);
+  EXPECT_NE(page.find(".ink5{"), std::string::npos);
+}
+
 TEST(SweepPage, IsThereBeforeTheFirstResult) {
   const SweepView view{.results = {}, .metric = {"nll", false}, .num_points = 3};
   EXPECT_NE(render_sweep(view).find("of 3"), std::string::npos);
