@@ -16,8 +16,8 @@ namespace stretto::tasks {
 
 /// Sums over the masked tokens of a batch, of which there may be none.
 struct MaskedSums {
-  at::Tensor
-      loss;  ///< scalar with a gradient, where one is wanted: nll, or what a teacher makes of it
+  /// Scalar with a gradient, where one is wanted: nll, or what a teacher makes of it.
+  at::Tensor loss;
   at::Tensor nll;    ///< scalar without one: natural logarithm
   at::Tensor right;  ///< scalar: tokens that the model takes for the most probable ones
 };
