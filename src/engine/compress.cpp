@@ -273,10 +273,10 @@ RecordJson errors_json(const compress::QuantisedModel& model) {
 }
 
 /// What is known before a weight is rounded.
-void tell_plan(const CompressRequest& request, const store::QuantPlan& plan,
+void tell_size(const CompressRequest& request, const store::QuantPlan& plan,
                const runs::RunIdentity& identity, int64_t step) {
   if (request.json || !request.packs) return;
-  std::cout << plan.table() << "model.safetensors will have "
+  std::cout << "model.safetensors will have "
             << with_thousands(static_cast<int64_t>(runs::packed_model_bytes(plan, identity, step)))
             << " bytes" << std::endl;
 }
@@ -285,7 +285,7 @@ RecordJson write_compressed_run(const CompressRequest& request, const tasks::Exp
                                 const store::QuantPlan& plan, const fs::path& place) {
   auto folder = runs::RunFolder::open_for_training(place);
   const auto identity = begin_compressed_run(folder, run, request.experiment.options);
-  tell_plan(request, plan, identity, run.checkpoint.step);
+  tell_size(request, plan, identity, run.checkpoint.step);
   const Weights weights = weights_of(request, run.checkpoint, plan);
   RecordJson result{{"weights", plan.num_weights()},
                     {"fp32_bytes", plan.fp32_bytes()},
@@ -411,6 +411,7 @@ int run_compress(const CompressRequest& request) {
   }
   const std::string where = (run.checkpoint.directory / "model.safetensors").string();
   const auto plan = packing_plan(request, run.checkpoint.file("model"), where);
+  if (!request.json && request.packs) std::cout << plan.table() << std::flush;
   interchange::NewFolder target(request.target);
   record["result"] = write_compressed_run(request, run, plan, target.path());
   write_record(target.path(), began, record);
