@@ -52,6 +52,18 @@ def a_student_trains_on_what_its_teacher_writes(stretto):
         check((labels / "text_0.labels").stat() == before, "the text was labelled again")
 
 
+def a_student_learns_from_text_without_translations_too(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        more = lab.root / "more.src"
+        more.write_text("two old dog\nthe small house\n")
+        distilled(lab, "student", "--bits", "0", "--no-shortlist", "--text", str(more))
+        labels = lab.root / "student/labels"
+        check((labels / "text_1.src").read_text() == more.read_text(), "other text than was given")
+        check((labels / "text_1.labels").read_text().count("\n") == 2, "not one translation for each line")
+        check(str(labels / "text_1.labels") in (lab.root / "student/config.toml").read_text(), "the student does not train on it")
+
+
 def a_student_that_is_stopped_ends_as_without(stretto):
     with Lab(stretto) as lab:
         taught(lab)

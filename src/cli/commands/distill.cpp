@@ -41,7 +41,7 @@ constexpr uint64_t kFewestBytes = 4;  // of a file of pairs that has one
 struct DistillArguments {
   std::string teacher, student, run, labels, checkpoint;
   std::string level;  // empty: what the task has first
-  Words overrides, teacher_keys;
+  Words overrides, teacher_keys, texts;
   int processes = 0;  // 0: by the cores
   int64_t bits = 8;
   bool keep_own = false, no_shortlist = false, quiet = false;
@@ -79,6 +79,10 @@ void require_level(const DistillArguments& options, const Distillation& made) {
                 "--level " + options.level + ": a teacher of " + made.student.options.task.name() +
                     " labels no text",
                 "take --level word");
+  }
+  if (!options.texts.empty() && !options.labels_text()) {
+    throw Error(ExitCode::kUsage, "--text: a teacher labels no text with --level word",
+                "take --level sequence or both");
   }
   if (!options.has_word_level() || made.family.word_level_keys != nullptr) return;
   throw Error(ExitCode::kUsage,
@@ -175,7 +179,8 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
 
 // Labels the training text and adds the keys with which the student trains on it.
 int label_text(const DistillArguments& options, Distillation& made) {
-  const auto texts = made.family.texts(made.student.options);
+  auto texts = made.family.texts(made.student.options);
+  for (const auto& path : options.texts) texts.push_back({.path = fs::absolute(path).string()});
   const int cores = static_cast<int>(experiment::num_threads(made.teacher.options));
   const int processes =
       options.processes > 0 ? options.processes : std::max(1, cores / kCoresOfProcess);
@@ -303,6 +308,14 @@ std::function<int()> declare_distill(CLI::App& app) {
          "that the task has")
       ->type_name("LEVEL")
       ->check(one_of({"sequence", "word", "both"}));
+  app.add_option(
+         "--text", options->texts,
+         "more text for the teacher to label, which needs no labels: a line each; may stand "
+         "several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--labels", options->labels,
                  "folder of what the teacher writes, which several students may share; default "
                  "DIR/labels")

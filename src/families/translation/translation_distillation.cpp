@@ -52,6 +52,7 @@ std::vector<std::string> keys_of_translations(const Experiment& student,
     src.push_back(text.text);
     tgt.push_back(text.labels);
   }
+  if (!weights.empty()) weights.resize(texts.size(), 1.0);  // of text beside that of the student
   if (with == StudentData::kLabelledAndOwn) {
     src.insert(src.end(), own.train_src.begin(), own.train_src.end());
     tgt.insert(tgt.end(), own.train_tgt.begin(), own.train_tgt.end());
