@@ -24,6 +24,7 @@
 #include "compress/quantise.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/task_rules.h"
 #include "kernels/compute.h"
 #include "kernels/gemm/linear_inputs.h"
 #include "kernels/kernels.h"
@@ -80,7 +81,7 @@ kernels::Compute compute_of(const std::string& precision) {
 /// Where a model comes from: a run, or a configuration, whose model has first weights.
 struct Measured {
   const tasks::Family& family;
-  const experiment::Experiment& experiment;
+  experiment::Experiment experiment;  ///< nothing trains: without its teacher
   tasks::Assets assets;
   std::optional<store::LoadedCheckpoint> checkpoint;
 
@@ -88,11 +89,13 @@ struct Measured {
 };
 
 Measured open_measured(const BenchRequest& request) {
-  const auto& experiment = request.experiment.options;
-  const auto& family = tasks::family_of(experiment);
-  Measured measured{.family = family, .experiment = experiment, .assets = {}, .checkpoint = {}};
+  const auto& options = request.experiment.options;
+  Measured measured{.family = tasks::family_of(options),
+                    .experiment = experiment::without_teacher(options),
+                    .assets = {},
+                    .checkpoint = {}};
   if (request.run_directory.empty()) {
-    measured.assets = family.first_assets(request.experiment);
+    measured.assets = measured.family.first_assets(request.experiment);
     return measured;
   }
   const auto folder = runs::RunFolder::open(request.run_directory);

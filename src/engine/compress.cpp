@@ -26,6 +26,7 @@
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "experiment/task_rules.h"
 #include "interchange/new_folder.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
@@ -195,7 +196,7 @@ compress::QuantisedModel rounded(const CompressRequest& request, const tasks::Ex
   Inputs inputs;
   if (rounding == compress::Rounding::kCalibrated) {
     const auto& own = request.calibration ? *request.calibration : request.experiment;
-    inputs = calibration_inputs(own.options, run, weights.pruned.file);
+    inputs = calibration_inputs(experiment::without_teacher(own.options), run, weights.pruned.file);
   }
   auto model = compress::quantise_model(weights.pruned.file, plan, rounding, inputs);
   for (auto& [name, packed] : model.packed) {

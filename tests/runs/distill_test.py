@@ -5,6 +5,7 @@
 """
 import json
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -89,6 +90,11 @@ def a_student_learns_probabilities_with_the_teachers_vocabulary(stretto):
             losses = [event["loss"] for event in lab.events(level) if event["event"] == "train"]
             check(losses[-1] < losses[0], f"{level}: from {losses[0]} to {losses[-1]}")
         check(not (lab.root / "word/labels").exists(), "nothing is labelled at the level of words")
+        shutil.rmtree(lab.root / "teacher")
+        for command in (["compress", str(lab.root / "word"), "--bits", "4", "--rounding", "calibrated", "--run", str(lab.root / "word4")],
+                        ["bench", str(lab.root / "word"), "--seconds", "0.1", "--precision", "fp32"]):
+            said = lab.run([stretto, *command])
+            check(said.returncode == 0, f"{command[0]} asks for the teacher: {said.stderr}")
 
 
 def a_student_is_packed(stretto):

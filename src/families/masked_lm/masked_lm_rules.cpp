@@ -83,6 +83,12 @@ class MaskedLmRules final : public EncoderRules {
   std::string teacher_run(const Experiment& experiment) const override {
     return masked_sections(experiment).loss.teacher;
   }
+  Experiment without_teacher(Experiment experiment) const override {
+    auto& loss = experiment.task.as<MaskedLmOptions>().loss;
+    loss.teacher.clear();
+    loss.teacher_hidden = loss.teacher_attention = 0;
+    return experiment;
+  }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {
     return encoder_sections_of(masked_sections(experiment));

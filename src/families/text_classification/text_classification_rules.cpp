@@ -202,6 +202,12 @@ class TextClassificationRules final : public EncoderRules {
   std::string teacher_run(const Experiment& experiment) const override {
     return classification_of(experiment).loss.teacher;
   }
+  Experiment without_teacher(Experiment experiment) const override {
+    auto& loss = experiment.task.as<TextClassificationOptions>().loss;
+    loss.teacher.clear();
+    loss.teacher_hidden = loss.teacher_attention = 0;
+    return experiment;
+  }
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,
                           const PreflightOptions& how) const override {
