@@ -21,6 +21,8 @@ TEST(WordPairs, WordsStandBetweenSpacesAndPunctuationIsItsOwn) {
             (Words{"a", "c"}))
       << "a mark of pieces";
   EXPECT_TRUE(words_of("").empty());
+  EXPECT_EQ(words_of("Rie@@ sen &apos;s .", /*splits_punctuation=*/false),
+            (Words{"Rie@@", "sen", "&apos;s", "."}));
 }
 
 class WordPairsTest : public ::testing::Test {

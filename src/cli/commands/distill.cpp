@@ -26,6 +26,7 @@
 #include "experiment/family_distillation.h"
 #include "experiment/family_spec.h"
 #include "experiment/num_threads.h"
+#include "experiment/task_rules.h"
 #include "search/search_plan.h"
 #include "store/checkpoint.h"
 
@@ -177,6 +178,16 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
   return hex64(xxh3_64(all.dump()));
 }
 
+// Whether a student's words are those between spaces, as in text that is in pieces already.
+bool reads_whole_words(const DistillArguments& options, const Distillation& made) {
+  // At the level of words it takes its teacher's tokenizer.
+  const auto& reader = options.has_word_level() ? made.teacher.options : made.student.options;
+  const auto* rules = experiment::find_task_rules(reader);
+  if (rules == nullptr) return false;
+  const auto tokenizer = rules->tokenizer_options(reader);
+  return tokenizer && (tokenizer->type == "vocab" || tokenizer->type == "word");
+}
+
 // Labels the training text and adds the keys with which the student trains on it.
 int label_text(const DistillArguments& options, Distillation& made) {
   auto texts = made.family.texts(made.student.options);
@@ -204,11 +215,14 @@ int label_text(const DistillArguments& options, Distillation& made) {
     made.keys.push_back(std::move(key));
   }
   if (options.no_shortlist || made.family.shortlist_keys == nullptr) return 0;
-  const fs::path pairs = fs::absolute(options.labels_folder()) / "pairs.tsv";
+  distill::WordPairOptions how;
+  how.splits_punctuation = !reads_whole_words(options, made);
+  const fs::path pairs = fs::absolute(options.labels_folder()) /
+                         (how.splits_punctuation ? "pairs.tsv" : "pairs_of_tokens.tsv");
   std::error_code ignored;
   if (!fs::exists(pairs, ignored)) {
     log::info("looking for words that translate each other");
-    distill::write_word_pairs(pairs, distill::find_word_pairs(labels.texts));
+    distill::write_word_pairs(pairs, distill::find_word_pairs(labels.texts, how));
   }
   if (fs::file_size(pairs) < kFewestBytes) {
     log::warn("the text has no words between spaces: the student gets no shortlist");
