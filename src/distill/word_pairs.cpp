@@ -180,13 +180,10 @@ std::vector<std::string> words_of(std::string_view line, bool splits_punctuation
   for (size_t begin = line.find_first_not_of(kSpace); begin != std::string_view::npos;) {
     const size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
     const auto token = line.substr(begin, end - begin);
-    // A file with such a word would be one of pieces.
-    if (token.find(kPieceMark) == std::string_view::npos) {
-      if (splits_punctuation) {
-        add_words_of_token(token, words);
-      } else {
-        words.emplace_back(token);
-      }
+    if (!splits_punctuation) {
+      words.emplace_back(token);
+    } else if (token.find(kPieceMark) == std::string_view::npos) {
+      add_words_of_token(token, words);  // a file with other words would be one of pieces
     }
     begin = line.find_first_not_of(kSpace, end);
   }

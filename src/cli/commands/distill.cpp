@@ -59,7 +59,8 @@ struct DistillArguments {
 struct Distillation {
   experiment::LoadedExperiment teacher, student;
   experiment::FamilyDistillation family;
-  Words keys;  // of the student's training, behind those of the command line
+  Words teacher_keys;  // of `stretto infer`, behind those of the command line
+  Words keys;          // of the student's training, the same
 };
 
 const experiment::FamilyDistillation& distillation_of(const experiment::Experiment& experiment) {
@@ -92,6 +93,12 @@ void require_level(const DistillArguments& options, const Distillation& made) {
               "take --level sequence");
 }
 
+// By whose tokenizer labels are read: at the level of words a student takes its teacher's.
+const experiment::Experiment& reader_of_labels(const DistillArguments& options,
+                                               const Distillation& made) {
+  return options.has_word_level() ? made.teacher.options : made.student.options;
+}
+
 Distillation load_distillation(DistillArguments& options) {
   require_run(options.teacher);
   Distillation made;
@@ -107,7 +114,11 @@ Distillation load_distillation(DistillArguments& options) {
                 "a student learns the task of its teacher");
   }
   auto keys = options.teacher_keys;
-  keys.insert(keys.end(), made.family.teacher_keys.begin(), made.family.teacher_keys.end());
+  if (made.family.teacher_keys != nullptr) {
+    made.teacher_keys =
+        made.family.teacher_keys(made.teacher.options, reader_of_labels(options, made));
+    keys.insert(keys.end(), made.teacher_keys.begin(), made.teacher_keys.end());
+  }
   made.teacher = load_run_config(options.teacher, keys, Reads::kAnyData);
   if (made.family.require_match != nullptr) {
     made.family.require_match(made.teacher.options, made.student.options);
@@ -138,7 +149,7 @@ Words infer_words(const DistillArguments& options, const Distillation& made, int
                   const fs::path& source) {
   Words words{program_path().string(), "infer", options.teacher};
   words.insert(words.end(), options.teacher_keys.begin(), options.teacher_keys.end());
-  words.insert(words.end(), made.family.teacher_keys.begin(), made.family.teacher_keys.end());
+  words.insert(words.end(), made.teacher_keys.begin(), made.teacher_keys.end());
   words.push_back("run.threads=" + std::to_string(threads));
   if (!options.checkpoint.empty()) {
     words.insert(words.end(), {"--checkpoint", options.checkpoint});
@@ -166,6 +177,7 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
   all["steps"] = store::CheckpointStore(options.teacher).steps();
   all["checkpoint"] = options.checkpoint;
   all["keys"] = options.teacher_keys;
+  all["own_keys"] = made.teacher_keys;
   all["decode"] = decoding_of(made.teacher);
   std::vector<std::string> paths;
   for (const auto& text : texts) paths.push_back(text.path);
@@ -180,8 +192,7 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
 
 // Whether a student's words are those between spaces, as in text that is in pieces already.
 bool reads_whole_words(const DistillArguments& options, const Distillation& made) {
-  // At the level of words it takes its teacher's tokenizer.
-  const auto& reader = options.has_word_level() ? made.teacher.options : made.student.options;
+  const auto& reader = reader_of_labels(options, made);
   const auto* rules = experiment::find_task_rules(reader);
   if (rules == nullptr) return false;
   const auto tokenizer = rules->tokenizer_options(reader);

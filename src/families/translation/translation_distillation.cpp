@@ -66,6 +66,15 @@ std::vector<std::string> keys_of_translations(const Experiment& student,
   return keys;
 }
 
+// Text that is in pieces already has to stay so: a translation joins them for people.
+std::vector<std::string> keys_of_teacher(const Experiment& teacher, const Experiment& reader) {
+  std::vector<std::string> keys{"decode.nbest=1"};
+  const bool in_pieces = translation_of(teacher).tokenizer.type == "vocab" &&
+                         translation_of(reader).tokenizer.type == "vocab";
+  if (in_pieces) keys.emplace_back("tokenizer.subwords=none");
+  return keys;
+}
+
 std::vector<std::string> keys_of_word_level(const std::string& teacher_run,
                                             const std::string& checkpoint) {
   std::vector<std::string> keys{distilled_key("loss.teacher", teacher_run)};
@@ -101,7 +110,7 @@ void require_same_languages(const Experiment& teacher, const Experiment& student
 FamilyDistillation translation_distillation() {
   return {.texts = &texts_to_translate,
           .data_keys = &keys_of_translations,
-          .teacher_keys = {"decode.nbest=1"},
+          .teacher_keys = &keys_of_teacher,
           .word_level_keys = &keys_of_word_level,
           .shortlist_keys = &keys_of_shortlist,
           .require_match = &require_same_languages};
