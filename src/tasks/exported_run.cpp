@@ -1,5 +1,6 @@
 #include "tasks/exported_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runs/choose_checkpoint.h"

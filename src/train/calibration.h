@@ -12,7 +12,7 @@ namespace stretto::train {
 
 /// What the linear maps of a task's model see, by the name of the weight: for weights that are
 /// rounded by it (compress::Rounding::kCalibrated). Validates once, since training would drop a
-/// part of what they see. All validation data are read, on one thread. Leaves the model in eval
+/// part of what they see: all validation data are read, on one thread. Leaves the model in eval
 /// mode. Throws Error(kUsage) where the experiment has no validation data.
 std::map<std::string, std::vector<compress::RowInputs>> calibrate(
     Task& task, kernels::Compute compute = kernels::Compute::kFp32);
