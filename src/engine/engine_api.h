@@ -68,15 +68,15 @@ struct CompressRequest {
   bool packs = true;       ///< false: weights are pruned, and stay in the type that they have
   store::QuantRequest quantised = {};
   std::string rounding = "least_error";  ///< nearest, least_error or calibrated
-  /// With other data for calibrated rounding than the run's own, and the keys that say so.
-  std::optional<experiment::LoadedExperiment> calibration = {};
-  std::vector<std::string> calibration_keys = {};
-  double sparsity = 0;           ///< share of the weights that becomes zero
-  std::string scope = "global";  ///< of pruning: global or layer
+  double sparsity = 0;                   ///< share of the weights that becomes zero
+  std::string scope = "global";          ///< of pruning: global or layer
   /// Shares of layers, units and heads that are taken out, instead of all above; and the
   /// micro-batches of training data whose gradients say how important they are (0 = magnitudes do).
   compress::StackRemoval removal = {};
   int64_t micro_batches = 0;
+  /// With other data for calibrated rounding than the run's own, and the keys that say so.
+  std::optional<experiment::LoadedExperiment> calibration = {};
+  std::vector<std::string> calibration_keys = {};
   bool json = false;
 };
 
