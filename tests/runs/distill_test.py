@@ -121,6 +121,15 @@ def a_student_of_the_shipped_recipe_is_small(stretto):
         check(bleu[1] > 0.8 * bleu[0], f"BLEU {bleu[1]}, the teacher's {bleu[0]}")
 
 
+def a_student_learns_from_an_ensemble(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        for checkpoint in ("100,200", "200"):
+            distilled(lab, checkpoint, "--bits", "0", "--no-shortlist", "--level", "both", "--checkpoint", checkpoint)
+        losses = [[event["loss"] for event in lab.events(run) if event["event"] == "train"][0] for run in ("100,200", "200")]
+        check(losses[0] != losses[1], f"the first losses are {losses}")
+
+
 def a_student_that_is_larger_is_told_of(stretto):
     with Lab(stretto) as lab:
         taught(lab)
