@@ -165,6 +165,7 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
              "--seconds",
              shortest(options.seconds)};
     words.insert(words.end(), chosen.begin(), chosen.end());
+    words.insert(words.end(), options.eval.begin(), options.eval.end());
     const std::string bench = point.name + ".bench.txt";
     take_speed(last_object(output_of(point, "bench", std::move(words)), bench), bench, result);
   }

@@ -175,7 +175,7 @@ int run_compress(const CompressArguments& arguments) {
   for (const auto& word : arguments.runs) {
     if (!is_override(word)) continue;
     refuse_words("takes no key=value, but there is `" + printable(word) + "`",
-                 "a grid file has `eval` for keys of the evaluation");
+                 "a grid file has `eval` for keys with which points are scored and timed");
   }
   return arguments.grid.empty() ? compress_one(arguments) : compress_grid(arguments);
 }
