@@ -120,10 +120,12 @@ train::Sums MaskedLmTask::loss(const train::Prepared& batch, const train::StepCo
   const auto in_training = training_context(context);
   const MaskedSums sums = teacher_ ? teacher_->loss(text_model(), batch, in_training)
                                    : masked_loss(text_model(), batch, in_training);
-  return {.losses = {sums.loss},
-          .statistics = {sums.right, sums.nll},
-          .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences(),
-                     data::masked_labels(batch).num_rows()}};
+  train::Sums result{.losses = {sums.loss},
+                     .statistics = {sums.right},
+                     .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences(),
+                                data::masked_labels(batch).num_rows()}};
+  if (teacher_) result.statistics.push_back(sums.nll);
+  return result;
 }
 
 std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
@@ -133,7 +135,8 @@ std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
 std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) const {
   const double tokens = totals.weights.at(0);
   if (tokens == 0) return {};
-  return masked_scores(totals.statistics.at(1) / tokens, totals.statistics.at(0) / tokens);
+  const double nll = teacher_ ? totals.statistics.at(1) : totals.losses.at(0);
+  return masked_scores(nll / tokens, totals.statistics.at(0) / tokens);
 }
 
 train::Validation MaskedLmTask::validate() {

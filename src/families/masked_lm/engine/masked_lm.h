@@ -53,7 +53,10 @@ class MaskedLmTask final : public EncoderTask {
   std::vector<std::string> counters() const override {
     return {"tokens", "texts", "masked tokens"};
   }
-  std::vector<std::string> statistics() const override { return {"right", "nll"}; }
+  /// With a teacher the loss is not the cross entropy of the hidden tokens, which is summed too.
+  std::vector<std::string> statistics() const override {
+    return teacher_ ? std::vector<std::string>{"right", "nll"} : std::vector<std::string>{"right"};
+  }
   train::Prepared prepare(data::Batch batch) const override {
     return prepare_masked(std::move(batch), text_model());
   }
