@@ -15,11 +15,15 @@ namespace fs = std::filesystem;
 namespace {
 
 bool may_change(const config::Key& key, Reads reads) {
+  if (reads == Reads::kOtherData && key.path.starts_with("data.")) return true;
   return config::is_free(key.meta.change) || key.path.starts_with("data.test_") ||
-         (key.meta.change == config::Change::kReading && reads == Reads::kAnyData);
+         (key.meta.change == config::Change::kReading && reads != Reads::kOwnData);
 }
 
 std::string what_may_change(const config::Schema& schema, Reads reads) {
+  if (reads == Reads::kOtherData) {
+    return "data.*, eval.*, decode.*, run.threads and run.device may be changed here";
+  }
   std::vector<std::string> reading;
   for (const auto& key : schema.keys) {
     if (key.meta.change == config::Change::kReading) reading.push_back(key.path);

@@ -11,8 +11,9 @@
 namespace stretto::cli {
 
 /// Whose data a command reads. `eval` and `infer` may get files of another form than the run's, and
-/// so take the keys that say how files are read (config::Change::kReading).
-enum class Reads : uint8_t { kOwnData, kAnyData };
+/// so take the keys that say how files are read (config::Change::kReading). `bench` and calibration
+/// may get other files in the place of the run's own: all keys of `[data]`.
+enum class Reads : uint8_t { kOwnData, kAnyData, kOtherData };
 
 /// The experiment of a run folder, from its config.toml, with overrides of keys that do not shape
 /// what was trained: decode.*, eval.*, data.test_*, run.threads and others that are free to change.

@@ -14,6 +14,7 @@
 #include "compress/quantise.h"
 #include "compress/quantise_scales.h"
 #include "compress/quantise_values.h"
+#include "kernels/one_thread.h"
 
 // GPTQ, Frantar et al. 2023 (arXiv:2210.17323), algorithm 1, by whole rows: a row's columns are
 // rounded from left to right, and what that changes in the outputs is made good by the columns that
@@ -57,18 +58,6 @@ struct Curvature {
   std::vector<float> importance;  ///< diagonal of H; empty: the same for all
 };
 
-/// LAPACK's sums depend on the number of threads; here there is one.
-class OneThread {
- public:
-  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 /// U of a damped H; nothing where H is not positive definite to the precision of fp64.
 std::optional<at::Tensor> inverse_factor(const at::Tensor& hessian, double damping) {
   at::Tensor damped = hessian.clone();
@@ -105,7 +94,8 @@ Curvature curvature_of(const RowBlock& block, const CalibratedOptions& options, 
   const double mean = hessian.diagonal().mean().item<double>();
   if (mean <= 0) return {};
   hessian /= mean;  // its size changes nothing, and U stays within fp32
-  const OneThread one_thread;
+  // LAPACK's sums depend on the number of threads.
+  const kernels::OneThreadScope one_thread;
   double damping = options.damping;
   for (int i = 0; i < kDampings; ++i, damping *= 10) {
     auto factor = inverse_factor(hessian, damping);

@@ -58,9 +58,9 @@ void add_words_of_token(std::string_view token, std::vector<std::string>& words)
   for (; end < token.size(); ++end) words.emplace_back(1, token[end]);
 }
 
-std::vector<uint32_t> ids_of_words(std::string_view line, WordIds& ids) {
+std::vector<uint32_t> ids_of_words(std::string_view line, bool splits_punctuation, WordIds& ids) {
   std::vector<uint32_t> found;
-  for (const auto& word : words_of(line)) found.push_back(ids.id(word));
+  for (const auto& word : words_of(line, splits_punctuation)) found.push_back(ids.id(word));
   return found;
 }
 
@@ -71,10 +71,10 @@ void read_word_lines(const experiment::LabelledText& text, const WordPairOptions
   std::string_view source, label;
   while (std::ssize(read.sources) < options.max_lines && sources.next(source) &&
          labels.next(label)) {
-    auto label_ids = ids_of_words(label, read.label_words);
+    auto label_ids = ids_of_words(label, options.splits_punctuation, read.label_words);
     read.words += std::ssize(label_ids);
     read.bytes += std::ssize(label);
-    auto source_ids = ids_of_words(source, read.source_words);
+    auto source_ids = ids_of_words(source, options.splits_punctuation, read.source_words);
     if (label_ids.empty() || label_ids.size() > most || source_ids.size() > most) continue;
     source_ids.insert(source_ids.begin(), kEmptyWord);
     read.sources.push_back(std::move(source_ids));
@@ -174,14 +174,17 @@ class LexicalTable {
 
 }  // namespace
 
-std::vector<std::string> words_of(std::string_view line) {
+std::vector<std::string> words_of(std::string_view line, bool splits_punctuation) {
   constexpr std::string_view kSpace = " \t", kPieceMark = "\u2581";
   std::vector<std::string> words;
   for (size_t begin = line.find_first_not_of(kSpace); begin != std::string_view::npos;) {
     const size_t end = std::min(line.find_first_of(kSpace, begin), line.size());
     const auto token = line.substr(begin, end - begin);
-    // A file with such a word would be one of pieces.
-    if (token.find(kPieceMark) == std::string_view::npos) add_words_of_token(token, words);
+    if (!splits_punctuation) {
+      words.emplace_back(token);
+    } else if (token.find(kPieceMark) == std::string_view::npos) {
+      add_words_of_token(token, words);  // a file with other words would be one of pieces
+    }
     begin = line.find_first_not_of(kSpace, end);
   }
   return words;

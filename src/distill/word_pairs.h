@@ -16,6 +16,9 @@ struct WordPairOptions {
   int64_t max_words = 100;         ///< longer lines are left out
   int64_t best = 50;               ///< pairs of a source word that are written, the likeliest
   double min_probability = 0.001;  ///< of a pair that is written
+  /// Whether punctuation at the ends of a word is a word of its own: not in text that is in tokens
+  /// already, such as "Rie@@ sen" and "&apos;s".
+  bool splits_punctuation = true;
 };
 
 /// A source word with a word that its labels have, and p(label word | source word).
@@ -25,8 +28,8 @@ struct WordPair {
 };
 
 /// Which words of the labels stand for which words of the texts: the lexical table of IBM model 1
-/// (Brown et al. 1993), with an empty source word. Words stand between spaces; punctuation at their
-/// ends is a word of its own. Sorted by source word, then by falling probability, then by label.
+/// (Brown et al. 1993), with an empty source word. Words stand between spaces. Sorted by source
+/// word, then by falling probability, then by label.
 ///
 /// None for labels that seem to be written without spaces.
 ///
@@ -35,7 +38,7 @@ std::vector<WordPair> find_word_pairs(const std::vector<experiment::LabelledText
                                       const WordPairOptions& options = {});
 
 /// The words of a line, as find_word_pairs() sees them.
-std::vector<std::string> words_of(std::string_view line);
+std::vector<std::string> words_of(std::string_view line, bool splits_punctuation = true);
 
 /// Writes SOURCE<TAB>LABEL<TAB>PROBABILITY lines, the form of a vocabulary shortlist. Throws
 /// Error(kIo).

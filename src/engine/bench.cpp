@@ -24,9 +24,11 @@
 #include "compress/quantise.h"
 #include "engine/commands.h"
 #include "engine/session.h"
+#include "experiment/task_rules.h"
 #include "kernels/compute.h"
 #include "kernels/gemm/linear_inputs.h"
 #include "kernels/kernels.h"
+#include "kernels/one_thread.h"
 #include "kernels/quantised/quantised.h"
 #include "nn/compressed.h"
 #include "nn/watch.h"
@@ -47,18 +49,6 @@ constexpr double kWorthIt = 1.15;  ///< a gain below that is no reason to choose
 constexpr size_t kShownModules = 8;
 constexpr int64_t kPeakSize = 1024;  ///< of the matrices by which the machine's rate is measured
 constexpr double kPeakSeconds = 0.3;
-
-/// One thread computes what is watched: watchers belong to a thread.
-class OneThreadOfMany {
- public:
-  OneThreadOfMany() { at::set_num_threads(1); }
-  ~OneThreadOfMany() { at::set_num_threads(before_); }
-  OneThreadOfMany(const OneThreadOfMany&) = delete;
-  OneThreadOfMany& operator=(const OneThreadOfMany&) = delete;
-
- private:
-  const int before_ = at::get_num_threads();
-};
 
 struct ModuleTime {
   std::string module;
@@ -91,7 +81,7 @@ kernels::Compute compute_of(const std::string& precision) {
 /// Where a model comes from: a run, or a configuration, whose model has first weights.
 struct Measured {
   const tasks::Family& family;
-  const experiment::Experiment& experiment;
+  experiment::Experiment experiment;  ///< nothing trains: without its teacher
   tasks::Assets assets;
   std::optional<store::LoadedCheckpoint> checkpoint;
 
@@ -99,11 +89,13 @@ struct Measured {
 };
 
 Measured open_measured(const BenchRequest& request) {
-  const auto& experiment = request.experiment.options;
-  const auto& family = tasks::family_of(experiment);
-  Measured measured{.family = family, .experiment = experiment, .assets = {}, .checkpoint = {}};
+  const auto& options = request.experiment.options;
+  Measured measured{.family = tasks::family_of(options),
+                    .experiment = experiment::without_teacher(options),
+                    .assets = {},
+                    .checkpoint = {}};
   if (request.run_directory.empty()) {
-    measured.assets = family.first_assets(request.experiment);
+    measured.assets = measured.family.first_assets(request.experiment);
     return measured;
   }
   const auto folder = runs::RunFolder::open(request.run_directory);
@@ -197,7 +189,7 @@ train::Validation pass_of(train::Task& task, const std::string& precision) {
 
 /// Time from each module's output to that of the module before it, on one thread.
 std::vector<ModuleTime> time_by_module(train::Task& task, const std::string& precision) {
-  const OneThreadOfMany one_thread;
+  const kernels::OneThreadScope one_thread;
   std::map<std::string, double> seconds;
   auto last = Clock::now();
   double sum = 0;
@@ -269,7 +261,7 @@ struct Workload {
 
 Workload workload_of(const Measured& measured) {
   const auto task = task_in(measured, "fp32");
-  const OneThreadOfMany one_thread;
+  const kernels::OneThreadScope one_thread;
   Workload work;
   const kernels::LinearInputsScope told([&](const at::Tensor& x, const at::Tensor& weight) {
     work.operations += 2.0 * static_cast<double>(x.size(0)) * static_cast<double>(weight.numel());

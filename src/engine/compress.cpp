@@ -26,6 +26,7 @@
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "experiment/task_rules.h"
 #include "interchange/new_folder.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/module_weights.h"
@@ -46,7 +47,7 @@ namespace stretto::engine {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using RecordJson = nlohmann::json;
 
 /// What a compressed run keeps of its making; it shows too that the folder is this command's.
 constexpr const char* kRecord = "compress.json";
@@ -54,7 +55,7 @@ constexpr const char* kRecord = "compress.json";
 // ---------------------------------------------------------------------------------------------
 // What was asked for, and what is there already.
 
-Json format_json(const store::QuantFormat& format) {
+RecordJson format_json(const store::QuantFormat& format) {
   return {{"bits", format.bits},
           {"group", format.group_size},
           {"symmetric", format.symmetric},
@@ -65,8 +66,8 @@ bool takes_parts_out(const CompressRequest& request) {
   return request.removal.layers > 0 || request.removal.units > 0 || request.removal.heads > 0;
 }
 
-Json request_json(const CompressRequest& request) {
-  Json asked = Json::object();
+RecordJson request_json(const CompressRequest& request) {
+  RecordJson asked = RecordJson::object();
   if (takes_parts_out(request)) {
     asked["layers"] = request.removal.layers;
     asked["units"] = request.removal.units;
@@ -79,15 +80,16 @@ Json request_json(const CompressRequest& request) {
   if (!request.packs) return asked;
   asked["format"] = format_json(request.quantised.format);
   asked["rounding"] = request.rounding;
+  if (!request.calibration_keys.empty()) asked["calibrate"] = request.calibration_keys;
   asked["kept"] = request.quantised.kept;
-  asked["others"] = Json::array();
+  asked["others"] = RecordJson::array();
   for (const auto& [pattern, format] : request.quantised.others) {
     asked["others"].push_back({pattern, format_json(format)});
   }
   return asked;
 }
 
-Json made_of_json(const tasks::ExportedRun& run) {
+RecordJson made_of_json(const tasks::ExportedRun& run) {
   return {{"run_id", run.checkpoint.run_id},
           {"checkpoint", run.checkpoint.directory.filename().string()},
           {"step", run.checkpoint.step}};
@@ -95,10 +97,10 @@ Json made_of_json(const tasks::ExportedRun& run) {
 
 /// The record of a folder in which the same was done before. Throws Error(kUsage) where something
 /// else was, and what runs::open_checkpoint() throws for a damaged one.
-std::optional<Json> record_of_same(const fs::path& target, const Json& asked) {
+std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJson& asked) {
   const fs::path path = target / kRecord;
   if (!fs::exists(path)) return std::nullopt;
-  const Json stored =
+  const RecordJson stored =
       parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
   const bool is_record = stored.is_object() && stored.contains("result") &&
                          stored["result"].is_object() && stored.contains("made_of");
@@ -107,11 +109,12 @@ std::optional<Json> record_of_same(const fs::path& target, const Json& asked) {
                 "remove the folder, or give another one with --run");
   }
   for (const char* part : {"made_of", "request"}) {
-    if (stored.value(part, Json()) == asked[part]) continue;
+    if (stored.value(part, RecordJson()) == asked[part]) continue;
     throw Error(ExitCode::kUsage,
                 target.string() + " holds a compressed run of another " +
                     (std::string(part) == "made_of" ? "checkpoint: " : "request: ") +
-                    stored.value(part, Json()).dump() + ", now asked for is " + asked[part].dump(),
+                    stored.value(part, RecordJson()).dump() + ", now asked for is " +
+                    asked[part].dump(),
                 "give a new folder with --run, or remove this one");
   }
   runs::open_checkpoint(target, "");
@@ -126,7 +129,7 @@ void require_own_checkpoint(const tasks::ExportedRun& run) {
                     run.folder.directory().string(),
                 "compress that run");
   }
-  if (!store::is_packed(checkpoint.file("model"))) return;
+  if (!run.has_packed_weights()) return;
   throw Error(ExitCode::kUsage, run.folder.directory().string() + " is compressed already",
               "compress the run that it was made from, whose weights have not been rounded yet");
 }
@@ -192,7 +195,8 @@ compress::QuantisedModel rounded(const CompressRequest& request, const tasks::Ex
   const auto rounding = rounding_of(request.rounding);
   Inputs inputs;
   if (rounding == compress::Rounding::kCalibrated) {
-    inputs = calibration_inputs(request.experiment.options, run, weights.pruned.file);
+    const auto& own = request.calibration ? *request.calibration : request.experiment;
+    inputs = calibration_inputs(experiment::without_teacher(own.options), run, weights.pruned.file);
   }
   auto model = compress::quantise_model(weights.pruned.file, plan, rounding, inputs);
   for (auto& [name, packed] : model.packed) {
@@ -255,8 +259,8 @@ double share_of_zeros(const compress::PackedMasks& masks, const store::QuantPlan
 }
 
 /// The relative errors of all rounded tensors: their mean, and the tensor that changed most.
-Json errors_json(const compress::QuantisedModel& model) {
-  Json errors{{"mean", 0.0}, {"worst", 0.0}, {"worst_tensor", ""}};
+RecordJson errors_json(const compress::QuantisedModel& model) {
+  RecordJson errors{{"mean", 0.0}, {"worst", 0.0}, {"worst_tensor", ""}};
   double sum = 0, worst = -1;
   for (const auto& [name, error] : model.errors) {
     sum += error;
@@ -270,23 +274,23 @@ Json errors_json(const compress::QuantisedModel& model) {
 }
 
 /// What is known before a weight is rounded.
-void tell_plan(const CompressRequest& request, const store::QuantPlan& plan,
+void tell_size(const CompressRequest& request, const store::QuantPlan& plan,
                const runs::RunIdentity& identity, int64_t step) {
   if (request.json || !request.packs) return;
-  std::cout << plan.table() << "model.safetensors will have "
+  std::cout << "model.safetensors will have "
             << with_thousands(static_cast<int64_t>(runs::packed_model_bytes(plan, identity, step)))
             << " bytes" << std::endl;
 }
 
-Json write_compressed_run(const CompressRequest& request, const tasks::ExportedRun& run,
-                          const store::QuantPlan& plan, const fs::path& place) {
+RecordJson write_compressed_run(const CompressRequest& request, const tasks::ExportedRun& run,
+                                const store::QuantPlan& plan, const fs::path& place) {
   auto folder = runs::RunFolder::open_for_training(place);
   const auto identity = begin_compressed_run(folder, run, request.experiment.options);
-  tell_plan(request, plan, identity, run.checkpoint.step);
+  tell_size(request, plan, identity, run.checkpoint.step);
   const Weights weights = weights_of(request, run.checkpoint, plan);
-  Json result{{"weights", plan.num_weights()},
-              {"fp32_bytes", plan.fp32_bytes()},
-              {"sparsity", share_of_zeros(weights.masks, plan)}};
+  RecordJson result{{"weights", plan.num_weights()},
+                    {"fp32_bytes", plan.fp32_bytes()},
+                    {"sparsity", share_of_zeros(weights.masks, plan)}};
   fs::path saved;
   if (request.packs) {
     const auto model = rounded(request, run, plan, weights);
@@ -313,8 +317,38 @@ std::string stack_text(const tasks::SmallerStack& stack) {
          counted(is.num_heads, "head");
 }
 
+RecordJson result_of_smaller(const fs::path& folder,
+                             const std::vector<tasks::SmallerStack>& stacks) {
+  RecordJson result = RecordJson::object();
+  result["stacks"] = RecordJson::array();
+  for (const auto& stack : stacks) {
+    RecordJson one = RecordJson::object();
+    one["prefix"] = stack.after.prefix;
+    one["layers"] = stack.after.num_layers;
+    one["units"] = stack.after.ffn_dim;
+    one["heads"] = stack.after.num_heads;
+    result["stacks"].push_back(std::move(one));
+  }
+  const fs::path model = runs::find_checkpoint(folder, "") / "model.safetensors";
+  const store::SafetensorsFile file(model);
+  int64_t weights = 0;
+  for (const auto& tensor : file.tensors()) weights += tensor.num_elements();
+  const auto bytes = static_cast<uint64_t>(fs::file_size(model));
+  result["weights"] = weights;
+  result["model_bytes"] = bytes;
+  result["bits_per_weight"] = 8.0 * static_cast<double>(bytes) / static_cast<double>(weights);
+  return result;
+}
+
+void write_record(const fs::path& folder, std::chrono::steady_clock::time_point began,
+                  RecordJson& record) {
+  record["result"]["seconds"] = seconds_since(began);
+  write_file_atomic(folder / kRecord, record.dump(2) + "\n");
+}
+
 /// Without parts of its layers: a model that is trained on.
-Json write_smaller(const CompressRequest& request) {
+void write_smaller(const CompressRequest& request, std::chrono::steady_clock::time_point began,
+                   RecordJson& record) {
   tasks::SmallerRunRequest asked;
   asked.run_directory = request.run_directory;
   asked.checkpoint = request.checkpoint;
@@ -322,32 +356,19 @@ Json write_smaller(const CompressRequest& request) {
   asked.micro_batches = request.micro_batches;
   asked.own = request.experiment.options;
   asked.output = request.target;
-  Json result = Json::object();
-  result["stacks"] = Json::array();
+  asked.add_files = [&](const fs::path& folder, const std::vector<tasks::SmallerStack>& stacks) {
+    record["result"] = result_of_smaller(folder, stacks);
+    write_record(folder, began, record);
+  };
   for (const auto& stack : tasks::write_smaller_run(asked)) {
     if (!request.json) std::cout << stack_text(stack) << "\n";
-    Json one = Json::object();
-    one["prefix"] = stack.after.prefix;
-    one["layers"] = stack.after.num_layers;
-    one["units"] = stack.after.ffn_dim;
-    one["heads"] = stack.after.num_heads;
-    result["stacks"].push_back(std::move(one));
   }
-  const auto saved = runs::find_checkpoint(request.target, "");
-  const auto file = store::SafetensorsFile(saved / "model.safetensors");
-  int64_t weights = 0;
-  for (const auto& tensor : file.tensors()) weights += tensor.num_elements();
-  const auto bytes = static_cast<uint64_t>(fs::file_size(saved / "model.safetensors"));
-  result["weights"] = weights;
-  result["model_bytes"] = bytes;
-  result["bits_per_weight"] = 8.0 * static_cast<double>(bytes) / static_cast<double>(weights);
-  return result;
 }
 
-void tell_compressed(const CompressRequest& request, const Json& record) {
-  const Json& result = record["result"];
+void tell_compressed(const CompressRequest& request, const RecordJson& record) {
+  const RecordJson& result = record["result"];
   if (request.json) {
-    Json shown = record;
+    RecordJson shown = record;
     shown["run"] = request.target;
     std::cout << shown.dump() << std::endl;
     return;
@@ -358,7 +379,7 @@ void tell_compressed(const CompressRequest& request, const Json& record) {
   const double sparsity = result.value("sparsity", 0.0);
   if (sparsity > 0) std::cout << ", " << percent_text(sparsity) << " of the matrices zero";
   if (result.contains("errors")) {
-    const Json& errors = result["errors"];
+    const RecordJson& errors = result["errors"];
     std::cout << "; relative error " << fixed(errors.value("mean", 0.0), 4) << " in the mean, "
               << fixed(errors.value("worst", 0.0), 4) << " of "
               << shown_on_stdout(errors.value("worst_tensor", std::string()));
@@ -376,7 +397,8 @@ int run_compress(const CompressRequest& request) {
   opened.checkpoint = request.checkpoint;
   const auto run = tasks::open_exported_run(opened);
   require_own_checkpoint(run);
-  Json record{{"format", 1}, {"made_of", made_of_json(run)}, {"request", request_json(request)}};
+  RecordJson record{
+      {"format", 1}, {"made_of", made_of_json(run)}, {"request", request_json(request)}};
   if (const auto there = record_of_same(request.target, record)) {
     log::info(request.target + " is there already");
     tell_compressed(request, *there);
@@ -384,18 +406,16 @@ int run_compress(const CompressRequest& request) {
   }
   const auto began = std::chrono::steady_clock::now();
   if (takes_parts_out(request)) {
-    record["result"] = write_smaller(request);
-    record["result"]["seconds"] = seconds_since(began);
-    write_file_atomic(fs::path(request.target) / kRecord, record.dump(2) + "\n");
+    write_smaller(request, began, record);
     tell_compressed(request, record);
     return 0;
   }
   const std::string where = (run.checkpoint.directory / "model.safetensors").string();
   const auto plan = packing_plan(request, run.checkpoint.file("model"), where);
+  if (!request.json && request.packs) std::cout << plan.table() << std::flush;
   interchange::NewFolder target(request.target);
   record["result"] = write_compressed_run(request, run, plan, target.path());
-  record["result"]["seconds"] = seconds_since(began);
-  write_file_atomic(target.path() / kRecord, record.dump(2) + "\n");
+  write_record(target.path(), began, record);
   target.publish();
   tell_compressed(request, record);
   return 0;

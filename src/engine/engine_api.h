@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ struct CompressRequest {
   /// micro-batches of training data whose gradients say how important they are (0 = magnitudes do).
   compress::StackRemoval removal = {};
   int64_t micro_batches = 0;
+  /// With other data for calibrated rounding than the run's own, and the keys that say so.
+  std::optional<experiment::LoadedExperiment> calibration = {};
+  std::vector<std::string> calibration_keys = {};
   bool json = false;
 };
 

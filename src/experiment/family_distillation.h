@@ -37,8 +37,12 @@ struct FamilyDistillation {
   std::vector<std::string> (*data_keys)(const Experiment& student,
                                         const std::vector<LabelledText>& texts,
                                         StudentData data) = nullptr;
-  /// Keys for `stretto infer` of the teacher: one label a line, whatever its configuration says.
-  std::vector<std::string> teacher_keys = {};
+  /// Keys for `stretto infer` of the teacher, whatever its configuration says: one label a line, in
+  /// the form in which training reads it. Null: none.
+  /// @param reader  whose tokenizer reads the labels: the student, or the teacher where it takes
+  /// its
+  std::vector<std::string> (*teacher_keys)(const Experiment& teacher,
+                                           const Experiment& reader) = nullptr;
   /// Keys with which the student learns from the teacher's probabilities beside its own labels.
   /// Null: its losses cannot.
   std::vector<std::string> (*word_level_keys)(const std::string& teacher_run,

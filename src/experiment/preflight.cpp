@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/log_silence.h"
 #include "base/text.h"
 #include "experiment/rules.h"
+#include "experiment/run_config.h"
 #include "experiment/task_rules.h"
 #include "experiment/tensor_keys.h"
 #include "text/tokenizer.h"
@@ -53,6 +55,22 @@ void look_at_schedule(const Experiment& e, const std::vector<config::Problem>& k
   });
 }
 
+// Whether there is the run whose predictions training learns, and whether it does the same.
+void look_at_teacher(const Experiment& e, const std::vector<config::Problem>& known,
+                     Preflight& found) {
+  const TaskRules* task = find_task_rules(e);
+  const std::string directory = task == nullptr ? "" : task->teacher_run(e);
+  if (directory.empty() || config::is_unreliable(known, "loss.teacher")) return;
+  note_stop(found, Stage::kWeights, "loss.teacher", [&] {
+    const std::string where = (std::filesystem::path(directory) / "config.toml").string();
+    const auto teacher = load_stored_experiment(read_run_config(directory), where, {});
+    const std::string theirs = teacher.options.task.name(), own = e.task.name();
+    if (theirs == own) return;
+    throw Error(ExitCode::kUsage, directory + " is a model of " + theirs,
+                "name the run folder of a model of " + own);
+  });
+}
+
 // All of it. @param problems  gets those of patterns, which are no stops
 Preflight look_at_start(const LoadedExperiment& experiment, const EngineChecks& engine,
                         const PreflightOptions& how, std::vector<config::Problem>& problems) {
@@ -63,6 +81,7 @@ Preflight look_at_start(const LoadedExperiment& experiment, const EngineChecks& 
   if (const TaskRules* task = find_task_rules(experiment.options)) {
     found = joined(std::move(found), task->look_at_files(experiment.options, problems, how));
   }
+  look_at_teacher(experiment.options, problems, found);
   auto request = engine_request(experiment, problems, found, how);
   request.text = false;  // training will read it
   if (!request.any()) return found;
@@ -84,6 +103,7 @@ Preflight preflight(const Experiment& options, const std::vector<config::Problem
   const TaskRules* task = find_task_rules(options);
   Preflight found = task != nullptr ? task->look_at_data(options, known, how) : Preflight{};
   look_at_schedule(options, known, found);
+  if (!how.elsewhere) look_at_teacher(options, known, found);
   if (how.elsewhere) {
     for (auto& question : questions_for_the_machine(options, known)) {
       found.unread.push_back(std::move(question));

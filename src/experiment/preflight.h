@@ -45,8 +45,8 @@ class PreflightTimer {
 };
 
 /// What the family finds in its data (TaskRules::look_at_data in experiment/task_rules.h); whether
-/// they make enough updates for the schedule of train.max_epochs (train/schedule_end.h); of the
-/// machine, `elsewhere`, that it was not looked at.
+/// the run of its teacher does the same task; whether they make enough updates for the schedule of
+/// train.max_epochs (train/schedule_end.h); of the machine, `elsewhere`, that it was not looked at.
 ///
 /// @param known  problems of the configuration, missing files too: what they concern is left out
 /// Throws Error(kIo).

@@ -45,6 +45,11 @@ const TaskRules* find_task_rules(const Experiment& experiment) {
   return family != nullptr ? &family->rules() : nullptr;
 }
 
+Experiment without_teacher(const Experiment& experiment) {
+  const TaskRules* task = find_task_rules(experiment);
+  return task == nullptr ? experiment : task->without_teacher(experiment);
+}
+
 bool takes_tokenizer_of_other_run(const Experiment& experiment) {
   const auto& train = experiment.train;
   const TaskRules* task = find_task_rules(experiment);

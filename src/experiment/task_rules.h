@@ -105,6 +105,8 @@ class TaskRules : public TaskFacts {
   /// The folder of a run whose predictions training learns (`loss.teacher`), and whose tokenizer a
   /// run without one of its own takes; empty where there is none.
   virtual std::string teacher_run(const Experiment& /*experiment*/) const { return {}; }
+  /// The same experiment without it: for a task that trains nothing.
+  virtual Experiment without_teacher(Experiment experiment) const { return experiment; }
   /// The schedule `noam` divides by its root, and is refused where there is none.
   virtual ModelWidth model_width(const Experiment& /*experiment*/) const { return {}; }
   /// A run's stored configuration that is older than a key gets the value that says what the run
@@ -131,6 +133,9 @@ class TaskRules : public TaskFacts {
 /// The rules of the family that `task.name` names; null for another name, which is a problem of its
 /// own.
 const TaskRules* find_task_rules(const Experiment& experiment);
+
+/// TaskRules::without_teacher() of its family; of one that is not known the experiment as it is.
+Experiment without_teacher(const Experiment& experiment);
 
 /// Whether training reads its text with the tokenizers of the run that `train.init_from` names, or
 /// without that with those of its teacher: the configuration names none, and rows of pieces are not

@@ -15,7 +15,7 @@ struct LabelLossOptions {
   std::string class_weights = "none";
   std::vector<double> class_weight_list;
   std::string teacher, teacher_checkpoint;
-  double teacher_weight = 0.5, teacher_temperature = 1, teacher_hidden = 0;
+  double teacher_weight = 0.5, teacher_temperature = 1, teacher_hidden = 0, teacher_attention = 0;
 
   bool has_teacher() const { return !teacher.empty(); }
 
@@ -60,6 +60,11 @@ struct LabelLossOptions {
             &O::teacher_hidden, "teacher_hidden",
             "weight, beside the divergence from the teacher, of how otherwise the last hidden rows "
             "of a text relate to each other (as in MiniLMv2); widths may differ. 0 = off",
+            at_least(0)),
+        field(
+            &O::teacher_attention, "teacher_attention",
+            "the same of the queries, keys and values of the last layer's attention, head by head "
+            "as far as the numbers of heads have a common divisor. 0 = off",
             at_least(0)),
     };
   }

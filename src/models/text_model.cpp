@@ -93,7 +93,8 @@ void TextModel::add_head(const TextModelSetup& given, const nn::Init& init) {
           .rows = given.rows,
           .num_classes = given.num_ids > 0 ? given.num_ids : given.rows,
           .tied = options_.tie_embeddings ? stack_->embedding() : nn::Embedding(nullptr),
-          .label_smoothing = given.label_smoothing};
+          .label_smoothing = given.label_smoothing,
+          .teacher = given.teacher};
       masked_tokens_ = register_module("head", std::make_shared<MaskedTokenHead>(options_, setup));
       break;
     }

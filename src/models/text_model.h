@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "losses/teacher.h"
 #include "models/bert_options.h"
 #include "models/causal_options.h"
 #include "models/heads/label.h"
@@ -47,7 +48,8 @@ struct TextModelSetup {
   TextHeadKind head = TextHeadKind::kNone;       ///< kNone counts with model.head = "none" too
   int64_t num_labels = 0;                        ///< of kLabels; 1 for a value
   double label_smoothing = 0;                    ///< of kMaskedTokens
-  uint64_t seed = 1;                             ///< of the first weights
+  std::optional<losses::TeacherWeights> teacher = {};  ///< of kMaskedTokens: MaskedTokenHeadSetup
+  uint64_t seed = 1;                                   ///< of the first weights
   bool draws_weights = true;     ///< false: matrices are unset, since weights are loaded at once
   at::Device device = at::kCPU;  ///< at::kMeta counts parameters without memory
 };

@@ -4,6 +4,7 @@
 
 #include <numbers>
 
+#include "nn/attention_record.h"
 #include "nn/rotary.h"
 #include "nn/watch.h"
 
@@ -80,6 +81,10 @@ at::Tensor SelfAttentionImpl::attend(const at::Tensor& x, const PackedRows& rows
 at::Tensor SelfAttentionImpl::attend_projected(const at::Tensor& projected, const PackedRows& rows,
                                                bool causal, const kernels::Dropout& dropout,
                                                const kernels::DistanceBias& bias) const {
+  if (AttentionRows* record = AttentionRecordScope::current()) {
+    const auto parts = split(projected);
+    *record = {parts[0], parts[1], parts[2], options.num_heads, options.kv_heads()};
+  }
   return watch(*this, kernels::self_attention(projected, {.offsets = rows.offsets,
                                                           .num_heads = options.num_heads,
                                                           .causal = causal,

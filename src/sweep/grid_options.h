@@ -52,7 +52,8 @@ struct GridOptions {
               "eval.best_metric of the runs"),
         field(&O::goal, "goal", "which way the metric is better; auto: as it is known",
               one_of({"auto", "minimize", "maximize"})),
-        field(&O::eval, "eval", "keys of the evaluation: [\"decode.beam_size=1\"]")
+        field(&O::eval, "eval",
+              "keys with which points are scored and timed: [\"decode.beam_size=1\"]")
             .also_called({"overrides"}),
         field(&O::time, "time", "whether the speed of each point is measured too"),
         field(&O::seconds, "seconds", "of measuring, for each point", greater(0),

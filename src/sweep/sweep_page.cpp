@@ -17,7 +17,11 @@ namespace stretto::sweep {
 namespace {
 
 constexpr double kMegabyte = 1e6;
-constexpr size_t kInks = 3;  // of page_style.h
+constexpr size_t kInks = 8;
+// Those behind the three of page_style.h, which are read on light pages and on dark ones.
+constexpr const char* kStyle =
+    ".ink4{--c:#9b59d0}.ink5{--c:#d6457c}.ink6{--c:#1597a5}.ink7{--c:#8a9a1b}.ink8{--c:#a1704f}"
+    ".front{--c:var(--warn)}.wide{grid-template-columns:minmax(0,1fr)}";
 
 double megabytes(const PointResult& result) {
   return static_cast<double>(result.bytes) / kMegabyte;
@@ -225,7 +229,7 @@ std::string render_sweep(const SweepView& view) {
   page.footer =
       "Written by Stretto into the folder of the grid. Everything on this page is in this one "
       "file; sweep.tsv has the numbers.";
-  page.style = ".front{--c:var(--warn)}.wide{grid-template-columns:minmax(0,1fr)}";
+  page.style = kStyle;
   std::string charts = report::render_chart(chart_of(
       view, fronts.by_size, &size_cost, view.metric.name + " against the size of the model", "MB"));
   if (!fronts.by_time.empty()) {

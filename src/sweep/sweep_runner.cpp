@@ -110,10 +110,12 @@ std::string SweepRunner::output_of(const SweptPoint& point, const std::string& w
   const fs::path log = setup_.directory / "logs" / (point.name + "." + what + ".txt");
   fs::remove(log);
   words.insert(words.begin(), setup_.program);
-  const StopSignals stop;
-  ChildProcess child(words, ChildProcess::OutputFile{.path = log});
-  const int code = code_of(child, stop);
-  if (stop.requested()) {
+  int code = 0;
+  if (!stop_->requested()) {
+    ChildProcess child(words, ChildProcess::OutputFile{.path = log});
+    code = code_of(child, *stop_);
+  }
+  if (stop_->requested()) {
     throw Error(ExitCode::kInterrupted, "stopped at " + point.name,
                 "the same command goes on from here");
   }
@@ -163,6 +165,7 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
              "--seconds",
              shortest(options.seconds)};
     words.insert(words.end(), chosen.begin(), chosen.end());
+    words.insert(words.end(), options.eval.begin(), options.eval.end());
     const std::string bench = point.name + ".bench.txt";
     take_speed(last_object(output_of(point, "bench", std::move(words)), bench), bench, result);
   }
@@ -175,16 +178,21 @@ PointResult SweepRunner::result_of(const SweptPoint& point) const {
   if (fs::exists(path)) {
     const auto stored = json_file(path);
     const bool is_same = stored.is_object() && stored.value("request", nlohmann::json()) == request;
-    if (is_same) {
+    if (is_same && stored.contains("score")) {
       PointResult result = read_result(stored, path.string());
       result.point = point;
       return result;
     }
-    forget_folder(setup_.directory / "points" / point.name);
+    if (!is_same) forget_folder(setup_.directory / "points" / point.name);
   }
   log::info(point.name);
+  // What its folder is made for stands there before the folder does: a grid that is stopped here,
+  // and goes on with another request, knows by it that the folder is another point's.
+  auto json = nlohmann::json::object();
+  json["request"] = request;
+  write_file_atomic(path, json.dump(2) + "\n");
   const PointResult result = measured(point);
-  auto json = result_json(result);
+  json = result_json(result);
   json["request"] = request;
   write_file_atomic(path, json.dump(2) + "\n");
   return result;
@@ -201,8 +209,11 @@ ExitCode SweepRunner::run(bool json) {
     make_directories(setup_.directory / part);
   }
   const auto lock = FileLock::try_now(setup_.directory / ".lock", "a grid");
+  const StopSignals stop;
+  stop_ = &stop;
   std::vector<PointResult> results;
   std::optional<Error> failure;
+  write(results);
   for (const auto& point : points_) {
     try {
       results.push_back(result_of(point));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "sweep/grid_options.h"
 #include "sweep/swept_point.h"
 
@@ -50,6 +51,7 @@ class SweepRunner {
   SweepSetup setup_;
   std::vector<SweptPoint> points_;
   KnownScore metric_;
+  const StopSignals* stop_ = nullptr;  ///< while it runs
 };
 
 }  // namespace stretto::sweep

@@ -125,8 +125,9 @@ struct SmallerModel {
   experiment::Experiment experiment;
 };
 
-void write_run(const std::filesystem::path& place, const OpenedRun& run,
-               const SmallerModel& model) {
+void write_run(const SmallerRunRequest& request, const OpenedRun& run, const SmallerModel& model,
+               const std::vector<SmallerStack>& stacks) {
+  const std::filesystem::path& place = request.output;
   experiment::Experiment options = model.experiment;
   const auto loaded = experiment::load_stored_experiment(
       config::to_toml(experiment::experiment_schema(options)), place.string(), {});
@@ -148,6 +149,7 @@ void write_run(const std::filesystem::path& place, const OpenedRun& run,
     content.state_json = runs::TrainState{}.to_json();
     store::CheckpointStore(target.path()).save(content);
   }
+  if (request.add_files) request.add_files(target.path(), stacks);
   target.publish();
 }
 
@@ -187,7 +189,7 @@ std::vector<SmallerStack> write_smaller_run(const SmallerRunRequest& request) {
     model.masks = compress::without_parts(model.masks, shape, choice);
     report.push_back({.before = shape, .after = left});
   }
-  write_run(request.output, run, model);
+  write_run(request, run, model, report);
   return report;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,11 @@
 /// A run of a smaller model: layers, heads and feed-forward units of another run's Transformer are
 /// taken out (compress/stack_parts.h).
 namespace stretto::tasks {
+
+/// What became of a stack.
+struct SmallerStack {
+  compress::StackShape before, after;
+};
 
 struct SmallerRunRequest {
   std::string run_directory;
@@ -25,11 +31,10 @@ struct SmallerRunRequest {
   /// config.toml.
   std::optional<experiment::Experiment> own = {};
   std::filesystem::path output = {};  ///< nothing is there, or an empty folder
-};
-
-/// What became of a stack.
-struct SmallerStack {
-  compress::StackShape before, after;
+  /// Writes what else belongs to the run, before it appears at its place. @param folder  as it
+  /// stands until then
+  std::function<void(const std::filesystem::path& folder, const std::vector<SmallerStack>& stacks)>
+      add_files = {};
 };
 
 /// Writes a run folder with the smaller model as the checkpoint of step 0, its configuration and

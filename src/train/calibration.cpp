@@ -1,27 +1,11 @@
 #include "train/calibration.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #include "base/error.h"
+#include "kernels/one_thread.h"
 
 namespace stretto::train {
-namespace {
-
-/// A validation shares its batches out among threads (parallel/parallel_jobs.h), and each of them
-/// tells of its own products alone: what calibration saw would depend on who was first.
-class CalibrationThread {
- public:
-  CalibrationThread() { at::set_num_threads(1); }
-  ~CalibrationThread() { at::set_num_threads(before_); }
-  CalibrationThread(const CalibrationThread&) = delete;
-  CalibrationThread& operator=(const CalibrationThread&) = delete;
-
- private:
-  const int before_ = at::get_num_threads();
-};
-
-}  // namespace
 
 std::map<std::string, std::vector<compress::RowInputs>> calibrate(Task& task,
                                                                   kernels::Compute compute) {
@@ -29,7 +13,9 @@ std::map<std::string, std::vector<compress::RowInputs>> calibrate(Task& task,
     throw Error(ExitCode::kUsage, "there is no validation data to calibrate with",
                 "name some in [data], or round without calibration");
   }
-  const CalibrationThread one_thread;
+  // A validation shares its batches out among threads (parallel/parallel_jobs.h), and each of them
+  // tells of its own products alone: what calibration saw would depend on who was first.
+  const kernels::OneThreadScope one_thread;
   task.model().eval();
   const at::NoGradGuard no_grad;
   const kernels::ComputeScope arithmetic(compute);

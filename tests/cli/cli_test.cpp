@@ -14,10 +14,10 @@ using stretto::testing::Program;
 using stretto::testing::ProgramResult;
 using stretto::testing::shell_quoted;
 
-constexpr const char* kCommands[] = {"train",   "eval",       "infer",  "score",    "tokenizer",
-                                     "average", "report",     "check",  "schema",   "describe",
-                                     "doctor",  "completion", "plan",   "replay",   "search",
-                                     "embed",   "import",     "export", "compress", "bench"};
+constexpr const char* kCommands[] = {
+    "train",  "eval",   "infer",    "score",  "tokenizer",  "average", "report",
+    "check",  "schema", "describe", "doctor", "completion", "plan",    "replay",
+    "search", "embed",  "import",   "export", "compress",   "bench",   "distill"};
 
 /// A folder with a configuration that has no errors.
 class Lab : public Program {

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "kernels/gemm/linear_inputs.h"
+#include "kernels/kernels.h"
 #include "nn/embedding.h"
 #include "nn/linear.h"
 #include "tests/kernels/gradcheck.h"
@@ -70,6 +71,18 @@ TEST(QuantiseInputs, PartsOfAMergedMapHaveTheirOwn) {
   EXPECT_EQ(found[1].from, 4);
   EXPECT_EQ(found[1].count, 8);
   EXPECT_TRUE(at::allclose(found[1].moments, squares(b), 1e-4, 1e-4));
+}
+
+TEST(QuantiseInputs, AreThoseOfAProjectionBehindWhichALossStandsToo) {
+  SmallNet net;
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = noise({7, 12}, 1);
+  InputStatistics statistics(net);
+  kernels::linear_cross_entropy(x, net.out->weight, at::zeros({7}, at::kLong), 0.1, 5,
+                                net.out->bias, 0);
+  const auto found = statistics.found();
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(at::allclose(found.at("out.weight")[0].moments, squares(x), 1e-4, 1e-4));
 }
 
 TEST(QuantiseInputs, LeaveOutTablesTrainingAndOtherModels) {

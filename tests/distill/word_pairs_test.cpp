@@ -21,6 +21,10 @@ TEST(WordPairs, WordsStandBetweenSpacesAndPunctuationIsItsOwn) {
             (Words{"a", "c"}))
       << "a mark of pieces";
   EXPECT_TRUE(words_of("").empty());
+  EXPECT_EQ(words_of("Rie@@ sen &apos;s .", /*splits_punctuation=*/false),
+            (Words{"Rie@@", "sen", "&apos;s", "."}));
+  EXPECT_EQ(words_of("\xe2\x96\x81hou se", /*splits_punctuation=*/false),
+            (Words{"\xe2\x96\x81hou", "se"}));
 }
 
 class WordPairsTest : public ::testing::Test {

@@ -77,7 +77,8 @@ TEST(Recipes, ChooseTheFamiliesThatTheirNamesPromise) {
         Pairing{"wmt14_en_de_convs2s", "conv", "conv"},
         Pairing{"wmt16_en_de_lightconv", "light_conv", "light_conv"},
         Pairing{"wmt16_en_de_dynamicconv", "dynamic_conv", "dynamic_conv"},
-        Pairing{"wmt16_en_de_deep_shallow", "transformer", "transformer"}}) {
+        Pairing{"wmt16_en_de_deep_shallow", "transformer", "transformer"},
+        Pairing{"wmt16_en_de_student", "transformer", "transformer"}}) {
     const Experiment options = recipe(wanted.recipe);
     EXPECT_EQ(translation_of(options).model.encoder.name(), wanted.encoder) << wanted.recipe;
     EXPECT_EQ(translation_of(options).model.decoder.name(), wanted.decoder) << wanted.recipe;

@@ -6,9 +6,12 @@
 import atexit
 import functools
 import json
+import pathlib
 import shutil
+import signal
+import subprocess
 
-from harness import CONFIG, Lab, check, main
+from harness import CONFIG, FULL, Lab, check, main, wait_for
 
 
 def done(result):
@@ -38,6 +41,12 @@ def compressed(lab, run, name, *words):
 
 def model_of(lab, name):
     return next((lab.root / name / "checkpoints").glob("*/model.safetensors"))
+
+
+def values_of(file):
+    """The bytes behind the header of a safetensors file, which names the run."""
+    data = file.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little"):]
 
 
 def score(lab, run):
@@ -82,7 +91,12 @@ def what_was_made_before_stays_and_another_request_is_refused(stretto):
     refused(lab.run([stretto, "compress", out, "--bits", "4", "--run", out + "4"]), "compressed already")
     refused(lab.run([stretto, "compress", run, "--bits", "4", "--group", "7", "--run", out + "7"]), "groups of 7")
     model = model_of(lab, "again")
-    model.write_bytes(model.read_bytes()[:-100])
+    whole = model.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-100] ^= 4  # of the last scale or bias
+    model.write_bytes(flipped)
+    refused(lab.run([stretto, "infer", out], input="the small house\n"), "model.safetensors", code=65)
+    model.write_bytes(whole[:-100])
     refused(lab.run([stretto, "compress", run, "--bits", "6", "--run", out]), "model.safetensors", code=65)
 
 
@@ -112,6 +126,28 @@ def parts_that_were_taken_out_leave_a_model_that_trains_and_rounds(stretto):
     check(score(lab, eight) > 0, "no score of 8 bits")
 
 
+def other_data_calibrate_and_those_of_another_vocabulary_are_refused(stretto):
+    lab, run = shared(stretto)
+    for side, words in (("src", "old new good"), ("tgt", "alt neu gut")):
+        (lab.root / f"other.{side}").write_text(f"{words}\n" * 8)
+        (lab.root / f"foreign.{side}").write_text("Ωμέγα ждёт чудо\n" * 8)
+
+    def words(name):
+        return ("--bits", "4", "--rounding", "calibrated", "--calibrate", f"data.valid_src={lab.root}/{name}.src",
+                "--calibrate", f"data.valid_tgt={lab.root}/{name}.tgt")
+
+    own, _ = compressed(lab, run, "own-data", *words("valid"))
+    other, _ = compressed(lab, run, "other-data", *words("other"))
+    values = [values_of(model_of(lab, name)) for name in ("own-data", "other-data")]
+    check(values[0] != values[1], "the weights do not depend on the data")
+    check(score(lab, other) > 0, "no score")
+    check("other.src" not in (lab.root / "other-data/config.toml").read_text(), "calibration data in the configuration")
+    refused(lab.run([stretto, "compress", run, "--run", str(lab.root / "foreign"), *words("foreign")]), "<unk>", code=65)
+    check(not (lab.root / "foreign").exists(), "half of a run is there")
+    refused(lab.run([stretto, "compress", run, "--run", own + "2", "--bits", "4", "--rounding", "calibrated", "--calibrate",
+                     "model.d_model=3"]), "model.d_model")
+
+
 def calibrated_weights_are_the_same_for_any_threads(stretto):
     lab, _ = shared(stretto)
     done(lab.train("threaded", "train.max_steps=10", "run.threads=0"))
@@ -120,7 +156,7 @@ def calibrated_weights_are_the_same_for_any_threads(stretto):
         out = str(lab.root / f"threads{threads}")
         done(lab.run([stretto, "compress", str(lab.root / "threaded"), "--bits", "4", "--group", "32", "--rounding", "calibrated",
                       "--run", out], env={"OMP_NUM_THREADS": threads}))
-        files.append(model_of(lab, f"threads{threads}").read_bytes()[-4000:])  # the header names the run
+        files.append(values_of(model_of(lab, f"threads{threads}")))
     check(files[0] == files[1], "the weights differ")
 
 
@@ -166,6 +202,39 @@ def a_grid_goes_on_where_it_stopped(stretto):
     check((lab.root / "sweep/sweep.tsv").read_text().count("\n") == 7, "sweep.tsv")
 
 
+def a_grid_that_is_killed_in_a_point_goes_on(stretto):
+    lab, run = shared(stretto)
+    grid, folder = lab.root / "killed.toml", lab.root / "killed"
+    grid.write_text("[grid]\nbits = [8, 4, 3]\nseconds = 0.1\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(folder), "--json"]
+    for number, name in enumerate((signal.SIGKILL, signal.SIGTERM)):
+        process = subprocess.Popen(command, env=lab.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: len(list(folder.glob("points/*/compress.json"))) > number, f"point {number + 1}", process)
+        process.send_signal(name)
+        process.stderr.read()
+        code = process.wait(timeout=60)
+        check(code == (75 if name == signal.SIGTERM else -signal.SIGKILL), f"it left with {code}")
+    points = json.loads(done(lab.run(command, timeout=300)))["points"]
+    check([point["bits"] for point in points] == [8, 4, 3], f"{points}")
+    check(not list(folder.glob("points/.tmp-*")), "what a killed process left is still there")
+
+
+def the_shipped_grid_takes_two_minutes(stretto):
+    if not FULL:
+        return
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    lab = Lab(stretto, CONFIG)
+    atexit.register(shutil.rmtree, lab.root, ignore_errors=True)
+    run = str(lab.root / "reviews")
+    done(lab.run([stretto, "train", str(root / "configs/smoke/text_classification.toml"), "--run", run], timeout=300))
+    command = [stretto, "compress", run, "--grid", str(root / "configs/smoke/compress.toml"), "--dir", str(lab.root / "sweep"), "--json"]
+    points = {point["point"]: point for point in json.loads(done(lab.run(command, timeout=300)))["points"]}
+    whole, eight = points["reviews-32bit"], points["reviews-8bit"]
+    check(eight["bytes"] <= 0.3 * whole["bytes"], f"{eight['bytes']} of {whole['bytes']} bytes")
+    check(abs(eight["score"] - whole["score"]) < 0.02, f"{eight['score']} after {whole['score']}")
+
+
 def bench_measures_each_precision(stretto):
     lab, run = shared(stretto)
     said = json.loads(done(lab.run([stretto, "bench", run, "--seconds", "0.1", "--precision", "fp32,int8,int4", "--json"])))
@@ -184,7 +253,10 @@ def bench_measures_each_precision(stretto):
 TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
          what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
-         calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped, bench_measures_each_precision)
+         other_data_calibrate_and_those_of_another_vocabulary_are_refused,
+         calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
+         a_grid_that_is_killed_in_a_point_goes_on,
+         the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
 if __name__ == "__main__":
     main({test.__name__: test for test in TESTS})

@@ -3,10 +3,13 @@
 
     tests/runs/distill_test.py build/release/stretto [TEST...]
 """
+import json
+import pathlib
+import shutil
 import signal
 import subprocess
 
-from harness import Lab, check, main, wait_for
+from harness import FULL, Lab, check, main, wait_for
 
 TEACHER = ("train.max_steps=200", "eval.every=100", "train.save_every=100")
 # Which trains its tokenizer on what the teacher writes: few words.
@@ -50,6 +53,18 @@ def a_student_trains_on_what_its_teacher_writes(stretto):
         check((labels / "text_0.labels").stat() == before, "the text was labelled again")
 
 
+def a_student_learns_from_text_without_translations_too(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        more = lab.root / "more.src"
+        more.write_text("two old dog\nthe small house\n")
+        distilled(lab, "student", "--bits", "0", "--no-shortlist", "--text", str(more))
+        labels = lab.root / "student/labels"
+        check((labels / "text_1.src").read_text() == more.read_text(), "other text than was given")
+        check((labels / "text_1.labels").read_text().count("\n") == 2, "not one translation for each line")
+        check(str(labels / "text_1.labels") in (lab.root / "student/config.toml").read_text(), "the student does not train on it")
+
+
 def a_student_that_is_stopped_ends_as_without(stretto):
     with Lab(stretto) as lab:
         taught(lab)
@@ -75,6 +90,11 @@ def a_student_learns_probabilities_with_the_teachers_vocabulary(stretto):
             losses = [event["loss"] for event in lab.events(level) if event["event"] == "train"]
             check(losses[-1] < losses[0], f"{level}: from {losses[0]} to {losses[-1]}")
         check(not (lab.root / "word/labels").exists(), "nothing is labelled at the level of words")
+        shutil.rmtree(lab.root / "teacher")
+        for command in (["compress", str(lab.root / "word"), "--bits", "4", "--rounding", "calibrated", "--run", str(lab.root / "word4")],
+                        ["bench", str(lab.root / "word"), "--seconds", "0.1", "--precision", "fp32"]):
+            said = lab.run([stretto, *command])
+            check(said.returncode == 0, f"{command[0]} asks for the teacher: {said.stderr}")
 
 
 def a_student_is_packed(stretto):
@@ -83,6 +103,40 @@ def a_student_is_packed(stretto):
         distilled(lab, "student")
         said = lab.run([stretto, "infer", str(lab.root / "student/int8"), str(lab.root / "valid.src")])
         check(said.returncode == 0 and len(said.stdout.splitlines()) == 20, said.stderr)
+
+
+def a_student_of_the_shipped_recipe_is_small(stretto):
+    if not FULL:
+        return
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    with Lab(stretto) as lab:
+        teacher, student = str(lab.root / "teacher"), lab.root / "student"
+        for command in (["train", str(root / "configs/smoke/translation.toml"), "--run", teacher],
+                        ["distill", teacher, "--student", str(root / "configs/smoke/distill.toml"), "--run", str(student)]):
+            result = lab.run([stretto, *command], timeout=300)
+            check(result.returncode == 0, result.stderr)
+        sizes = [next((place / "checkpoints").glob("*/model.safetensors")).stat().st_size for place in (lab.root / "teacher", student / "int8")]
+        check(sizes[1] < 0.2 * sizes[0], f"{sizes[1]} bytes of {sizes[0]}")
+        bleu = [json.loads(lab.run([stretto, "eval", str(place), "--json"]).stdout)["bleu"] for place in (teacher, student / "int8")]
+        check(bleu[1] > 0.8 * bleu[0], f"BLEU {bleu[1]}, the teacher's {bleu[0]}")
+
+
+def a_student_learns_from_an_ensemble(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        for checkpoint in ("100,200", "200"):
+            distilled(lab, checkpoint, "--bits", "0", "--no-shortlist", "--level", "both", "--checkpoint", checkpoint)
+        losses = [[event["loss"] for event in lab.events(run) if event["event"] == "train"][0] for run in ("100,200", "200")]
+        check(losses[0] != losses[1], f"the first losses are {losses}")
+
+
+def a_student_that_is_larger_is_told_of(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        said = distilled(lab, "larger", "--bits", "0", "--no-shortlist", "model.d_model=64").stderr
+        check("it is no smaller model" in said, said)
+        said = distilled(lab, "smaller", "--bits", "0", "--no-shortlist", "model.d_model=16").stderr
+        check("smaller model" not in said, said)
 
 
 def a_folder_has_the_labels_of_one_teacher(stretto):

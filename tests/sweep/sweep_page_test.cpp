@@ -22,7 +22,7 @@ PointResult point_on_page(const std::string& run, int64_t bits, uint64_t bytes, 
 
 const std::vector<PointResult> kResults{point_on_page("big", 8, 2'000'000, 0.9),
                                         point_on_page("big", 4, 1'000'000, 0.8),
-                                        point_on_page("<small>", 8, 1'500'000, 0.7)};
+                                        point_on_page("<script>", 8, 1'500'000, 0.7)};
 
 SweepView view_of_results() {
   return {.results = kResults, .metric = {"accuracy", true}, .num_points = 4};
@@ -54,9 +54,20 @@ TEST(SweepPage, HasACurveForEachRunAndEscapesNames) {
   const std::string page = render_sweep(view_of_results());
   EXPECT_NE(page.find("accuracy against the size of the model"), std::string::npos);
   EXPECT_NE(page.find("accuracy against measured time"), std::string::npos);
-  EXPECT_NE(page.find("&lt;small&gt;"), std::string::npos);
-  EXPECT_EQ(page.find("<small>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
   EXPECT_NE(page.find("running"), std::string::npos) << "a point of four is missing";
+}
+
+TEST(SweepPage, CurvesOfManyRunsHaveColoursOfTheirOwn) {
+  std::vector<PointResult> results;
+  for (int run = 0; run < 5; ++run) {
+    results.push_back(point_on_page("run" + std::to_string(run), 8, 1'000'000, 0.5 + 0.1 * run));
+  }
+  const std::string page =
+      render_sweep({.results = results, .metric = {"accuracy", true}, .num_points = 5});
+  EXPECT_NE(page.find("ink5\""), std::string::npos);
+  EXPECT_NE(page.find(".ink5{"), std::string::npos);
 }
 
 TEST(SweepPage, IsThereBeforeTheFirstResult) {

@@ -47,7 +47,7 @@ int run_bench(const BenchArguments& arguments) {
     }
     request.experiment = experiment::load_experiment(arguments.place, arguments.overrides);
   } else {
-    request.experiment = load_run_config(arguments.place, arguments.overrides);
+    request.experiment = load_run_config(arguments.place, arguments.overrides, Reads::kOtherData);
     request.run_directory = arguments.place;
   }
   request.checkpoint = arguments.checkpoint;
@@ -64,7 +64,9 @@ std::function<int()> declare_bench(CLI::App& app) {
   app.add_option("RUN", arguments->place, "run folder, or a configuration file")
       ->required()
       ->type_name("");
-  app.add_option("key=value", arguments->overrides, "for instance run.threads=1")->type_name("");
+  app.add_option("key=value", arguments->overrides,
+                 "for instance run.threads=1, or data.valid=texts.tsv")
+      ->type_name("");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
   app.add_option("--precision", arguments->precisions,

@@ -27,7 +27,7 @@ struct CompressArguments {
   int64_t bits = 0;  ///< 0 = not given
   int64_t group = 0;
   bool asymmetric = false, per_tensor = false, json = false;
-  std::vector<std::string> kept, others;
+  std::vector<std::string> kept, others, calibration;
   std::string rounding = "least_error", scope = "global", checkpoint, target, grid, directory;
   double sparsity = 0, layers = 0, units = 0, heads = 0;
   int64_t micro_batches = 0;
@@ -96,6 +96,9 @@ void check_one_run(const CompressArguments& arguments) {
   }
   const bool about_bits = arguments.group > 0 || arguments.per_tensor || arguments.asymmetric ||
                           !arguments.others.empty();
+  if (!arguments.calibration.empty() && arguments.rounding != "calibrated") {
+    refuse_words("--calibrate goes with --rounding calibrated", "add it, or leave out --calibrate");
+  }
   if (arguments.bits == 0 && about_bits) {
     refuse_words("--group, --asymmetric, --per-tensor and --bits-of need --bits", "add --bits 8");
   }
@@ -114,6 +117,11 @@ int compress_one(const CompressArguments& arguments) {
   request.quantised.kept = arguments.kept;
   request.run_directory = arguments.runs.front();
   request.experiment = load_run_config(request.run_directory, {});
+  if (!arguments.calibration.empty()) {
+    request.calibration =
+        load_run_config(request.run_directory, arguments.calibration, Reads::kOtherData);
+    request.calibration_keys = arguments.calibration;
+  }
   request.checkpoint = arguments.checkpoint;
   request.target = arguments.target;
   request.rounding = arguments.rounding;
@@ -134,8 +142,9 @@ void check_grid(const CompressArguments& arguments) {
   const bool has_own = arguments.bits > 0 || arguments.sparsity > 0 || arguments.group > 0 ||
                        !arguments.target.empty() || arguments.asymmetric || arguments.per_tensor ||
                        !arguments.kept.empty() || !arguments.others.empty() ||
-                       arguments.rounding != "least_error" || arguments.scope != "global" ||
-                       arguments.takes_parts_out() || arguments.micro_batches > 0;
+                       !arguments.calibration.empty() || arguments.rounding != "least_error" ||
+                       arguments.scope != "global" || arguments.takes_parts_out() ||
+                       arguments.micro_batches > 0;
   if (has_own) {
     refuse_words("what is compressed, and how, stands in the file of --grid",
                  "leave out all options but --checkpoint, --dir and --json");
@@ -166,7 +175,7 @@ int run_compress(const CompressArguments& arguments) {
   for (const auto& word : arguments.runs) {
     if (!is_override(word)) continue;
     refuse_words("takes no key=value, but there is `" + printable(word) + "`",
-                 "a grid file has `eval` for keys of the evaluation");
+                 "a grid file has `eval` for keys with which points are scored and timed");
   }
   return arguments.grid.empty() ? compress_one(arguments) : compress_grid(arguments);
 }
@@ -189,6 +198,10 @@ void declare_formats(CLI::App& app, const std::shared_ptr<CompressArguments>& ar
   for (auto* list :
        {app.add_option("--keep", arguments->kept, "pattern of tensors that stay as they are")
             ->type_name("PATTERN"),
+        app.add_option("--calibrate", arguments->calibration,
+                       "other data for calibrated rounding than the run's own, such as "
+                       "data.valid=texts.tsv; may stand several times")
+            ->type_name("KEY=VALUE"),
         app.add_option("--bits-of", arguments->others, "other bits for some tensors")
             ->type_name("PATTERN=N")}) {
     list->expected(1)->allow_extra_args(false)->multi_option_policy(

@@ -26,6 +26,7 @@
 #include "experiment/family_distillation.h"
 #include "experiment/family_spec.h"
 #include "experiment/num_threads.h"
+#include "experiment/task_rules.h"
 #include "search/search_plan.h"
 #include "store/checkpoint.h"
 
@@ -41,7 +42,7 @@ constexpr uint64_t kFewestBytes = 4;  // of a file of pairs that has one
 struct DistillArguments {
   std::string teacher, student, run, labels, checkpoint;
   std::string level;  // empty: what the task has first
-  Words overrides, teacher_keys;
+  Words overrides, teacher_keys, texts;
   int processes = 0;  // 0: by the cores
   int64_t bits = 8;
   bool keep_own = false, no_shortlist = false, quiet = false;
@@ -58,7 +59,8 @@ struct DistillArguments {
 struct Distillation {
   experiment::LoadedExperiment teacher, student;
   experiment::FamilyDistillation family;
-  Words keys;  // of the student's training, behind those of the command line
+  Words teacher_keys;  // of `stretto infer`, behind those of the command line
+  Words keys;          // of the student's training, the same
 };
 
 const experiment::FamilyDistillation& distillation_of(const experiment::Experiment& experiment) {
@@ -80,11 +82,21 @@ void require_level(const DistillArguments& options, const Distillation& made) {
                     " labels no text",
                 "take --level word");
   }
+  if (!options.texts.empty() && !options.labels_text()) {
+    throw Error(ExitCode::kUsage, "--text: a teacher labels no text with --level word",
+                "take --level sequence or both");
+  }
   if (!options.has_word_level() || made.family.word_level_keys != nullptr) return;
   throw Error(ExitCode::kUsage,
               "--level " + options.level + ": a student of " + made.student.options.task.name() +
                   " cannot learn a teacher's probabilities",
               "take --level sequence");
+}
+
+// By whose tokenizer labels are read: at the level of words a student takes its teacher's.
+const experiment::Experiment& reader_of_labels(const DistillArguments& options,
+                                               const Distillation& made) {
+  return options.has_word_level() ? made.teacher.options : made.student.options;
 }
 
 Distillation load_distillation(DistillArguments& options) {
@@ -102,7 +114,11 @@ Distillation load_distillation(DistillArguments& options) {
                 "a student learns the task of its teacher");
   }
   auto keys = options.teacher_keys;
-  keys.insert(keys.end(), made.family.teacher_keys.begin(), made.family.teacher_keys.end());
+  if (made.family.teacher_keys != nullptr) {
+    made.teacher_keys =
+        made.family.teacher_keys(made.teacher.options, reader_of_labels(options, made));
+    keys.insert(keys.end(), made.teacher_keys.begin(), made.teacher_keys.end());
+  }
   made.teacher = load_run_config(options.teacher, keys, Reads::kAnyData);
   if (made.family.require_match != nullptr) {
     made.family.require_match(made.teacher.options, made.student.options);
@@ -133,13 +149,24 @@ Words infer_words(const DistillArguments& options, const Distillation& made, int
                   const fs::path& source) {
   Words words{program_path().string(), "infer", options.teacher};
   words.insert(words.end(), options.teacher_keys.begin(), options.teacher_keys.end());
-  words.insert(words.end(), made.family.teacher_keys.begin(), made.family.teacher_keys.end());
+  words.insert(words.end(), made.teacher_keys.begin(), made.teacher_keys.end());
   words.push_back("run.threads=" + std::to_string(threads));
   if (!options.checkpoint.empty()) {
     words.insert(words.end(), {"--checkpoint", options.checkpoint});
   }
   words.push_back(source.string());
   return words;
+}
+
+// How a teacher decodes, as its resolved configuration has it, without comments.
+std::string decoding_of(const experiment::LoadedExperiment& teacher) {
+  std::string found;
+  bool inside = false;
+  for (const auto& line : split(teacher.resolved_toml, '\n')) {
+    if (line.starts_with("[")) inside = line.starts_with("[decode");
+    if (inside) found += line.substr(0, line.find("  # default")) + "\n";
+  }
+  return found;
 }
 
 // All that labels depend on. A teacher that was trained on since is another one.
@@ -150,6 +177,8 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
   all["steps"] = store::CheckpointStore(options.teacher).steps();
   all["checkpoint"] = options.checkpoint;
   all["keys"] = options.teacher_keys;
+  all["own_keys"] = made.teacher_keys;
+  all["decode"] = decoding_of(made.teacher);
   std::vector<std::string> paths;
   for (const auto& text : texts) paths.push_back(text.path);
   const auto digests = data::digests_of(paths, experiment::digest_setting_of(made.student.options));
@@ -161,9 +190,19 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
   return hex64(xxh3_64(all.dump()));
 }
 
+// Whether a student's words are those between spaces, as in text that is in pieces already.
+bool reads_whole_words(const DistillArguments& options, const Distillation& made) {
+  const auto& reader = reader_of_labels(options, made);
+  const auto* rules = experiment::find_task_rules(reader);
+  if (rules == nullptr) return false;
+  const auto tokenizer = rules->tokenizer_options(reader);
+  return tokenizer && (tokenizer->type == "vocab" || tokenizer->type == "word");
+}
+
 // Labels the training text and adds the keys with which the student trains on it.
 int label_text(const DistillArguments& options, Distillation& made) {
-  const auto texts = made.family.texts(made.student.options);
+  auto texts = made.family.texts(made.student.options);
+  for (const auto& path : options.texts) texts.push_back({.path = fs::absolute(path).string()});
   const int cores = static_cast<int>(experiment::num_threads(made.teacher.options));
   const int processes =
       options.processes > 0 ? options.processes : std::max(1, cores / kCoresOfProcess);
@@ -187,11 +226,14 @@ int label_text(const DistillArguments& options, Distillation& made) {
     made.keys.push_back(std::move(key));
   }
   if (options.no_shortlist || made.family.shortlist_keys == nullptr) return 0;
-  const fs::path pairs = fs::absolute(options.labels_folder()) / "pairs.tsv";
+  distill::WordPairOptions how;
+  how.splits_punctuation = !reads_whole_words(options, made);
+  const fs::path pairs = fs::absolute(options.labels_folder()) /
+                         (how.splits_punctuation ? "pairs.tsv" : "pairs_of_tokens.tsv");
   std::error_code ignored;
   if (!fs::exists(pairs, ignored)) {
     log::info("looking for words that translate each other");
-    distill::write_word_pairs(pairs, distill::find_word_pairs(labels.texts));
+    distill::write_word_pairs(pairs, distill::find_word_pairs(labels.texts, how));
   }
   if (fs::file_size(pairs) < kFewestBytes) {
     log::warn("the text has no words between spaces: the student gets no shortlist");
@@ -218,22 +260,29 @@ int run_child(const Words& words) {
   }
 }
 
+// What was packed of a student that has trained on since, if `compress` made it.
+void forget_packed(const DistillArguments& options) {
+  std::error_code ignored;
+  if (!fs::exists(options.packed_run() / "compress.json", ignored)) return;
+  fs::remove_all(options.packed_run());
+}
+
 int train_student(const DistillArguments& options, const Distillation& made) {
+  const auto steps = [&] { return store::CheckpointStore(options.run).steps(); };
+  const auto before = steps();
   Words words{program_path().string(), "train", options.student};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), made.keys.begin(), made.keys.end());
   words.insert(words.end(), {"--run", options.run});
   if (options.quiet) words.push_back("--quiet");
-  return run_child(words);
+  const int code = run_child(words);
+  if (steps() != before) forget_packed(options);
+  return code;
 }
 
 int pack_student(const DistillArguments& options) {
   if (options.bits == 0) return 0;
-  std::error_code ignored;
-  if (fs::exists(options.packed_run() / "run.json", ignored)) {
-    log::info(options.packed_run().string() + " is there already; without it, it is packed anew");
-    return 0;
-  }
+  // Which looks at what is there already, and leaves it where it is the same.
   return run_child({program_path().string(), "compress", options.run, "--bits",
                     std::to_string(options.bits), "--run", options.packed_run().string()});
 }
@@ -284,6 +333,14 @@ std::function<int()> declare_distill(CLI::App& app) {
          "that the task has")
       ->type_name("LEVEL")
       ->check(one_of({"sequence", "word", "both"}));
+  app.add_option(
+         "--text", options->texts,
+         "more text for the teacher to label, which needs no labels: a line each; may stand "
+         "several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--labels", options->labels,
                  "folder of what the teacher writes, which several students may share; default "
                  "DIR/labels")

@@ -3,6 +3,7 @@
 #include "config/field.h"
 #include "data/documents/masked_text_options.h"
 #include "families/text/text_eval_options.h"
+#include "losses/masked_token_loss_options.h"
 #include "models/bert_options.h"
 #include "text/text_tokenizer_options.h"
 
@@ -16,6 +17,7 @@ struct MaskedLmOptions {
   data::MaskedTextOptions data;
   text::TextTokenizerOptions tokenizer;
   models::BertOptions model;
+  losses::MaskedTokenLossOptions loss;
   TextEvalOptions eval;
 
   static auto fields() {
@@ -27,6 +29,7 @@ struct MaskedLmOptions {
         field(&O::tokenizer, "tokenizer", "from text to ids and back")
             .also_called({"vocab", "vocabulary", "wordpiece"}),
         field(&O::model, "model", "the network").also_called({"network", "architecture"}),
+        field(&O::loss, "loss", "what is minimised").also_called({"criterion", "objective"}),
         field(&O::eval, "eval", "validation while training"),
     };
   }

@@ -46,6 +46,17 @@ void check_mask_token(RuleCheck& c, const text::TextTokenizerOptions& tokenizer)
           "use tokenizer.type = \"wordpiece\" or \"byte_bpe\"");
 }
 
+// Relations are those of a teacher's rows.
+void check_masked_teacher(RuleCheck& c, const losses::MaskedTokenLossOptions& loss) {
+  if (loss.has_teacher()) return;
+  const auto refuse = [&](const char* key) {
+    c.wrong({key, "loss.teacher"}, "there is no teacher to learn from",
+            "set loss.teacher, or leave it out");
+  };
+  if (loss.teacher_hidden > 0) refuse("loss.teacher_hidden");
+  if (loss.teacher_attention > 0) refuse("loss.teacher_attention");
+}
+
 // Keys and brackets would be read as text.
 void require_no_json(const std::vector<std::string>& paths) {
   const auto json = std::ranges::find_if(paths, &data::is_named_json_lines);
@@ -66,6 +77,17 @@ class MaskedLmRules final : public EncoderRules {
   void check_data(RuleCheck& check) const override {
     EncoderRules::check_data(check);
     check_shares(check, masked_sections(check.e).data);
+    check_masked_teacher(check, masked_sections(check.e).loss);
+  }
+
+  std::string teacher_run(const Experiment& experiment) const override {
+    return masked_sections(experiment).loss.teacher;
+  }
+  Experiment without_teacher(Experiment experiment) const override {
+    auto& loss = experiment.task.as<MaskedLmOptions>().loss;
+    loss.teacher.clear();
+    loss.teacher_hidden = loss.teacher_attention = 0;
+    return experiment;
   }
 
   EncoderSections encoder_sections(const Experiment& experiment) const override {

@@ -7,6 +7,7 @@
 #include "families/masked_lm/masked_lm_rules.h"
 #include "families/masked_lm/requests.h"
 #include "families/text/command_options.h"
+#include "families/text/text_distillation.h"
 #include "families/text/text_plan.h"
 
 namespace stretto::experiment {
@@ -21,6 +22,7 @@ FamilySpec masked_lm_spec() {
       .infer = {.options = {command_option(&tasks::MaskedLmInferArguments::nbest, nbest_option())}},
       .embed = embed_command(),
       .plan = text_plan(),
+      .distillation = text_distillation(),
       .folders = &interchange::masked_lm_folders};
 }
 

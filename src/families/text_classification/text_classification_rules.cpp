@@ -119,6 +119,10 @@ void check_head_norm(RuleCheck& c) {
 // Relations are those of rows.
 void check_teacher_hidden(RuleCheck& c) {
   const auto& own = classification_of(c.e);
+  if (own.loss.teacher_attention > 0 && !own.loss.has_teacher()) {
+    c.wrong({"loss.teacher_attention", "loss.teacher"},
+            "there is no teacher to learn attention from", "set loss.teacher, or leave it out");
+  }
   if (own.loss.teacher_hidden <= 0) return;
   if (!own.loss.has_teacher()) {
     c.wrong({"loss.teacher_hidden", "loss.teacher"},
@@ -197,6 +201,12 @@ class TextClassificationRules final : public EncoderRules {
 
   std::string teacher_run(const Experiment& experiment) const override {
     return classification_of(experiment).loss.teacher;
+  }
+  Experiment without_teacher(Experiment experiment) const override {
+    auto& loss = experiment.task.as<TextClassificationOptions>().loss;
+    loss.teacher.clear();
+    loss.teacher_hidden = loss.teacher_attention = 0;
+    return experiment;
   }
 
   Preflight look_at_texts(const Experiment& experiment, const std::vector<config::Problem>& known,

@@ -2,10 +2,10 @@
 
 #include "config/open_part.h"
 #include "families/text/command_options.h"
+#include "families/text/text_distillation.h"
 #include "families/text/text_plan.h"
 #include "families/text_classification/requests.h"
 #include "families/text_classification/text_classification_display.h"
-#include "families/text_classification/text_classification_distillation.h"
 #include "families/text_classification/text_classification_folders.h"
 #include "families/text_classification/text_classification_options.h"
 #include "families/text_classification/text_classification_rules.h"
@@ -29,7 +29,7 @@ FamilySpec text_classification_spec() {
                                            scores_option())}},
       .embed = embed_command(),
       .plan = text_plan(),
-      .distillation = text_classification_distillation(),
+      .distillation = text_distillation(),
       .folders = &interchange::text_classification_folders};
 }
 

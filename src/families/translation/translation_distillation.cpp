@@ -52,6 +52,7 @@ std::vector<std::string> keys_of_translations(const Experiment& student,
     src.push_back(text.text);
     tgt.push_back(text.labels);
   }
+  if (!weights.empty()) weights.resize(texts.size(), 1.0);  // of text beside that of the student
   if (with == StudentData::kLabelledAndOwn) {
     src.insert(src.end(), own.train_src.begin(), own.train_src.end());
     tgt.insert(tgt.end(), own.train_tgt.begin(), own.train_tgt.end());
@@ -62,6 +63,15 @@ std::vector<std::string> keys_of_translations(const Experiment& student,
                                 distilled_key("data.train_tgt", tgt)};
   if (!own.train_tsv.empty()) keys.push_back(distilled_key("data.train_tsv", tsv));
   if (!weights.empty()) keys.push_back(distilled_key("data.train_weights", weights));
+  return keys;
+}
+
+// Text that is in pieces already has to stay so: a translation joins them for people.
+std::vector<std::string> keys_of_teacher(const Experiment& teacher, const Experiment& reader) {
+  std::vector<std::string> keys{"decode.nbest=1"};
+  const bool in_pieces = translation_of(teacher).tokenizer.type == "vocab" &&
+                         translation_of(reader).tokenizer.type == "vocab";
+  if (in_pieces) keys.emplace_back("tokenizer.subwords=none");
   return keys;
 }
 
@@ -100,7 +110,7 @@ void require_same_languages(const Experiment& teacher, const Experiment& student
 FamilyDistillation translation_distillation() {
   return {.texts = &texts_to_translate,
           .data_keys = &keys_of_translations,
-          .teacher_keys = {"decode.nbest=1"},
+          .teacher_keys = &keys_of_teacher,
           .word_level_keys = &keys_of_word_level,
           .shortlist_keys = &keys_of_shortlist,
           .require_match = &require_same_languages};

@@ -316,6 +316,10 @@ class TranslationRules final : public TranslationFacts {
   std::string teacher_run(const Experiment& e) const override {
     return translation_of(e).loss.teacher;
   }
+  Experiment without_teacher(Experiment e) const override {
+    translation_of(e).loss.teacher.clear();
+    return e;
+  }
 
   std::optional<text::TokenizerOptions> tokenizer_options(const Experiment& e) const override {
     return translation_of(e).tokenizer;

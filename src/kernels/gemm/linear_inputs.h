@@ -10,8 +10,9 @@ namespace stretto::kernels {
 using LinearInputs = std::function<void(const at::Tensor& x, const at::Tensor& weight)>;
 
 /// For as long as it lives, every `linear` of fp32 without gradient that this thread computes on a
-/// CPU is told before it is computed: what calibration asks of a model
-/// (compress/quantise_inputs.h). One at a time on a thread: a second throws c10::Error.
+/// CPU is told before it is computed, and so is the projection of linear_cross_entropy: what
+/// calibration asks of a model (compress/quantise_inputs.h). One at a time on a thread: a second
+/// throws c10::Error.
 class LinearInputsScope {
  public:
   explicit LinearInputsScope(LinearInputs told);

@@ -7,6 +7,7 @@
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
+#include "kernels/gemm/linear_inputs.h"
 #include "kernels/loss/fused_projection.h"
 #include "kernels/loss/smoothing.h"
 #include "kernels/rounding.h"
@@ -130,6 +131,7 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
   const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
                                                    (bias.defined() && bias.requires_grad()));
   if (!want) {
+    tell_linear_inputs(x, weight);
     const at::Tensor table = stood_for(weight) ? weight : weight.contiguous();
     const Losses losses = losses_of(x.contiguous(), table, targets.contiguous(), smoothing,
                                     num_classes, shift, softcap, false);

@@ -3,7 +3,9 @@
 #include <ATen/ops/log_softmax.h>
 
 #include <string>
+#include <utility>
 
+#include "losses/cross_entropy.h"
 #include "models/encoders/bert.h"
 #include "models/operations.h"
 #include "nn/feed_forward.h"
@@ -17,13 +19,20 @@ kernels::Activation activation_of_dense(const std::string& activation) {
   return nn::activation_named(is_gated ? "gelu" : activation);
 }
 
+nn::OutputLoss masked_token_loss(const MaskedTokenHeadSetup& setup) {
+  losses::CrossEntropyOptions options;
+  options.label_smoothing = setup.label_smoothing;
+  auto own = losses::cross_entropy(options);
+  return setup.teacher ? losses::with_teacher(std::move(own), *setup.teacher) : own;
+}
+
 }  // namespace
 
 MaskedTokenHead::MaskedTokenHead(const BertOptions& options, const MaskedTokenHeadSetup& setup)
     : tied_(setup.tied),
       activation_(activation_of_dense(options.activation)),
       num_classes_(setup.num_classes),
-      label_smoothing_(setup.label_smoothing) {
+      loss_(masked_token_loss(setup)) {
   const int64_t d = sizes_of(options).d_model;
   dense_ = register_module("dense", nn::Linear(setup.init.child("dense"), d, d));
   norm_ = register_module("norm", make_norm(setup.init.child("norm"), options, d));
@@ -51,7 +60,7 @@ kernels::CrossEntropy MaskedTokenHead::loss(const at::Tensor& rows,
   const at::Tensor x = transformed(rows);
   // Named as if it were never tied, since a tied table's gradient also holds that of its lookups.
   const at::Tensor weight = nn::watch_use("head.output.weight", projection());
-  return kernels::linear_cross_entropy(x, weight, labels, label_smoothing_, num_classes_, bias);
+  return loss_(x, weight, labels, num_classes_, bias, /*softcap=*/0);
 }
 
 at::Tensor MaskedTokenHead::log_probs(const at::Tensor& rows) const {

@@ -3,13 +3,16 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "kernels/kernels.h"
+#include "losses/teacher.h"
 #include "models/bert_options.h"
 #include "nn/embedding.h"
 #include "nn/init.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "nn/output_loss.h"
 
 namespace stretto::models {
 
@@ -20,6 +23,8 @@ struct MaskedTokenHeadSetup {
   int64_t num_classes = 0;       ///< the real vocabulary, at most V; the rest has p = 0
   nn::Embedding tied = nullptr;  ///< the encoder's table [V, D]; null = `output.weight` of its own
   double label_smoothing = 0;    ///< as kernels::linear_cross_entropy has it
+  /// Learns from a teacher too: training then needs a losses::TeacherScope.
+  std::optional<losses::TeacherWeights> teacher = {};
 };
 
 /// The token that stood where a mask is (Devlin et al. 2019, section 3.1):
@@ -57,7 +62,7 @@ class MaskedTokenHead : public torch::nn::Module {
   nn::Embedding tied_;
   kernels::Activation activation_;
   int64_t num_classes_;
-  double label_smoothing_;
+  nn::OutputLoss loss_;
 };
 
 }  // namespace stretto::models

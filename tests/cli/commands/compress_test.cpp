@@ -36,6 +36,8 @@ TEST(CompressCommand, RefusesWordsThatDoNotGoTogether) {
       {{"compress", "run", "--prune", "0.5", "--asymmetric", "--run", "out"}, "need --bits"},
       {{"compress", "run", "--bits", "8", "--bits-of", "embed*", "--run", "out"}, "names no bits"},
       {{"compress", "run", "--bits", "8", "--bits-of", "embed*=5", "--run", "out"}, "5 bits"},
+      {{"compress", "run", "--bits", "4", "--calibrate", "data.valid=a.tsv", "--run", "out"},
+       "--calibrate goes with --rounding calibrated"},
       {{"compress", "run", "--prune", "1.5", "--run", "out"}, "--prune"},
       {{"compress", "run", "--bits", "8", "--run", "out"}, "no run folder at run"},
       {{"compress", "run", "--grid", "grid.toml"}, "--dir is missing"},

@@ -32,6 +32,8 @@ TEST_F(Distill, RefusesATeacherThatIsNoRunAndWrongKeys) {
   refuses("run", {"optim.lrr=1"}, "did you mean `optim.lr`?");
   refuses("run", {"--level", "paragraph"}, "--level");
   refuses("run", {"--bits", "5"}, "--bits");
+  program_.write_run("[task]\nname = \"translation\"\n");
+  refuses("run", {"--level", "word", "--text", "more.en"}, "labels no text with --level word");
 }
 
 TEST_F(Distill, RefusesAnotherTaskAndOtherLanguages) {

@@ -36,6 +36,16 @@ TextFacts facts_of(const std::string& name, const data::MaskedText& text) {
   return facts;
 }
 
+TextHead head_while_training(const experiment::Experiment& experiment) {
+  TextHead head = kMaskedTokenHead;
+  const auto& loss = masked_lm_of(experiment).loss;
+  if (loss.has_teacher()) {
+    head.teacher = losses::TeacherWeights{.weight = loss.teacher_weight,
+                                          .temperature = loss.teacher_temperature};
+  }
+  return head;
+}
+
 }  // namespace
 
 const experiment::MaskedLmOptions& masked_lm_of(const experiment::Experiment& experiment) {
@@ -84,7 +94,7 @@ std::vector<train::Score> masked_scores(double nll, double accuracy) {
 
 MaskedLmTask::MaskedLmTask(const experiment::Experiment& experiment, Assets assets,
                            const CommandContext& context)
-    : EncoderTask(experiment, std::move(assets), kMaskedTokenHead, context) {
+    : EncoderTask(experiment, std::move(assets), head_while_training(experiment), context) {
   const auto& data = masked_lm_of(this->experiment()).data;
   train_ = open_masked_text(experiment, tokenizer(), data.train, "data.train");
   if (!data.valid.empty()) {
@@ -92,6 +102,9 @@ MaskedLmTask::MaskedLmTask(const experiment::Experiment& experiment, Assets asse
     valid_batches_ = masked_eval_batches(experiment, valid_, device());
   }
   set_train_batches(data::make_masked_train_batches(train_, data, seed()));
+  if (masked_lm_of(this->experiment()).loss.has_teacher()) {
+    teacher_ = std::make_unique<MaskedTeacher>(this->experiment(), this->assets(), device());
+  }
 }
 
 std::vector<std::pair<std::string, std::string>> MaskedLmTask::show(const data::Batch& batch,
@@ -104,11 +117,15 @@ std::vector<std::pair<std::string, std::string>> MaskedLmTask::show(const data::
 }
 
 train::Sums MaskedLmTask::loss(const train::Prepared& batch, const train::StepContext& context) {
-  const MaskedSums sums = masked_loss(text_model(), batch, training_context(context));
-  return {.losses = {sums.nll},
-          .statistics = {sums.right},
-          .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences(),
-                     data::masked_labels(batch).num_rows()}};
+  const auto in_training = training_context(context);
+  const MaskedSums sums = teacher_ ? teacher_->loss(text_model(), batch, in_training)
+                                   : masked_loss(text_model(), batch, in_training);
+  train::Sums result{.losses = {sums.loss},
+                     .statistics = {sums.right},
+                     .counts = {data::tokens(batch).num_rows(), batch.batch().num_sequences(),
+                                data::masked_labels(batch).num_rows()}};
+  if (teacher_) result.statistics.push_back(sums.nll);
+  return result;
 }
 
 std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
@@ -118,7 +135,8 @@ std::vector<double> MaskedLmTask::weights(const data::Batch& batch) const {
 std::vector<train::Score> MaskedLmTask::measures(const train::Totals& totals) const {
   const double tokens = totals.weights.at(0);
   if (tokens == 0) return {};
-  return masked_scores(totals.losses.at(0) / tokens, totals.statistics.at(0) / tokens);
+  const double nll = teacher_ ? totals.statistics.at(1) : totals.losses.at(0);
+  return masked_scores(nll / tokens, totals.statistics.at(0) / tokens);
 }
 
 train::Validation MaskedLmTask::validate() {

@@ -7,6 +7,7 @@
 
 #include "data/documents/masked_batches.h"
 #include "families/masked_lm/engine/masked_model.h"
+#include "families/masked_lm/engine/masked_teacher.h"
 #include "families/masked_lm/masked_lm_options.h"
 #include "families/text/engine/encoder_task.h"
 
@@ -52,7 +53,10 @@ class MaskedLmTask final : public EncoderTask {
   std::vector<std::string> counters() const override {
     return {"tokens", "texts", "masked tokens"};
   }
-  std::vector<std::string> statistics() const override { return {"right"}; }
+  /// With a teacher the loss is not the cross entropy of the hidden tokens, which is summed too.
+  std::vector<std::string> statistics() const override {
+    return teacher_ ? std::vector<std::string>{"right", "nll"} : std::vector<std::string>{"right"};
+  }
   train::Prepared prepare(data::Batch batch) const override {
     return prepare_masked(std::move(batch), text_model());
   }
@@ -72,6 +76,7 @@ class MaskedLmTask final : public EncoderTask {
 
   data::MaskedText train_, valid_;  ///< valid: without sequences where there is none
   std::unique_ptr<data::BatchSource> valid_batches_;
+  std::unique_ptr<MaskedTeacher> teacher_;  ///< of loss.teacher
 };
 
 }  // namespace stretto::tasks

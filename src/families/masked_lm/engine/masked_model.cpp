@@ -1,6 +1,7 @@
 #include "families/masked_lm/engine/masked_model.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "families/text/engine/encoder_task.h"
 #include "train/evaluation.h"
@@ -42,14 +43,33 @@ train::Prepared prepare_masked(data::Batch batch, const models::TextModel& model
   return made;
 }
 
-MaskedSums masked_loss(models::TextModel& model, const train::Prepared& batch,
-                       const models::ForwardContext& context) {
-  const at::Tensor rows = masked_rows_of(model, batch, context);
+MaskedPass masked_pass(models::TextModel& model, const train::Prepared& batch,
+                       const models::ForwardContext& context, PassParts parts) {
+  MaskedPass pass;
+  nn::AttentionRows attention;
+  std::optional<nn::AttentionRecordScope> recording;
+  if (parts.attention) recording.emplace(attention);
+  at::Tensor rows;
+  if (parts.rows) {
+    pass.parts.rows = model.encode(batch.rows(), context);
+    rows = pass.parts.rows.index_select(0, batch.tensor(kMaskPlaces));
+  } else {
+    rows = masked_rows_of(model, batch, context);
+  }
+  pass.parts.attention = attention;
   if (rows.size(0) == 0) {
-    return {.nll = rows.sum(), .right = at::zeros({}, rows.options().dtype(at::kDouble))};
+    const auto real = rows.options().dtype(at::kDouble);
+    pass.sums = {.loss = rows.sum(), .nll = at::zeros({}, real), .right = at::zeros({}, real)};
+    return pass;
   }
   const auto sums = model.masked_tokens().loss(rows, batch.tensor(kMaskLabels));
-  return {.nll = sums.loss_sum, .right = sums.right_sum};
+  pass.sums = {.loss = sums.loss_sum, .nll = sums.nll_sum, .right = sums.right_sum};
+  return pass;
+}
+
+MaskedSums masked_loss(models::TextModel& model, const train::Prepared& batch,
+                       const models::ForwardContext& context) {
+  return masked_pass(model, batch, context, {}).sums;
 }
 
 MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batches,
@@ -58,7 +78,7 @@ MaskedScore score_masked(models::TextModel& model, const data::BatchSource& batc
   const auto score_batch = [&](const train::Prepared& batch) -> std::vector<double> {
     const MaskedSums found = masked_loss(model, batch, {});
     return {static_cast<double>(data::masked_labels(batch).num_rows()),
-            static_cast<double>(data::tokens(batch).num_rows()), found.nll.item<double>(),
+            static_cast<double>(data::tokens(batch).num_rows()), found.loss.item<double>(),
             found.right.item<double>()};
   };
   const auto sums = train::evaluate_sums(batches, /*num_sums=*/4, setup, score_batch);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/documents/masked_batches.h"
+#include "families/text/engine/text_teacher.h"
 #include "models/encoder.h"
 #include "models/text_model.h"
 #include "train/evaluation.h"
@@ -15,9 +16,19 @@ namespace stretto::tasks {
 
 /// Sums over the masked tokens of a batch, of which there may be none.
 struct MaskedSums {
-  at::Tensor nll;    ///< scalar with a gradient, where one is wanted: natural logarithm
+  /// Scalar with a gradient, where one is wanted: nll, or what a teacher makes of it.
+  at::Tensor loss;
+  at::Tensor nll;    ///< scalar without one: natural logarithm
   at::Tensor right;  ///< scalar: tokens that the model takes for the most probable ones
 };
+/// And what is asked for beside them.
+struct MaskedPass {
+  MaskedSums sums;
+  TextPass parts = {};
+};
+/// @param batch  as prepare_masked() makes it
+MaskedPass masked_pass(models::TextModel& model, const train::Prepared& batch,
+                       const models::ForwardContext& context, PassParts parts);
 /// @param batch  as prepare_masked() makes it
 MaskedSums masked_loss(models::TextModel& model, const train::Prepared& batch,
                        const models::ForwardContext& context);

@@ -26,6 +26,7 @@ models::TextModelSetup text_model_setup(const experiment::Experiment& experiment
   setup.head = head.kind;
   setup.num_labels = head.num_labels;
   setup.label_smoothing = head.label_smoothing;
+  setup.teacher = head.teacher;
   setup.seed = static_cast<uint64_t>(experiment.run.seed);
   setup.device = device;
   return setup;

@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "families/text/engine/run_tokenizer.h"
+#include "losses/teacher.h"
 #include "models/text_model.h"
 #include "runs/run_folder.h"
 #include "tasks/family.h"
@@ -16,8 +18,9 @@ namespace stretto::tasks {
 /// What stands behind the encoder, as a family wants it.
 struct TextHead {
   models::TextHeadKind kind = models::TextHeadKind::kNone;
-  int64_t num_labels = 0;      ///< of kLabels
-  double label_smoothing = 0;  ///< of kMaskedTokens
+  int64_t num_labels = 0;                              ///< of kLabels
+  double label_smoothing = 0;                          ///< of kMaskedTokens
+  std::optional<losses::TeacherWeights> teacher = {};  ///< of kMaskedTokens, while it trains
 };
 
 /// Patterns of tensors that are a task's (train::Task::replaceable_parts): heads of texts, and what

@@ -2,11 +2,15 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "data/tokenizer_store.h"
 #include "experiment/task_rules.h"
+#include "families/text/engine/text_teacher.h"
 #include "families/text/text_rules.h"
 #include "families/text/text_sections.h"
 #include "runs/provenance.h"
+#include "runs/run_folder.h"
+#include "tasks/load_checkpoints.h"
 #include "tasks/open_initial_run.h"
 #include "tasks/taken_tokenizer.h"
 
@@ -29,12 +33,25 @@ RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
       experiment::text_sections(experiment).cache_dir));
 }
 
+// Of a student that names none.
+RunTokenizer tokenizer_of_teacher(const experiment::Experiment& student) {
+  const auto directory = experiment::find_task_rules(student)->teacher_run(student);
+  const auto teacher = experiment_of_text_teacher(directory, student);
+  auto taken = load_tokenizer(teacher, assets_of(runs::RunFolder::open(directory)));
+  log::info("tokenizer of " + directory + ", the teacher");
+  return taken;
+}
+
 }  // namespace
 
 RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
                              text::LineSource& training_text) {
   const auto& train = loaded.options.train;
-  if (train.init_from.empty()) return own_tokenizer(loaded.options, training_text);
+  if (train.init_from.empty()) {
+    return experiment::takes_tokenizer_of_other_run(loaded.options)
+               ? tokenizer_of_teacher(loaded.options)
+               : own_tokenizer(loaded.options, training_text);
+  }
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.
   const bool match = train.init_vocabulary == "match";
   return first_tokenizer(

@@ -16,9 +16,9 @@ struct RunTokenizer {
 };
 
 /// The tokenizer of a new run: that which its configuration names, else that of the run that
-/// `train.init_from` names, else a new one, trained on this text. With `train.init_vocabulary =
-/// "match"` the other run's only has to be there. Throws as first_tokenizers() of translation does
-/// (families/translation/engine/initial_run.h).
+/// `train.init_from` or `loss.teacher` names, else a new one, trained on this text. With
+/// `train.init_vocabulary = "match"` the other run's only has to be there. Throws as
+/// first_tokenizers() of translation does (families/translation/engine/initial_run.h).
 RunTokenizer first_tokenizer(const experiment::LoadedExperiment& experiment,
                              text::LineSource& training_text);
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "data/batch.h"
 #include "families/text/engine/run_model.h"
+#include "families/text/engine/text_teacher.h"
 #include "families/text_classification/engine/label_outputs.h"
 #include "models/text_model.h"
 #include "tasks/family.h"
@@ -21,21 +21,13 @@ namespace stretto::tasks {
 at::Tensor label_divergence(LabelTarget target, const at::Tensor& logits, const at::Tensor& teacher,
                             double temperature);
 
-/// How far the rows of a last layer relate to each other otherwise than those of a teacher do, [B],
-/// differentiable in `rows`. The relations of row i of a text are softmax_j(<x_i, x_j> /
-/// sqrt(width)), as those of MiniLMv2 (Wang et al. 2021, arXiv:2012.15828) with one head, so that
-/// widths may differ. For each text the mean over its rows of KL(teacher || model).
-/// @param rows, teacher  [N, D] and [N, D'], of the tokens of `texts`
-at::Tensor relation_divergence(const at::Tensor& rows, const at::Tensor& teacher,
-                               const data::PackedTokens& texts);
-
 /// What a model makes of a batch.
 struct LabelPass {
-  at::Tensor logits;     ///< [B, L]
-  at::Tensor rows = {};  ///< of the last layer, [N, D]; undefined where they are not asked for
+  at::Tensor logits;    ///< [B, L]
+  TextPass parts = {};  ///< those that were asked for
 };
 LabelPass label_pass(models::TextModel& model, const train::Prepared& texts,
-                     const models::ForwardContext& context, bool with_rows);
+                     const models::ForwardContext& context, PassParts parts = {});
 
 /// The models of the run that `loss.teacher` names, which label what a student trains on. They are
 /// no part of the student.
@@ -49,19 +41,17 @@ class LabelTeacher {
   LabelTeacher(const experiment::Experiment& student, const Assets& assets, const HeadOfRun& head,
                at::Device device);
 
-  /// Whether rows of the last layer are learned from (`loss.teacher_hidden`).
-  bool teaches_rows() const { return hidden_ > 0; }
+  /// What losses() reads of a pass: by `loss.teacher_hidden` and `loss.teacher_attention`.
+  PassParts parts() const { return parts_.parts(); }
   /// [B]: what the loss of each text of a batch becomes.
   /// @param own  its losses by the labels
   at::Tensor losses(const LabelOutputs& outputs, const train::Prepared& batch,
                     const LabelPass& student, const models::LabelLosses& own) const;
 
  private:
-  double weight_, temperature_, hidden_;
+  double weight_, temperature_;
+  PartWeights parts_;
   std::vector<std::shared_ptr<models::TextModel>> models_;
 };
-
-/// The tokenizer's files of the teacher's run, for a student that names no tokenizer.
-Assets tokenizer_of_label_teacher(const experiment::Experiment& student);
 
 }  // namespace stretto::tasks

@@ -92,8 +92,9 @@ TextClassificationTask::TextClassificationTask(const experiment::Experiment& exp
   set_train_batches(data::make_length_batches(
       train, {.max_rows = {data.max_tokens}, .max_samples = data.max_samples},
       data::Shuffle::kEachEpoch, static_cast<uint64_t>(experiment.run.seed)));
-  if (options_.loss.has_teacher())
+  if (options_.loss.has_teacher()) {
     teacher_.emplace(experiment, assets, &label_head_of_run, device());
+  }
 }
 
 std::vector<std::string> TextClassificationTask::statistics() const {
@@ -114,8 +115,8 @@ train::Prepared TextClassificationTask::prepare(data::Batch batch) const {
 
 train::Sums TextClassificationTask::loss(const train::Prepared& batch,
                                          const train::StepContext& context) {
-  const bool with_rows = teacher_ && teacher_->teaches_rows();
-  const auto pass = label_pass(text_model(), batch, training_context(context), with_rows);
+  const auto pass = label_pass(text_model(), batch, training_context(context),
+                               teacher_ ? teacher_->parts() : PassParts{});
   const at::Tensor& logits = pass.logits;
   const auto own = outputs_->losses(logits, batch.tensor());
   const at::Tensor each = teacher_ ? teacher_->losses(*outputs_, batch, pass, own) : own.each;

@@ -7,11 +7,9 @@
 #include "data/labelled/labelled_samples.h"
 #include "families/text/engine/encoder_family.h"
 #include "families/text_classification/engine/commands.h"
-#include "families/text_classification/engine/label_teacher.h"
 #include "families/text_classification/engine/text_classification.h"
 #include "families/text_classification/text_classification_options.h"
 #include "tasks/open_initial_run.h"
-#include "text/tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -84,12 +82,7 @@ class TextClassificationFamily : public EncoderFamily {
   Assets first_assets(const experiment::LoadedExperiment& experiment) const override {
     // Labels first: to train a tokenizer takes longer than to find a wrong column.
     const auto labels = first_labels(experiment.options);
-    const auto& options = experiment.options;
-    const bool takes_teachers =
-        sections_of(options).loss.has_teacher() && options.train.init_from.empty() &&
-        !text::names_tokenizer(sections_of(options).tokenizer.tokenizer_options());
-    Assets assets =
-        takes_teachers ? tokenizer_of_label_teacher(options) : TextFamily::first_assets(experiment);
+    Assets assets = TextFamily::first_assets(experiment);
     assets[kLabelsAsset] = data::labels_to_json(labels ? &*labels : nullptr);
     return assets;
   }

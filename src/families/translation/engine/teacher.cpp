@@ -1,5 +1,7 @@
 #include "families/translation/engine/teacher.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string>

@@ -3,10 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
-#include <tuple>
-#include <vector>
 
 #include "config/resolved.h"
 #include "experiment/experiment_schema.h"
@@ -46,24 +43,6 @@ TEST(LabelDivergence, IsZeroFromItself) {
   }
 }
 
-TEST(RelationDivergence, ComparesTheRowsOfEachTextWhateverTheirWidth) {
-  data::PackedTokens texts;
-  texts.append(std::vector<int64_t>{1, 2, 3});
-  texts.append(std::vector<int64_t>{4, 5});
-  const at::Tensor rows = teacher_random({5, 4}, 1), teacher = teacher_random({5, 6}, 2);
-  const at::Tensor got = relation_divergence(rows, teacher, texts);
-  ASSERT_EQ(got.sizes(), at::IntArrayRef({2}));
-  for (const auto& [text, begin, end] : {std::tuple(0, 0, 3), std::tuple(1, 3, 5)}) {
-    const auto relations = [](const at::Tensor& x) {
-      return at::softmax(at::mm(x, x.t()) / std::sqrt(static_cast<double>(x.size(1))), 1);
-    };
-    const at::Tensor p = relations(rows.slice(0, begin, end));
-    const at::Tensor q = relations(teacher.slice(0, begin, end));
-    EXPECT_NEAR(got[text].item<double>(), (q * (q / p).log()).sum(1).mean().item<double>(), 1e-10);
-  }
-  EXPECT_LT(relation_divergence(rows, rows, texts).abs().max().item<double>(), 1e-12);
-}
-
 class LabelTeacherTest : public TextClassificationTest {
  protected:
   /// Trains a run that is a teacher, with the configuration that later commands read.
@@ -87,6 +66,7 @@ TEST_F(LabelTeacherTest, AStudentTakesItsTokenizerAndLearnsFromItAlone) {
   experiment_.options.run.seed = 5;
   EXPECT_EQ(family_.first_assets(experiment_), assets) << "none is drawn from the text";
   sections().loss.teacher_hidden = 0.1;
+  sections().loss.teacher_attention = 0.1;
   train("student", 200);
   EXPECT_GT(eval("student")["accuracy"].get<double>(), 0.8);
 }

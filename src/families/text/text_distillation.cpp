@@ -1,4 +1,4 @@
-#include "families/text_classification/text_classification_distillation.h"
+#include "families/text/text_distillation.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace stretto::experiment {
 
-FamilyDistillation text_classification_distillation() {
+FamilyDistillation text_distillation() {
   // A string of JSON is one of TOML.
   const auto word_level = [](const std::string& teacher_run, const std::string& checkpoint) {
     std::vector<std::string> keys{"loss.teacher=" + nlohmann::json(teacher_run).dump()};
