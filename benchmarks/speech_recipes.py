@@ -8,7 +8,8 @@ SOURCES has waves_yesno_40.tar.gz and waves_yesno_20.tar.gz (yesno), fsdd_5speak
 in a folder of the name in brackets; and the folders ljspeech_mini, speech_misc/librivox_austen and speech_misc/speechbrain_samples. WORK/data
 gets the cuts:
 
-- yesno: names sorted, even places for training, odd ones for validation, 30 and 30 clips (icefall's split).
+- yesno: names sorted, even places for training, odd ones for validation, 30 and 30 clips (icefall's split). One error is the least:
+  0_1_0_1_0_0_0_0.wav of validation has seven words, not eight.
 - fsdd: clips 0 to 4 of each digit and speaker for validation (the official split); and for each speaker a cut that leaves it out.
 - kathleen: 100 sentences, drawn by a seed from those sorted by name, for validation.
 
