@@ -3,7 +3,8 @@
 
     check_with_librosa.py FEATURES_TOOL [--seed 1]
 
-Samples must agree to 1e-4, features to 1e-3 of the largest one. From the same first phases, Griffin-Lim must give the sound of librosa's to 1% after up to 10 iterations, and must come as near to the magnitudes, within 0.1 dB, after up to 50.
+Samples must agree to 1e-4, features to 1e-3 of the largest one. Griffin-Lim begins with the same first phases. It must give librosa's
+sound to 1 % after up to 10 iterations, and come as near to the magnitudes, within 0.1 dB, after up to 50.
 Exits 0 when all agree, 1 with the first difference, 77 (skipped) when a package is not installed.
 """
 import argparse
