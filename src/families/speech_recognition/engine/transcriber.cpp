@@ -211,6 +211,8 @@ SpeechReader::Heard SpeechReader::hear(const nn::PackedRows& frames, const nn::P
   if (frames.num_rows() == 0) {  // nothing was read, and models are not asked
     Heard heard;
     heard.transcripts.assign(static_cast<size_t>(count), std::vector{Transcript()});
+    heard.log_probs.assign(static_cast<size_t>(count),
+                           at::zeros({0, models_.front()->num_labels() + 1}));
     heard.label_logits = at::zeros({count, models_.front()->num_labels()});
     heard.is_finite.assign(static_cast<size_t>(count), 1);
     heard.losses = at::zeros({count}, at::kFloat);
@@ -250,6 +252,7 @@ SpeechReader::Heard SpeechReader::hear_tokens(const nn::PackedRows& frames,
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     const auto begin = static_cast<size_t>(offsets[i]), end = static_cast<size_t>(offsets[i + 1]);
     const auto own = numbers.subspan(begin * width, (end - begin) * width);
+    heard.log_probs.push_back(log_probs.slice(0, offsets[i], offsets[i + 1]));
     const bool is_finite = std::ranges::all_of(own, [](float x) { return std::isfinite(x); });
     heard.is_finite.push_back(is_finite ? 1 : 0);
     if (by_attention) continue;

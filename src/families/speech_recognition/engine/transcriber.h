@@ -75,6 +75,9 @@ class SpeechReader {
   /// What models together make of B utterances.
   struct Heard {
     std::vector<std::vector<Transcript>> transcripts = {};  ///< [B], best first; of kTokens
+    /// [B] of [T, L + 1] fp32 on the CPU, of kTokens: natural logs, class L is the blank. Views of
+    /// one tensor; of several models, of mean probabilities.
+    std::vector<at::Tensor> log_probs = {};
     at::Tensor label_logits = {};  ///< [B, L] of kLabel: of several models, of mean probabilities
     std::vector<char> is_finite = {};  ///< [B]: whether all numbers are that the answer rests on
     /// [B], of models::SpeechLosses or of labels; on the CPU.

@@ -315,6 +315,37 @@ TEST_F(SpeechRecognitionTest, SeveralTextsComeFromABeam) {
   failure(ExitCode::kUsage, [&] { answers("run", files, false, {}, {.nbest = 3}); });
 }
 
+TEST_F(SpeechRecognitionTest, LogProbabilitiesOfRowsAreThoseThatTheTextIsReadFrom) {
+  EXPECT_EQ(train("run"), 0);
+  Words files;
+  for (int i = 0; i < 4; ++i) {
+    files.push_back((folder_ / ("valid_" + std::to_string(i) + ".wav")).string());
+  }
+  const auto together = answers("run", files, true, {}, {.log_probs = true});
+  const auto alone = answers("run", files, true, {"eval.batch_seconds=0.1"}, {.log_probs = true});
+  ASSERT_EQ(together.size(), files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto a = nlohmann::json::parse(together[i]), b = nlohmann::json::parse(alone[i]);
+    ASSERT_EQ(a.at("log_probs").size(), b.at("log_probs").size());
+    EXPECT_FALSE(a.at("log_probs").empty());
+    double best = 0;
+    for (size_t t = 0; t < a.at("log_probs").size(); ++t) {
+      const auto row = a.at("log_probs")[t].get<std::vector<double>>();
+      const auto other = b.at("log_probs")[t].get<std::vector<double>>();
+      ASSERT_EQ(row.size(), other.size());
+      double sum = 0;
+      for (size_t k = 0; k < row.size(); ++k) {
+        sum += std::exp(row[k]);
+        EXPECT_NEAR(row[k], other[k], 1e-5 * (1 + std::abs(row[k])));
+      }
+      EXPECT_NEAR(sum, 1, 1e-5);
+      best += *std::ranges::max_element(row);
+    }
+    EXPECT_NEAR(a.at("score").get<double>(), best, 1e-3) << "greedy reading";
+  }
+  failure(ExitCode::kUsage, [&] { answers("run", files, false, {}, {.log_probs = true}); });
+}
+
 TEST_F(SpeechRecognitionTest, UtterancesOfAManifestAreAnsweredByTheirIds) {
   EXPECT_EQ(train("run"), 0);
   const auto lines = answers("run", {}, true, {}, {.data = {(folder_ / "valid.csv").string()}});
