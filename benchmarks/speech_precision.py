@@ -45,7 +45,7 @@ def sections(options, model, manifest, updates):
     if model in VOICES:
         return {**common, "task": {"name": "speech_synthesis"}, "features": {"rate": speech_files.RATE, "window_seconds": 0.05,
                                                                              "hop_seconds": HOP, "num_mels": 80},
-                "model": VOICES[model], "decode": {"max_seconds": float(SPOKEN_SECONDS), "stop_threshold": 1.0, "griffin_lim_iterations": 1}}
+                "model": VOICES[model], "decode": {"max_seconds": float(SPOKEN_SECONDS), "stop_threshold": 0.999999, "griffin_lim_iterations": 1}}
     features, network, _ = speech_files.NETS[model]
     return {**common, "task": {"name": "speech_recognition"}, "features": speech_files.features_section(features),
             "augment": {"feature_masks": 2, "feature_mask_width": 10, "time_masks": 2, "time_mask_frames": 20}, "model": network}

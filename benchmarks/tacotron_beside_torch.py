@@ -133,7 +133,7 @@ def main():
         return worker(options)
     if not options.bench:
         parser.error("--bench is missing: build/release/tacotron_bench")
-    rows = []
+    options.bench, rows, head = records.program(parser, options.bench), [], records.head_of_now()
     for work in options.works:
         for reduction in options.reductions:
             for batch in options.batches:
@@ -146,10 +146,10 @@ def main():
                              GOALS[work]])
                 print(rows[-1], file=sys.stderr, flush=True)
     titles = ["work", "frames a step", "sentences", "Stretto, mel frames/s", "torchaudio, mel frames/s", "faster by", "goal"]
-    page = records.table(titles, rows)
-    print(page)
-    if options.out:
-        options.out.write_text(f"# Tacotron 2 beside torchaudio's\n\n    {' '.join(map(str, sys.argv))}\n\n{page}\n")
+    notes = [f"{options.device}, {options.threads} threads, fp32{', torchaudio compiled for training' if options.compile else ''}"
+             f"{'; a library is preloaded for torch that opens the fast path of MKL' if options.preload else ''}. Medians (least – most) of "
+             f"{options.rounds} rounds."]
+    records.publish(records.page("Tacotron 2 beside torchaudio's", notes, records.table(titles, rows), "half an hour", head), options.out)
 
 
 if __name__ == "__main__":
