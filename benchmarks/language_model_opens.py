@@ -7,7 +7,7 @@
 DATA has public_domain_books/. A model of their words is counted (absolute discounting), some 4 million n-grams as ARPA text. `ngram_tool`
 opens it and ends: the tests' program, with the reader that recognition uses. Reading ARPA leaves a file in the cache in the layout of
 KenLM's probing form, which is mapped from the next time on. With --build-binary, KenLM's program of that name makes its probing, trie and
-quantised trie forms, which are mapped as they are. Its sources are in the source archive of the Python package (tests/text/ngram/README.md).
+quantised trie forms, which are mapped as they are. The head of tests/text/ngram/check_with_kenlm.py says how to compile it.
 
 Times are those of a process less that of one with a model of a single word. Of the mapped forms each is opened --starts times in turn, with
 its pages in the memory of the system, and five times after these were dropped (posix_fadvise). The goal is 0.1 s; leaves with 1 if a median
