@@ -144,8 +144,8 @@ def rows_of(options, cells, work):
 def page_of(options, cells):
     parts = []
     for work, heading in (("train", "Training"), ("eval", "Evaluation"), ("speak", "Speaking")):
-        titles = ["model", "precision", "seconds of sound a second", f"times {options.precisions[0]}", *(["loss of the last update"] if work == "train" else []),
-                  "peak MiB"]
+        titles = ["model", "precision", "seconds of sound a second", f"times {options.precisions[0]}",
+                  *(["loss of the last update"] if work == "train" else []), "peak MiB"]
         if rows := list(rows_of(options, cells, work)):
             parts.append(f"## {heading}\n\n{records.table(titles, rows)}")
     notes = [f"{options.device}, {options.threads} threads, micro-batches of {options.batch_seconds:g} seconds. Median (least – most) of rounds, "

@@ -13,8 +13,8 @@ lengths spread evenly on a logarithmic scale. Each recipe is trained for --updat
 - training on 1, 2 and 3 processes: the order of data (the hash of each update's batches), the loss of each update, the error rate behind it;
   and with dist.deterministic the hash of the weights.
 
-A log-probability may differ by 1e-5 of 1 + its magnitude, a loss by 1e-5 of itself; texts, error rates and orders not at all. Leaves with 1
-if one does. Trainings that are in WORK are not made again. Takes about half an hour on two quiet cores; --smoke tries the script.
+A log-probability may differ by 1e-5 of 1 + its magnitude, the loss of an utterance too, other losses by 1e-5 of themselves; texts, error
+rates and orders not at all. Leaves with 1 if one does. Trainings that are in WORK are not made again. Takes about half an hour on two quiet cores; --smoke tries the script.
 """
 import argparse
 import itertools
@@ -120,7 +120,7 @@ def evaluated(options, run, manifest, processes):
     table = options.work / f"{run.name}_{processes}.tsv"
     more = ["--processes", processes, "dist.timeout_seconds=600"] if processes > 1 else []
     text, _, _ = understanding.call([options.stretto, "eval", run, "--checkpoint", "last", "--json", "--data", manifest, "--predictions", table,
-                                     *common_keys(options), "eval.batch_seconds=30", *more])
+                                     *common_keys(options), 'data.format="manifest"', "data.label_words=[]", "eval.batch_seconds=30", *more])
     rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
     columns = [rows[0].index(name) for name in ("id", "loss", "hypothesis")]
     return json.loads(text), {row[columns[0]]: (float(row[columns[1]]), row[columns[2]]) for row in rows[1:]}
@@ -178,8 +178,10 @@ def processes_of_eval(options, recipe, run, manifest, table):
     for name in ("wer", "cer"):
         table.state(recipe, f"{name.upper()}, `eval`", over, len(found), f"{scores[0][name]:.4f} %", len({one[name] for one in scores}) == 1)
     table.add(recipe, "loss, `eval`", over, [one["loss"] for one in scores], BOUND, f"{scores[0]['loss']:.6f}")
-    worst = max(first, key=lambda name: perplexity_table.difference([rows[name][0] for _, rows in found]) if first[name][0] > 1e-3 else 0)
-    table.add(recipe, "loss of the utterance that differs most", over, [rows[worst][0] for _, rows in found], BOUND, f"{first[worst][0]:.6f}")
+    # The table of utterances has six decimals.
+    worst, difference = max(((name, abs(rows[name][0] - loss) / (1 + loss)) for _, rows in found for name, (loss, _) in first.items()),
+                            key=lambda one: one[1])
+    table.bounded(recipe, "loss of the utterance that differs most", over, len(found), f"{first[worst][0]:.6f}", difference)
 
 
 def processes_of_training(options, recipe, first, table):
@@ -239,8 +241,8 @@ def main():
     body = records.table(["recipe", "what", "the same over", "runs", "value", "largest relative difference", "bound", "within"], table.rows)
     notes = [f"{COUNT} utterances of {min(lengths):.2f} to {max(lengths):.2f} s, spoken digits in a row, {sum(lengths):.0f} s together; networks "
              f"trained for {options.updates} updates, {options.threads} thread{'s' if options.threads > 1 else ''} for each process. Of "
-             "log-probabilities the difference is relative to 1 + their magnitude. In training, differences come from the order in which "
-             "processes add gradients, which `dist.deterministic` fixes."]
+             "log-probabilities and of utterances' losses the difference is relative to 1 + their magnitude. In training, differences come "
+             "from the order in which processes add gradients, which `dist.deterministic` fixes."]
     records.publish(records.page("Recognition, batches and processes", notes, body, "half an hour", head), options.out)
     return 0 if table.well else 1
 
