@@ -124,6 +124,16 @@ TEST_F(SpeechRecognitionRulesTest, AStreamHasOneTextWithoutAScoreInFront) {
   };
   EXPECT_NE(message({.nbest = 3}).find("--nbest"), std::string::npos);
   EXPECT_NE(message({.scores = true}).find("--scores"), std::string::npos);
+  EXPECT_NE(message({.log_probs = true}).find("--log-probs"), std::string::npos);
+}
+
+TEST_F(SpeechRecognitionRulesTest, ALabelHasNoLogProbabilitiesOfTokens) {
+  tasks::SpeechInferArguments asked;
+  asked.log_probs = true;
+  const auto check = [&] { speech_recognition_spec().infer.check(e_, asked); };
+  EXPECT_NO_THROW(check());
+  own().loss.name = "label";
+  testing::failure(ExitCode::kUsage, check);
 }
 
 TEST_F(SpeechRecognitionRulesTest, ALabelIsNotWrittenByAttention) {
