@@ -61,7 +61,8 @@ def of_stretto(options, recipe, seed, train, valid):
          "run.device=cpu", "report.html=false", "report.tensorboard=false", *epochs, *options.key], understanding.environment(options.threads))
     text, _, _ = understanding.call([options.stretto, "infer", run, "--checkpoint", "last", "--json", "--data", valid, "run.device=cpu"])
     texts = run.with_name(run.name + ".texts")
-    records.write_whole(texts, "".join(json.loads(line).get("text", "") + "\n" for line in text.splitlines()))
+    found = {answer["id"]: answer.get("text", "") for answer in map(json.loads, text.splitlines())}
+    records.write_whole(texts, "".join(found[path] + "\n" for path, _ in speech_files.manifest_rows(valid)))
     return {**scores(options, run, texts, valid), "seconds": seconds, "peak_mib": peak}
 
 
@@ -98,7 +99,8 @@ def page_of(options, cells):
                 rows.append([recipe, program, len(found), *(mean_and_range([cell[name] for cell in found]) for name in ("cer", "wer")),
                              records.spread([cell["seconds"] for cell in found], decimals=0)])
     notes = [f"100 sentences of one speaker, held out; {options.threads} threads, fp32, greedy. Means (least – most) over seeds; seconds are "
-             "those of the whole process, from files to the last weights (of PyTorch, to the texts). PyTorch draws its own first weights."]
+             "those of the whole process, from files to the last weights (of PyTorch, to the texts). PyTorch draws its own first weights, and "
+             "its batch norms see the padding of its batches, which are sorted by length."]
     return records.page("Errors of recognisers beside PyTorch", notes,
                         records.table(["recipe", "program", "seeds", "CER, %", "WER, %", "seconds"], rows), "hours", cells.head())
 
