@@ -45,8 +45,29 @@ void check_speech_limits(RuleCheck& c) {
           "lower it, or raise data.max_seconds");
 }
 
+void check_commands(RuleCheck& c) {
+  const auto& own = speech_of(c.e);
+  const auto& set = own.data.commands.set;
+  if (set == "all") return;
+  if (own.data.format != "auto" && own.data.format != "speech_commands") {
+    c.wrong({"data.commands.set", "data.format"},
+            "the set is one of Speech Commands, and data.format = \"" + own.data.format + "\"",
+            "leave it out, or set data.format = \"speech_commands\"");
+  }
+  if (own.data.commands.has_drawn_classes() && !own.has_label()) {
+    c.wrong({"data.commands.set", "loss.name"},
+            "`unknown` and `silence` are classes, and no texts that anybody says",
+            "set loss.name = \"label\", or another set");
+  }
+}
+
 void check_one_label(RuleCheck& c) {
   const auto& own = speech_of(c.e);
+  if (!own.has_label() && models::reads_as_a_whole(own.model)) {
+    c.wrong({"loss.name", "model.name"},
+            "the model reads an utterance as a whole, and a text needs a row for each label",
+            "set loss.name = \"label\", or take another model");
+  }
   if (!own.has_label() || !models::decoder_of(own.model).is_on()) return;
   c.wrong({"model.decoder.weight", "loss.name"},
           "an attention decoder writes texts, and an utterance has one label here",
@@ -111,6 +132,7 @@ class SpeechRecognitionRules final : public TaskRules {
   void check_data(RuleCheck& check) const override {
     check_sound_augmentation(check);
     check_speech_limits(check);
+    check_commands(check);
     check_reading(check);
   }
 

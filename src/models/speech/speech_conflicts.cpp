@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "models/images/image_conflicts.h"
 #include "models/speech/conformer_conflicts.h"
 
 namespace stretto::models {
@@ -73,6 +74,10 @@ SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks)
 
 SpeechConflicts speech_conflicts_of(const ConformerOptions& options) {
   return conflicts_of_kind(options);
+}
+
+SpeechConflicts speech_conflicts_of(const SquareResNetOptions& options) {
+  return option_conflicts(ImageModelOptions(static_cast<const ResNetOptions&>(options)));
 }
 
 template <class Kind>

@@ -12,6 +12,7 @@
 #include "models/speech/conformer.h"
 #include "models/speech/deepspeech2.h"
 #include "models/speech/speech_conflicts.h"
+#include "models/speech/square_resnet.h"
 #include "models/speech/time_delay_encoder.h"
 #include "nn/init_rules.h"
 
@@ -25,6 +26,10 @@ std::shared_ptr<SpeechEncoder> make_speech_encoder(const DeepSpeech2Options& opt
 std::shared_ptr<SpeechEncoder> make_speech_encoder(const ConformerOptions& options,
                                                    const SpeechPart& part) {
   return std::make_shared<ConformerEncoder>(options, part);
+}
+std::shared_ptr<SpeechEncoder> make_speech_encoder(const SquareResNetOptions& options,
+                                                   const SpeechPart& part) {
+  return std::make_shared<SquareResNetEncoder>(options, part);
 }
 /// Wave2Letter+, Jasper, QuartzNet, and Listen, Attend and Spell.
 template <class BlockOptions>
