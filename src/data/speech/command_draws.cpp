@@ -17,7 +17,7 @@ RandomStream stream_of(uint64_t kind, const SampleDraw& draw, int64_t sample) {
 }
 
 int64_t share_of(double share, int64_t count) {
-  return static_cast<int64_t>(std::ceil(share * static_cast<double>(count)));
+  return static_cast<int64_t>(std::ceil(share * static_cast<double>(count) - 1e-9));
 }
 
 }  // namespace

@@ -203,5 +203,21 @@ TEST_F(SpeechRecognitionRulesTest, AMiddlingUtteranceHasFramesByTheHop) {
   EXPECT_EQ(usual_frames(own()), 100);
 }
 
+TEST_F(SpeechRecognitionRulesTest, SetsOfCommandsAreOfTheirFormatAndHaveLabels) {
+  own().data.commands.set = "12";
+  EXPECT_TRUE(std::ranges::count(blamed(), "data.commands.set") == 1) << "its classes are no texts";
+  own().loss.name = "label";
+  EXPECT_EQ(std::ranges::count(blamed(), "data.commands.set"), 0);
+  own().data.format = "manifest";
+  EXPECT_EQ(std::ranges::count(blamed(), "data.commands.set"), 1);
+}
+
+TEST_F(SpeechRecognitionRulesTest, ANetworkOfPicturesWritesNoTexts) {
+  own().model.select("resnet");
+  EXPECT_EQ(std::ranges::count(blamed(), "loss.name"), 1);
+  own().loss.name = "label";
+  EXPECT_EQ(std::ranges::count(blamed(), "loss.name"), 0);
+}
+
 }  // namespace
 }  // namespace stretto::experiment

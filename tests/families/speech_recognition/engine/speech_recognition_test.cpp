@@ -413,6 +413,53 @@ TEST_F(SpeechRecognitionTest, LabelsOfUtterancesAreLearnedAndNamed) {
   EXPECT_GT(answer.at("probability").get<double>(), 0.1);
 }
 
+TEST_F(SpeechRecognitionTest, CommandsAreReadFromPicturesOfUtterances) {
+  constexpr const char* kTen[]{"down", "go",    "left", "no", "off",
+                               "on",   "right", "stop", "up", "yes"};
+  uint64_t number = 0;
+  const auto put = [&](const std::string& word, const std::string& text) {
+    // By the hash, the first speaker is for training and the second one for validation.
+    for (const char* speaker : {"91b7584a", "7311d8a3"}) {
+      const std::string name = "commands/" + word + "/" + speaker + "_nohash_0.wav";
+      testing::put_toned_word(folder_, name, text, ++number);
+    }
+  };
+  for (const char* word : kTen) put(word, word == std::string("yes") ? "abc" : "a");
+  put("bed", "cab");
+  testing::put_toned_word(folder_, "commands/_background_noise_/rain.wav", std::string(20, ' '),
+                          99);
+  model_ = R"(
+[model]
+name = "resnet"
+preset = "none"
+depth = 8
+base_width = 4
+[loss]
+name = "label"
+[data.commands]
+set = "12"
+silence_seconds = 0.5
+)";
+  const Words commands{"data.train=[\"commands\"]",
+                       "data.valid=[\"commands\"]",
+                       "tokenizer.normalise=[\"spaces\"]",
+                       "eval.best_metric=accuracy",
+                       "data.format=speech_commands",
+                       "train.max_steps=6",
+                       "eval.every=3",
+                       "train.save_every=3",
+                       "augment.speeds=[0.9, 1.1]"};
+  EXPECT_EQ(train("whole", commands), 0);
+  for (const int64_t until : {2, 5, 0}) EXPECT_EQ(train("parts", commands, until), 0);
+  EXPECT_EQ(saved("parts"), saved("whole"));
+  const auto json = scores("whole", commands);
+  EXPECT_EQ(json.at("utterances"), 12) << "ten words, one unknown, one of silence";
+  const auto line = answers("whole", {(folder_ / "commands/yes/7311d8a3_nohash_0.wav").string()},
+                            /*json=*/true, commands)
+                        .front();
+  EXPECT_TRUE(nlohmann::json::parse(line).contains("label"));
+}
+
 TEST_F(SpeechRecognitionTest, TheReportHasPlayers) {
   EXPECT_EQ(train("run", {"train.max_steps=8"}), 0);
   report::ReportContent content;
