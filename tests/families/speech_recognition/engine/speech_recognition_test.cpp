@@ -440,8 +440,9 @@ name = "label"
 set = "12"
 silence_seconds = 0.5
 )";
-  const Words commands{"data.train=[\"commands\"]",
-                       "data.valid=[\"commands\"]",
+  const std::string paths = "=[\"" + (folder_ / "commands").string() + "\"]";
+  const Words commands{"data.train" + paths,
+                       "data.valid" + paths,
                        "tokenizer.normalise=[\"spaces\"]",
                        "eval.best_metric=accuracy",
                        "data.format=speech_commands",
