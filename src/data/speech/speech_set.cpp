@@ -180,6 +180,16 @@ uint64_t SpeechSet::hash() const {
   return all.digest();
 }
 
+std::string SpeechSet::clipped() const {
+  int64_t count = 0;
+  std::string first;
+  for (const auto& source : sources_) {
+    count += source->clipped().count();
+    if (first.empty()) first = source->clipped().first();
+  }
+  return count == 0 ? "" : clipped_text(count, first);
+}
+
 std::string SpeechSet::refusal() const {
   for (const auto& source : sources_) {
     if (auto refusal = source->refusal(); !refusal.empty()) return refusal;

@@ -72,6 +72,8 @@ class SpeechSet {
   double total_seconds() const { return total_seconds_; }
   /// Bad samples of all kinds so far, those that load() has skipped included.
   LeftOut left_out() const { return faults_->left_out(); }
+  /// What was found of clipped sounds so far, in words; empty = nothing. They are no bad samples.
+  std::string clipped() const;
   const OutsideLimits& outside_limits() const { return outside_; }
   /// The same for equal sounds and texts in their order, wherever they lie.
   uint64_t hash() const;

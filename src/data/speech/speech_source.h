@@ -9,6 +9,7 @@
 #include "data/bad_samples.h"
 #include "data/cache_use.h"
 #include "data/data_file.h"
+#include "data/speech/clipped_sounds.h"
 #include "data/speech/speech_data_options.h"
 #include "data/speech/speech_inputs.h"
 #include "data/speech/utterance_rows.h"
@@ -58,6 +59,8 @@ class SpeechSource {
     return read_part(number, rate, {});
   }
 
+  /// Sounds that were clipped, among those that were read so far.
+  virtual const ClippedSounds& clipped() const = 0;
   /// Samples that were bad when it was opened.
   virtual const LeftOut& left_out() const = 0;
   /// Why the cache could not be written, where the system is to blame; else empty.

@@ -280,6 +280,7 @@ class StoredSpeech final : public SpeechSource {
     return name;
   }
   std::vector<float> read_part(int64_t number, int64_t rate, const SoundPart& part) const override;
+  const ClippedSounds& clipped() const override { return clipped_; }
   const LeftOut& left_out() const override { return head_.left_out; }
   std::string refusal() const override { return refusal_; }
 
@@ -308,6 +309,7 @@ class StoredSpeech final : public SpeechSource {
   Descriptor archive_;
   std::string refusal_;
   SpeechHead head_;
+  mutable ClippedSounds clipped_;
 };
 
 std::vector<float> StoredSpeech::read_part(int64_t number, int64_t rate,
@@ -329,6 +331,7 @@ std::vector<float> StoredSpeech::read_part(int64_t number, int64_t rate,
     const std::string_view bytes = all.substr(sound.offset, sound.bytes);
     samples = decoded(audio::AudioReader(audio::AudioBytes(bytes, name)), number, part);
   }
+  clipped_.look(number, samples, name);
   if (rate == 0 || rate == sound.rate) return samples;
   return audio::resampled(samples, sound.rate, rate);
 }
