@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "decoding/search.h"
+#include "families/speech_recognition/engine/joint_steps.h"
 #include "models/heads/label.h"
 #include "text/byte_bpe.h"
 #include "text/target_text.h"
@@ -162,7 +163,8 @@ std::vector<Transcript> Transcriber::read(std::span<const float> log_probs) cons
 }
 
 std::vector<std::vector<Transcript>> Transcriber::read(models::AttentionDecoder& decoder,
-                                                       const models::Encoded& memory) const {
+                                                       const models::Encoded& memory,
+                                                       std::span<const float> log_probs) const {
   const auto search = attention_search(options_);
   decoding::SearchInput input;
   const auto offsets = offsets_of(memory.rows);
@@ -170,7 +172,11 @@ std::vector<std::vector<Transcript>> Transcriber::read(models::AttentionDecoder&
     input.src_lengths.push_back(offsets[i + 1] - offsets[i]);
   }
   input.bos = input.eos = decoder.boundary();
-  const auto steps = decoder.start(memory, search.beam_size);
+  std::unique_ptr<decoding::StepModel> steps = decoder.start(memory, search.beam_size);
+  if (options_.ctc_weight > 0) {
+    steps = std::make_unique<JointSteps>(std::move(steps), log_probs, offsets, search.beam_size,
+                                         options_.ctc_weight);
+  }
   std::vector<std::vector<Transcript>> texts;
   for (const auto& found : decoding::search(*steps, input, search)) {
     auto& transcripts = texts.emplace_back();
@@ -260,7 +266,7 @@ SpeechReader::Heard SpeechReader::hear_tokens(const nn::PackedRows& frames,
     if (beat) beat();
   }
   if (by_attention) {
-    heard.transcripts = transcriber_->read(*models_.front()->attention(), encoded.front());
+    heard.transcripts = transcriber_->read(*models_.front()->attention(), encoded.front(), numbers);
     for (size_t i = 0; i < heard.transcripts.size(); ++i) {
       auto& transcripts = heard.transcripts[i];
       // Where there is nothing to attend to, nothing was said.

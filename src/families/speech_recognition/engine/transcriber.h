@@ -45,8 +45,10 @@ class Transcriber {
   std::vector<Transcript> read(std::span<const float> log_probs) const;
   /// The same by the attention decoder, for each utterance of a batch. An utterance whose numbers
   /// are not finite has one text without words, and a score of NaN.
+  /// @param log_probs  of CTC as above, of all rows, for decode.ctc_weight
   std::vector<std::vector<Transcript>> read(models::AttentionDecoder& decoder,
-                                            const models::Encoded& memory) const;
+                                            const models::Encoded& memory,
+                                            std::span<const float> log_probs) const;
 
   Transcript transcript_of(const ctc::CtcHypothesis& hypothesis) const;
   const ctc::CtcDecoder& decoder() const { return decoder_; }
