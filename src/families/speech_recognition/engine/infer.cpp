@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "audio/audio_file.h"
+#include "audio/resample.h"
 #include "audio/sound_features.h"
 #include "base/error.h"
 #include "base/stdout.h"
 #include "base/text.h"
+#include "data/speech/clipped_sounds.h"
 #include "data/speech/speech_set.h"
 #include "data/text_input.h"
 #include "families/speech_recognition/engine/commands.h"
@@ -150,9 +152,8 @@ class SoundReader final : public LineFamily<SoundLine> {
   void prepare(SoundLine& line) const override {
     try {
       if (set_ == nullptr) require_file(line.input.text);
-      const auto samples = set_ != nullptr
-                               ? set_->read(line.sample, sounds_.rate())
-                               : audio::read_audio(line.input.text, {.rate = sounds_.rate()});
+      const auto samples =
+          set_ != nullptr ? set_->read(line.sample, sounds_.rate()) : of_file(line);
       line.seconds = static_cast<double>(samples.size()) / static_cast<double>(sounds_.rate());
       line.features = sounds_(samples);
     } catch (const Error& error) {
@@ -194,6 +195,15 @@ class SoundReader final : public LineFamily<SoundLine> {
   }
 
  private:
+  // The samples of a file at the rate of the features; a clipped one gets a note.
+  std::vector<float> of_file(SoundLine& line) const {
+    audio::AudioReader reader{fs::path(line.input.text)};
+    auto samples = reader.read(reader.all());
+    if (data::is_clipped(samples)) line.note = "is clipped: peaks are cut off at full scale";
+    if (reader.info().rate == sounds_.rate()) return samples;
+    return audio::resampled(samples, reader.info().rate, sounds_.rate());
+  }
+
   int64_t num_labels_told() const {
     const int64_t asked = asked_.nbest > 0 ? asked_.nbest : as_json_ ? kUsualLabels : 1;
     return std::min(asked, run_.units.size());

@@ -413,6 +413,21 @@ TEST_F(SpeechRecognitionTest, LabelsOfUtterancesAreLearnedAndNamed) {
   EXPECT_GT(answer.at("probability").get<double>(), 0.1);
 }
 
+TEST_F(SpeechRecognitionTest, SubWordsAreLearnedByCtc) {
+  const Words pieces{"tokenizer.type=sentencepiece", "tokenizer.vocab_size=12"};
+  Words short_of_them = pieces;
+  short_of_them.insert(short_of_them.end(), {"train.max_steps=2", "eval.every=2"});
+  EXPECT_EQ(train("first", short_of_them), 0);
+  EXPECT_EQ(train("run", pieces), 0);
+  const auto before = scores("first", short_of_them), after = scores("run", pieces);
+  EXPECT_LT(after.at("loss").get<double>(), 0.5 * before.at("loss").get<double>());
+  EXPECT_LT(after.at("wer").get<double>(), 60.0);
+  // Texts are words again, and not pieces.
+  const std::string answer =
+      answers("run", {(folder_ / "train_0.wav").string()}, false, pieces).at(0);
+  EXPECT_EQ(answer.find("\u2581"), std::string::npos) << answer;
+}
+
 TEST_F(SpeechRecognitionTest, CommandsAreReadFromPicturesOfUtterances) {
   constexpr const char* kTen[]{"down", "go",    "left", "no", "off",
                                "on",   "right", "stop", "up", "yes"};
