@@ -210,13 +210,24 @@ bool SpeechSet::is_outside(double seconds, const SpeechDataOptions& options) {
 }
 
 void SpeechSet::add(std::shared_ptr<const SpeechSource> source, const SpeechDataOptions& options,
-                    bool is_limited) {
+                    bool is_limited, FirstOfIds* first_of_ids, BadSamples& bad) {
   const auto& words = command_words(options.commands.set);
   const auto number = static_cast<uint32_t>(sources_.size());
   for (int64_t i = 0; i < source->size(); ++i) {
     const SpeechPick pick{.source = number, .number = static_cast<uint32_t>(i)};
     const UtteranceFacts facts = source->facts(i);
     const std::string_view text = source->text(i);
+    if (first_of_ids != nullptr && source->has_own_id(i)) {
+      const auto [first, is_new] = first_of_ids->try_emplace(source->id(i), pick);
+      if (!is_new) {
+        const SpeechPick& earlier = first->second;
+        bad.add(SampleError(source->place(i),
+                            ": has the id `" + printable(source->id(i), 100) + "` of " +
+                                sources_[earlier.source]->place(earlier.number),
+                            "give each utterance an id of its own"));
+        continue;
+      }
+    }
     if (text == kNoiseFolder) {
       draws_.add_noise(pick, facts);
     } else if (is_limited && is_outside(facts.seconds(), options)) {
@@ -274,16 +285,25 @@ std::shared_ptr<const SpeechSet> open_speech(const SpeechDataOptions& options,
   auto set = std::make_shared<SpeechSet>();
   LeftOut left_out;
   const bool is_training = key == "data.train";
-  for (const auto& input : speech_inputs(options, key, paths)) {
+  const BadSampleRule rule = bad_sample_rule(options);
+  const auto inputs = speech_inputs(options, key, paths);
+  SpeechSet::FirstOfIds first_of_ids;
+  BadSamples doubles(rule);  // of two paths
+  for (const auto& input : inputs) {
     require_commands(options, input);
     auto source = open_speech_source(input, options, threads, use);
     left_out.count += source->left_out().count;
     for (const auto& one : source->left_out().first) {
       if (left_out.first.size() < kNamedBadSamples) left_out.first.push_back(one);
     }
-    set->add(std::move(source), options, is_training);
+    set->add(std::move(source), options, is_training, inputs.size() > 1 ? &first_of_ids : nullptr,
+             doubles);
   }
-  const BadSampleRule rule = bad_sample_rule(options);
+  doubles.end_file();
+  left_out.count += doubles.left_out().count;
+  for (const auto& one : doubles.left_out().first) {
+    if (left_out.first.size() < kNamedBadSamples) left_out.first.push_back(one);
+  }
   require_within(rule, left_out);
   const std::string outside = set->outside_.text(options);
   if (set->size() == 0) throw_nothing(key, paths, left_out, outside);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "data/bad_samples.h"
@@ -45,7 +46,8 @@ class SpeechSet {
   /// As it stands in the data, without white space at its ends; never empty.
   std::string_view text(int64_t sample) const;
   /// The name of the utterance: that of the data where they have names; else the path of the sound,
-  /// as the data name it, and behind `#` where the part begins. Those of two sources may be equal.
+  /// as the data name it, and behind `#` where the part begins; such names may be equal in two
+  /// paths.
   std::string_view id(int64_t sample) const;
   std::string_view speaker(int64_t sample) const;  ///< empty where it is not known
   /// Where it comes from, for messages and reports: "train.csv:17", "84-1.trans.txt:3", or the path
@@ -86,13 +88,15 @@ class SpeechSet {
                                                       const std::vector<std::string>& paths,
                                                       CacheUse use);
   /// What the text of a sample is.
+  using FirstOfIds = std::unordered_map<std::string_view, SpeechPick>;
   enum class Label : uint8_t { kOwn, kUnknown, kSilence };
   struct Kept {
     SpeechPick pick;
     Label label = Label::kOwn;
   };
+  /// @param first_of_ids  utterances of earlier paths by their own ids; null: there is one path
   void add(std::shared_ptr<const SpeechSource> source, const SpeechDataOptions& options,
-           bool is_limited);
+           bool is_limited, FirstOfIds* first_of_ids, BadSamples& bad);
   bool is_outside(double seconds, const SpeechDataOptions& options);
   /// Adds the classes that are drawn from what `where` has.
   void add_drawn(const SpeechDataOptions& options, const std::string& where, bool is_training);
@@ -122,7 +126,7 @@ class SpeechSet {
 ///
 /// Left out and counted as `data.bad_samples` says: a sound that is missing, cannot be read, is
 /// empty, or longer than an hour; a part that is not within its file; a text that is empty or not
-/// UTF-8; the second of two utterances with one id in one path. With data.commands.set, utterances
+/// UTF-8; the second of two utterances with one id. With data.commands.set, utterances
 /// of other words are left out too, or are the class `unknown`; they are no bad samples.
 ///
 /// @param key    "data.train", for messages and the limits

@@ -43,6 +43,8 @@ class SpeechSource {
   virtual UtteranceFacts facts(int64_t number) const = 0;
   virtual std::string_view text(int64_t number) const = 0;
   virtual std::string_view id(int64_t number) const = 0;
+  /// Whether the data have this id; else it is made of the path.
+  virtual bool has_own_id(int64_t number) const = 0;
   virtual std::string_view speaker(int64_t number) const = 0;
   /// Where it comes from, for messages and reports: "train.csv:17", or path().
   virtual std::string place(int64_t number) const = 0;

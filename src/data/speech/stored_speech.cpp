@@ -44,8 +44,9 @@ struct SpeechRecord {
   uint64_t sound = 0;
   uint64_t list = 0, line = 0;  ///< line 0: no file tells of it
   int64_t begin = 0, end = 0;   ///< frames of the sound
+  uint64_t has_id = 0;          ///< whether its id is that of the data
 };
-static_assert(sizeof(SpeechRecord) == 8 * sizeof(uint64_t));
+static_assert(sizeof(SpeechRecord) == 9 * sizeof(uint64_t));
 
 /// The words of the head: what was left out, and the lists.
 struct SpeechHead {
@@ -195,7 +196,8 @@ class SpeechWriting {
                .list = row.list,
                .line = static_cast<uint64_t>(row.line),
                .begin = range.begin,
-               .end = range.end};
+               .end = range.end,
+               .has_id = row.id.empty() ? uint64_t{0} : uint64_t{1}};
     writer_.append_value(kSpeechRecords, record_);
   }
 
@@ -266,6 +268,7 @@ class StoredSpeech final : public SpeechSource {
   std::string_view id(int64_t number) const override {
     return text_of(kSpeechIds, &SpeechRecord::id_end, number);
   }
+  bool has_own_id(int64_t number) const override { return record(number).has_id != 0; }
   std::string_view speaker(int64_t number) const override {
     return text_of(kSpeechSpeakers, &SpeechRecord::speaker_end, number);
   }

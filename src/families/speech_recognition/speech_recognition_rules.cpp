@@ -122,7 +122,8 @@ int64_t known_utterances(const data::SpeechDataOptions& data, const std::vector<
 class SpeechRecognitionRules final : public TaskRules {
  public:
   void check_model(RuleCheck& check) const override {
-    for (const auto& conflict : models::option_conflicts(speech_of(check.e).model)) {
+    const auto& own = speech_of(check.e);
+    for (const auto& conflict : models::option_conflicts(own.model, own.features.width())) {
       check.wrong(conflict.keys, conflict.what, conflict.hint);
     }
     check_one_label(check);

@@ -156,7 +156,7 @@ double SpeechModel::operations(double frames, double labels) const {
 }
 
 std::shared_ptr<SpeechModel> make_speech_model(const SpeechModelSetup& setup) {
-  const auto conflicts = option_conflicts(setup.model);
+  const auto conflicts = option_conflicts(setup.model, setup.num_features);
   if (!conflicts.empty()) {
     const OptionConflict& first = conflicts.front();
     throw Error(ExitCode::kUsage, first.keys.front() + ": " + first.what, first.hint);

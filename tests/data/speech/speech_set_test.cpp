@@ -86,6 +86,27 @@ TEST_F(SpeechSetTest, AllLayoutsOfTheSameUtterancesAreTheSame) {
   }
 }
 
+TEST_F(SpeechSetTest, AnIdStandsForOneUtteranceOfAllPaths) {
+  put("a.wav", wav(0.5, 1));
+  put("b.wav", wav(0.5, 2));
+  put("one.csv", "path,text,id\na.wav,one,u1\n");
+  put("two.csv", "path,text,id\nb.wav,two,u1\nb.wav,three,u2\n");
+  const auto set = open_speech(options_, "data.train", {below("one.csv"), below("two.csv")});
+  EXPECT_EQ(texts_of(*set), (Names{"one", "three"}));
+  ASSERT_EQ(set->left_out().count, 1);
+  EXPECT_EQ(set->left_out().first.front().fault, ": has the id `u1` of " + below("one.csv") + ":2");
+  // Without ids in the data, two folders may name their sounds alike.
+  put("x/yes/a.wav", wav(0.5, 3));
+  put("x/no/a.wav", wav(0.5, 4));
+  put("y/yes/a.wav", wav(0.5, 5));
+  put("y/no/a.wav", wav(0.5, 6));
+  EXPECT_EQ(open_speech(options_, "data.train", {below("x"), below("y")})->size(), 4);
+  options_.bad_samples = "stop";
+  failure(ExitCode::kBadData, [&] {
+    open_speech(options_, "data.train", {below("one.csv"), below("two.csv")});
+  });
+}
+
 TEST_F(SpeechSetTest, ClippedSoundsAreCountedAndUsed) {
   const auto sine = [](float loudness) {
     std::vector<float> samples;

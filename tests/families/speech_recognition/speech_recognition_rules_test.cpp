@@ -203,6 +203,15 @@ TEST_F(SpeechRecognitionRulesTest, AMiddlingUtteranceHasFramesByTheHop) {
   EXPECT_EQ(usual_frames(own()), 100);
 }
 
+TEST_F(SpeechRecognitionRulesTest, GroupsOfTheFirstBlockDivideFeatures) {
+  auto& model = own().model.as<models::Wave2LetterOptions>();
+  model.preset = "none";
+  model.blocks = {{.channels = 10, .groups = 5}};
+  EXPECT_EQ(std::ranges::count(blamed(), "model.blocks.0.groups"), 1) << "of 24 features";
+  own().features.num_mels = 25;
+  EXPECT_EQ(std::ranges::count(blamed(), "model.blocks.0.groups"), 0);
+}
+
 TEST_F(SpeechRecognitionRulesTest, SetsOfCommandsAreOfTheirFormatAndHaveLabels) {
   own().data.commands.set = "12";
   EXPECT_TRUE(std::ranges::count(blamed(), "data.commands.set") == 1) << "its classes are no texts";

@@ -84,6 +84,14 @@ ctc::CtcOptions search_options(const SpeechRecognitionOptions& own) {
   return options;
 }
 
+// Throws Error(kUsage) where two models would score the same labels.
+const experiment::SpeechDecodeOptions& with_one_language_model(
+    const experiment::SpeechDecodeOptions& own) {
+  if (own.lm.empty() || own.lm_run.empty()) return own;
+  throw Error(ExitCode::kUsage, "decode.lm and decode.lm_run: two language models",
+              "leave one of them out");
+}
+
 // Words of a lexicon are parted by the label of this name, if there is one.
 void separate_by(const std::string& name, ctc::CtcLabels& labels) {
   const auto found = std::ranges::find(labels.names, name);
@@ -130,7 +138,7 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
 
 Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits& units,
                          at::Device device)
-    : options_(own.decode),
+    : options_(with_one_language_model(own.decode)),
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
