@@ -39,12 +39,12 @@ bool has_word(const std::vector<std::string_view>& words, std::string_view text)
   return words.empty() || std::ranges::binary_search(words, text);
 }
 
-/// Sets of commands are those of one format.
-void require_commands(const SpeechDataOptions& options, const SpeechInput& input) {
-  if (options.commands.set == "all" || input.is_undecided ||
-      input.format == SpeechFormat::kSpeechCommands) {
-    return;
-  }
+/// Whether data.commands.set says what a path has. Tests may be of another format, whose texts are
+/// the classes.
+bool has_commands(const SpeechDataOptions& options, const SpeechInput& input, bool is_training) {
+  if (options.commands.set == "all") return false;
+  if (input.is_undecided || input.format == SpeechFormat::kSpeechCommands) return true;
+  if (!is_training) return false;
   throw Error(ExitCode::kUsage,
               input.path + ": data.commands.set = \"" + options.commands.set +
                   "\", and the path is read as data.format = \"" + name_of(input.format) + "\"",
@@ -210,8 +210,8 @@ bool SpeechSet::is_outside(double seconds, const SpeechDataOptions& options) {
 }
 
 void SpeechSet::add(std::shared_ptr<const SpeechSource> source, const SpeechDataOptions& options,
-                    bool is_limited, FirstOfIds* first_of_ids, BadSamples& bad) {
-  const auto& words = command_words(options.commands.set);
+                    const AddedAs& as, FirstOfIds* first_of_ids, BadSamples& bad) {
+  const auto& words = command_words(as.has_commands ? options.commands.set : "all");
   const auto number = static_cast<uint32_t>(sources_.size());
   for (int64_t i = 0; i < source->size(); ++i) {
     const SpeechPick pick{.source = number, .number = static_cast<uint32_t>(i)};
@@ -230,7 +230,7 @@ void SpeechSet::add(std::shared_ptr<const SpeechSource> source, const SpeechData
     }
     if (text == kNoiseFolder) {
       draws_.add_noise(pick, facts);
-    } else if (is_limited && is_outside(facts.seconds(), options)) {
+    } else if (as.is_training && is_outside(facts.seconds(), options)) {
       continue;
     } else if (has_word(words, text)) {
       kept_.push_back({.pick = pick});
@@ -289,15 +289,17 @@ std::shared_ptr<const SpeechSet> open_speech(const SpeechDataOptions& options,
   const auto inputs = speech_inputs(options, key, paths);
   SpeechSet::FirstOfIds first_of_ids;
   BadSamples doubles(rule);  // of two paths
+  bool any_commands = false;
   for (const auto& input : inputs) {
-    require_commands(options, input);
+    const SpeechSet::AddedAs as{.is_training = is_training,
+                                .has_commands = has_commands(options, input, is_training)};
+    any_commands = any_commands || as.has_commands;
     auto source = open_speech_source(input, options, threads, use);
     left_out.count += source->left_out().count;
     for (const auto& one : source->left_out().first) {
       if (left_out.first.size() < kNamedBadSamples) left_out.first.push_back(one);
     }
-    set->add(std::move(source), options, is_training, inputs.size() > 1 ? &first_of_ids : nullptr,
-             doubles);
+    set->add(std::move(source), options, as, inputs.size() > 1 ? &first_of_ids : nullptr, doubles);
   }
   doubles.end_file();
   left_out.count += doubles.left_out().count;
@@ -313,7 +315,7 @@ std::shared_ptr<const SpeechSet> open_speech(const SpeechDataOptions& options,
     log::info(key + ": left out " + counted(set->num_of_other_words_, "utterance") +
               " of words that data.commands.set = \"" + options.commands.set + "\" lacks");
   }
-  set->add_drawn(options, paths.front(), is_training);
+  if (any_commands) set->add_drawn(options, paths.front(), is_training);
   if (const std::string refusal = set->refusal(); !refusal.empty()) {
     log::warn(key + ": " + refusal + "; each start looks at the sounds anew: " + kCacheRemedy);
   }

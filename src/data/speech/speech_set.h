@@ -94,9 +94,13 @@ class SpeechSet {
     SpeechPick pick;
     Label label = Label::kOwn;
   };
+  struct AddedAs {
+    bool is_training = false;   ///< limits hold
+    bool has_commands = false;  ///< data.commands.set holds
+  };
   /// @param first_of_ids  utterances of earlier paths by their own ids; null: there is one path
   void add(std::shared_ptr<const SpeechSource> source, const SpeechDataOptions& options,
-           bool is_limited, FirstOfIds* first_of_ids, BadSamples& bad);
+           const AddedAs& as, FirstOfIds* first_of_ids, BadSamples& bad);
   bool is_outside(double seconds, const SpeechDataOptions& options);
   /// Adds the classes that are drawn from what `where` has.
   void add_drawn(const SpeechDataOptions& options, const std::string& where, bool is_training);

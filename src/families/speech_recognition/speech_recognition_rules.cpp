@@ -47,18 +47,21 @@ void check_speech_limits(RuleCheck& c) {
 
 void check_commands(RuleCheck& c) {
   const auto& own = speech_of(c.e);
-  const auto& set = own.data.commands.set;
-  if (set == "all") return;
-  if (own.data.format != "auto" && own.data.format != "speech_commands") {
-    c.wrong({"data.commands.set", "data.format"},
-            "the set is one of Speech Commands, and data.format = \"" + own.data.format + "\"",
-            "leave it out, or set data.format = \"speech_commands\"");
+  if (!own.data.commands.has_drawn_classes() || own.has_label()) return;
+  c.wrong({"data.commands.set", "loss.name"},
+          "`unknown` and `silence` are classes, and no texts that anybody says",
+          "set loss.name = \"label\", or another set");
+}
+
+// A run may be evaluated on another format.
+void check_training_commands(RuleCheck& c) {
+  const auto& data = speech_of(c.e).data;
+  if (data.commands.set == "all" || data.format == "auto" || data.format == "speech_commands") {
+    return;
   }
-  if (own.data.commands.has_drawn_classes() && !own.has_label()) {
-    c.wrong({"data.commands.set", "loss.name"},
-            "`unknown` and `silence` are classes, and no texts that anybody says",
-            "set loss.name = \"label\", or another set");
-  }
+  c.wrong({"data.commands.set", "data.format"},
+          "the set is one of Speech Commands, and data.format = \"" + data.format + "\"",
+          "leave it out, or set data.format = \"speech_commands\"");
 }
 
 void check_one_label(RuleCheck& c) {
@@ -138,6 +141,7 @@ class SpeechRecognitionRules final : public TaskRules {
   }
 
   void check_training(RuleCheck& check) const override {
+    check_training_commands(check);
     if (!speech_of(check.e).data.train.empty()) return;
     check.wrong({"data.train"}, "there are no training sounds",
                 "name manifests, folders or archives");

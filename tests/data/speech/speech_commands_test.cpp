@@ -234,6 +234,15 @@ TEST_F(CommandSetTest, OtherWordsAreLeftOutWithoutTheClassOfThem) {
   EXPECT_EQ(open("data.train")->size(), 52);
 }
 
+TEST_F(CommandSetTest, AnotherFormatHasItsTextsAsClasses) {
+  folder_.write("list.csv",
+                "path,text\nv1/bed/s0_nohash_0.wav,unknown\nv1/yes/s0_nohash_0.wav,yes\n");
+  options_.format = "manifest";
+  EXPECT_EQ(counts(*open("--data", "list.csv")),
+            (std::map<std::string, int64_t>{{"unknown", 1}, {"yes", 1}}));
+  failure(ExitCode::kUsage, [&] { open("data.train", "list.csv"); });
+}
+
 TEST_F(CommandSetTest, NoisesAndOtherWordsAreNeeded) {
   std::filesystem::remove_all(folder_ / "v1/_background_noise_");
   auto error = failure(ExitCode::kBadData, [&] { open("data.train"); });
