@@ -62,6 +62,18 @@ def preemphasis(samples, rate):
     return numpy.log(mels + 1e-6).T
 
 
+def per_feature(samples, rate):
+    """As NeMo's normalize_batch does it."""
+    frames = preemphasis(samples, rate).astype("float64")
+    return (frames - frames.mean(0)) / (frames.std(0, ddof=1) + 1e-5)
+
+
+def over_all(samples, rate):
+    """As OpenSeq2Seq does it."""
+    frames = preemphasis(samples, rate).astype("float64")
+    return (frames - frames.mean()) / (frames.std() + 1e-5)
+
+
 def eighty(options):
     options.mel_opts.num_bins = 80
 
@@ -72,6 +84,8 @@ EXPECTED = {
     "librosa_reflect": lambda y, rate: librosa.feature.melspectrogram(
         y=y, sr=rate, n_fft=400, hop_length=160, n_mels=80, pad_mode="reflect").T,
     "librosa_preemphasis": preemphasis,
+    "librosa_per_feature": per_feature,
+    "librosa_global": over_all,
     "kaldi_fbank": fbank,
     "kaldi_fbank_80": lambda y, rate: fbank(y, rate, eighty),
     "kaldi_fbank_both_ends": lambda y, rate: fbank(y, rate, both_ends),

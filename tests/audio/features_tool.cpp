@@ -18,6 +18,7 @@
 #include "audio/features.h"
 #include "audio/griffin_lim.h"
 #include "base/random_streams.h"
+#include "audio/normalise.h"
 
 namespace {
 
@@ -54,6 +55,8 @@ int print_features(const std::string& file, const std::string& name) {
   kaldi_powers.mel->num_mels = 80;
   const std::map<std::string, audio::FeatureOptions> presets{
       {"librosa_preemphasis", nemo},
+      {"librosa_per_feature", nemo},
+      {"librosa_global", nemo},
       {"kaldi_fbank_80", kaldi_powers},
       {"librosa_mel", audio::librosa_mel(rate)},
       {"librosa_mfcc", audio::librosa_mfcc(rate)},
@@ -61,7 +64,9 @@ int print_features(const std::string& file, const std::string& name) {
       {"kaldi_fbank", audio::kaldi_fbank(rate)},
       {"kaldi_fbank_both_ends", both_ends},
       {"kaldi_mfcc", audio::kaldi_mfcc(rate)}};
-  const auto features = audio::FeatureExtractor(presets.at(name))(audio::read_audio(file));
+  auto features = audio::FeatureExtractor(presets.at(name))(audio::read_audio(file));
+  if (name == "librosa_per_feature") audio::normalise(features, {.is_unbiased = true});
+  if (name == "librosa_global") audio::normalise(features, {.over = audio::NormaliseOver::kAll});
   for (int64_t f = 0; f < features.num_frames(); ++f) {
     for (const float value : features.frame(f)) std::printf("%.9g ", static_cast<double>(value));
     std::printf("\n");
