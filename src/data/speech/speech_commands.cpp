@@ -23,7 +23,7 @@ std::string_view last_part(std::string_view path) {
 }
 
 /// "yes/0a7c2a8d_nohash_0.wav", as the lists name a sound, wherever the folder of the words lies.
-std::string entry_of(std::string_view name) {
+std::string listed_name_of(std::string_view name) {
   return std::string(last_part(folder_of_path(name))) + "/" + std::string(last_part(name));
 }
 
@@ -114,14 +114,14 @@ class CommandReading {
         read_list(list, [&](const std::string& entry, int64_t /*line*/) { listed.insert(entry); });
       }
       for (const auto& name : sounds_) {
-        if (!listed.contains(entry_of(name))) add(name);
+        if (!listed.contains(listed_name_of(name))) add(name);
       }
       return;
     }
     const auto& list = lists_[files_.split == SpeechSplit::kValidation ? 0 : 1];
     all_.lists.push_back(files_.place_of(list));
     std::unordered_map<std::string, const std::string*> sounds;
-    for (const auto& name : sounds_) sounds.emplace(entry_of(name), &name);
+    for (const auto& name : sounds_) sounds.emplace(listed_name_of(name), &name);
     read_list(list, [&](const std::string& entry, int64_t line) {
       const auto found = sounds.find(entry);
       if (found == sounds.end()) {
