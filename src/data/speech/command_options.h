@@ -28,7 +28,7 @@ struct CommandOptions {
               "from _background_noise_; training draws both anew in each epoch. 30, 35: the words "
               "of version 1 and of version 2; others are left out. all: each folder",
               one_of({"all", "12", "30", "35"}))
-            .also_called({"dataset_version", "version", "num_labels"})
+            .also_called({"dataset_version", "version"})
             .value_also_called("12", {"v1-12", "v1_12"})
             .value_also_called("30", {"v1-30", "v1_30"})
             .value_also_called("35", {"v2-35", "v2_35"}),
