@@ -64,6 +64,13 @@ void require_words(const SpeechSet& set, const SpeechDataOptions& options, const
               "choose the set that the data are: version 1 has 30 words, version 2 has 35");
 }
 
+void add_left_out(const LeftOut& more, LeftOut& all) {
+  all.count += more.count;
+  for (const auto& one : more.first) {
+    if (all.first.size() < kNamedBadSamples) all.first.push_back(one);
+  }
+}
+
 std::string limit_text(int64_t count, double seconds, const std::string& limit) {
   return counted(count, "utterance") + " (" + human_duration(seconds) + ") " + limit;
 }
@@ -295,17 +302,11 @@ std::shared_ptr<const SpeechSet> open_speech(const SpeechDataOptions& options,
                                 .has_commands = has_commands(options, input, is_training)};
     any_commands = any_commands || as.has_commands;
     auto source = open_speech_source(input, options, threads, use);
-    left_out.count += source->left_out().count;
-    for (const auto& one : source->left_out().first) {
-      if (left_out.first.size() < kNamedBadSamples) left_out.first.push_back(one);
-    }
+    add_left_out(source->left_out(), left_out);
     set->add(std::move(source), options, as, inputs.size() > 1 ? &first_of_ids : nullptr, doubles);
   }
   doubles.end_file();
-  left_out.count += doubles.left_out().count;
-  for (const auto& one : doubles.left_out().first) {
-    if (left_out.first.size() < kNamedBadSamples) left_out.first.push_back(one);
-  }
+  add_left_out(doubles.left_out(), left_out);
   require_within(rule, left_out);
   const std::string outside = set->outside_.text(options);
   if (set->size() == 0) throw_nothing(key, paths, left_out, outside);

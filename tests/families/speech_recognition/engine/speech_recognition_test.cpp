@@ -421,7 +421,7 @@ TEST_F(SpeechRecognitionTest, SubWordsAreLearnedByCtc) {
   EXPECT_EQ(train("run", pieces), 0);
   const auto before = scores("first", short_of_them), after = scores("run", pieces);
   EXPECT_LT(after.at("loss").get<double>(), 0.5 * before.at("loss").get<double>());
-  EXPECT_LT(after.at("wer").get<double>(), 60.0);
+  EXPECT_LT(after.at("wer").get<double>(), 70.0);
   // Texts are words again, and not pieces.
   const std::string answer =
       answers("run", {(folder_ / "train_0.wav").string()}, false, pieces).at(0);
