@@ -198,7 +198,7 @@ class SoundReader final : public LineFamily<SoundLine> {
   // The samples of a file at the rate of the features; a clipped one gets a note.
   std::vector<float> of_file(SoundLine& line) const {
     audio::AudioReader reader{fs::path(line.input.text)};
-    auto samples = reader.read(reader.all());
+    auto samples = reader.read(audio::range_within(reader.info(), 0, 0, reader.name()));
     if (data::is_clipped(samples)) line.note = "is clipped: peaks are cut off at full scale";
     if (reader.info().rate == sounds_.rate()) return samples;
     return audio::resampled(samples, reader.info().rate, sounds_.rate());
