@@ -11,7 +11,7 @@
 namespace stretto::tasks {
 
 /// An attention decoder whose next labels are scored by CTC too, as in training (Watanabe et al.
-/// 2017, equation 45):
+/// 2017, doi:10.1109/JSTSP.2017.2763455):
 ///
 ///     (1 - w) log p_attention(label | prefix) + w (prefix(prefix label) - prefix(prefix))
 ///
