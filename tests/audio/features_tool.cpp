@@ -17,8 +17,8 @@
 #include "audio/audio_file.h"
 #include "audio/features.h"
 #include "audio/griffin_lim.h"
-#include "base/random_streams.h"
 #include "audio/normalise.h"
+#include "base/random_streams.h"
 
 namespace {
 
