@@ -5,7 +5,8 @@
                  [--recipes fsdd_wave2letter_small fsdd_deepspeech2_small fsdd_conformer] [--processes 1 2 3]
 
 SOURCES has fsdd/fsdd_5speakers.tar.gz. 50 utterances of 0.3 to 15 s are made of clips that training does not have: digits in a row, the
-lengths spread evenly on a logarithmic scale. Each recipe is trained for --updates updates of six micro-batches. Then
+lengths spread evenly on a logarithmic scale. Each recipe is trained for --updates updates of six micro-batches, on words instead of
+characters: training has single digits, and no spaces. Then
 
 - `stretto infer --log-probs` hears the utterances in batches of exactly 1, 8 and 50, in the order of the list and in the other one. Compared
   are texts, word error rates, and the log-probabilities of all classes in all rows (logits, normalised);
@@ -91,7 +92,7 @@ def trained(options, recipe, processes, *keys):
     shutil.rmtree(run, ignore_errors=True)
     more = ["--processes", processes, "dist.timeout_seconds=600"] if processes > 1 else []
     understanding.call([options.stretto, "train", records.ROOT / f"configs/speech_recognition/{recipe}.toml", "--run", run, "--quiet",
-                        *speech_recipes.data_words("fsdd", options.work / "data"), *common_keys(options), "data.batch_seconds=10",
+                        *speech_recipes.data_words("fsdd", options.work / "data"), *common_keys(options), "tokenizer.type=word", "data.batch_seconds=10",
                         "train.update_freq=6", "train.max_epochs=0", f"train.max_steps={options.updates}", "train.save_every=1000000",
                         f"schedule.warmup_steps={min(50, options.updates // 2)}", "eval.every=1000000", "report.every=1",
                         "report.html=false", "report.tensorboard=false", *keys, *options.key, *more])
