@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/kernels.h"
+#include "kernels/offsets.h"
 
 /// What programs that measure by themselves share: their command line, a clock and the median.
 namespace stretto::benchmarks {
@@ -31,16 +31,7 @@ inline bool take_number(std::string_view argument, std::string_view name, int64_
   return error == std::errc() && end == value->end() && number >= 1;
 }
 
-/// Sequences of these lengths, one behind the other.
-inline kernels::Offsets offsets_of(const std::vector<int64_t>& lengths) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const int64_t length : lengths) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(length));
-    longest = std::max(longest, length);
-  }
-  return {.values = at::tensor(bounds, at::kInt), .max_length = longest};
-}
+using kernels::offsets_of;
 
 /// What every program is told.
 struct CommonSettings {

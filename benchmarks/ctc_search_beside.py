@@ -251,12 +251,13 @@ def main():
     parser.add_argument("--noise", type=float, default=1.8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--text")
-    parser.add_argument("--write")
+    parser.add_argument("--write", type=pathlib.Path)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--peer-input", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.peer:
         return peer(args)
+    args.bench, head = records.program(parser, args.bench), records.head_of_now()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         sentences = write_input(folder, args)
@@ -274,18 +275,18 @@ def main():
                 else:
                     took, texts[peer_name] = answer
                 seconds[peer_name].append(took)
-    rows = ["| | frames a second | word errors | texts as flashlight's |", "|---|---|---|---|"]
+    rows = []
     for peer_name, took in seconds.items():
         equal = sum(a == b for a, b in zip(texts[peer_name], texts.get("flashlight", [])))
-        rows.append(f"| {peer_name} | {num_frames / statistics.median(took):,.0f} | {word_errors(texts[peer_name], sentences)} of "
-                    f"{sum(map(len, sentences))} | {equal} of {len(sentences)} |")
+        rows.append([peer_name, records.spread([num_frames / one for one in took], decimals=0),
+                     f"{word_errors(texts[peer_name], sentences)} of {sum(map(len, sentences))}", f"{equal} of {len(sentences)}"])
     missing = [name for name in ("flashlight", "pyctcdecode") if name not in seconds]
-    page = "\n".join([f"{records.command_line()}; {records.processor()}; commit {records.commit()}", "", *rows, "",
-                      f"Lexicon and language model open in {opened[-1]:.3f} s from the cache ({opened[0]:.3f} s the first time).",
-                      *(f"{name} is not installed: left out." for name in missing)]) + "\n"
-    print(page)
-    if args.write:
-        pathlib.Path(args.write).write_text(page, encoding="utf-8")
+    notes = [f"A beam of {args.beam}, the likeliest {args.beam_token} labels of a frame, one core each. Medians of {args.rounds} rounds, in turn "
+             "(least – most); pyctcdecode's is one round.",
+             f"Lexicon and language model open in {opened[-1]:.3f} s from the cache ({opened[0]:.3f} s the first time).",
+             *(f"{name} is not installed: left out." for name in missing)]
+    titles = ["program", "frames a second", "word errors", "texts as flashlight's"]
+    records.publish(records.page("CTC's beam search beside other packages", notes, records.table(titles, rows), "minutes", head), args.write)
     ours = statistics.median(seconds.pop("stretto"))
     if seconds and min(map(statistics.median, seconds.values())) < 1.5 * ours:
         sys.exit("error: less than 1.5 times the faster peer")

@@ -93,7 +93,7 @@ class Table:
         self.well = self.well and found <= bound
         self.rows.append([model, rule, over, len(values), shown, f"{found:.1e}" if found else "0", f"{bound:.0e}",
                           "yes" if found <= bound else "**no**"])
-        print(f"perplexity_table.py: {model}, {rule}: {self.rows[-1][4]}, largest difference {self.rows[-1][5]}", file=sys.stderr, flush=True)
+        print(f"{understanding.program_name()}: {model}, {rule}: {self.rows[-1][4]}, largest difference {self.rows[-1][5]}", file=sys.stderr, flush=True)
 
 
 def text_perplexities(options, name, run, table):

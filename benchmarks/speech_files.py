@@ -5,6 +5,7 @@ Sounds are noise, with texts of random letters: how long an update takes depends
 import csv
 import io
 import random
+import unicodedata
 import wave
 
 import records
@@ -43,6 +44,12 @@ NETS = {
                   ("Conformer", {"num_layers": 6, "width": 144, "heads": 4, "inner": 576, "kernel": 31})),
 }
 
+# Recipe of configs/speech_recognition: its features, and the class of torch_speech_models.py with its arguments.
+TWINS = {
+    "kathleen_wave2letter_small": (64, ("TimeDelay", {"blocks": wave2letter_small(), "clips": True})),
+    "kathleen_conformer": (64, ("Conformer", {"num_layers": 6, "width": 144, "heads": 4, "inner": 576, "kernel": 15})),
+}
+
 
 def lengths_of(count, seed):
     """Seconds of utterances as LibriSpeech has them, from 1 to 16: most between 5 and 15."""
@@ -76,6 +83,38 @@ def read_manifest(path):
     """(file, seconds, text) of each row of a manifest that made_up() wrote."""
     with open(path, newline="", encoding="utf-8") as file:
         return [(row["wav_filename"], (int(row["wav_filesize"]) - 44) / 2 / RATE, row["transcript"]) for row in csv.DictReader(file)]
+
+
+def write_manifest(path, rows):
+    """A TSV file of (file, text), as data.train takes it."""
+    records.write_whole(path, "".join(f"{file}\t{text}\n" for file, text in (("wav_filename", "transcript"), *rows)))
+    return path
+
+
+def manifest_rows(path):
+    """(file, text) of a file of write_manifest()."""
+    return [tuple(line.split("\t", 1)) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def is_punctuation(letter):
+    return letter.isascii() and letter.isprintable() and not letter.isalnum() and letter != " " or unicodedata.category(letter)[0] == "P"
+
+
+def plain(text):
+    """A text by the rules nfkc, lower, punctuation and spaces of tokenizer.normalise."""
+    text, kept = unicodedata.normalize("NFKC", text).lower(), []
+    for place, letter in enumerate(text):
+        within_word = 0 < place < len(text) - 1 and text[place - 1].isalpha() and text[place + 1].isalpha()
+        if letter in "-/" or "\u2010" <= letter <= "\u2015":
+            kept.append(" ")
+        elif letter == "'" and within_word or not is_punctuation(letter):
+            kept.append(letter)
+    return " ".join("".join(kept).split())
+
+
+def waiting_share(events):
+    """Of the time of updates, what a run waited for micro-batches; of its `train` events with report.every = 1."""
+    return sum(event["data_wait_seconds"] for event in events) / sum(event["frames"] / event["frames_per_second"] for event in events)
 
 
 def features_section(features):

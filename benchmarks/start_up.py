@@ -72,14 +72,10 @@ def status(pid, field):
     return 0
 
 
-def first_step(stretto, folder, run):
-    """Seconds until metrics.jsonl has its first line; RssAnon and peak RSS in MiB then."""
-    command = [stretto, "train", str(CONFIG), "--run", str(run), f"data.train_src={folder}/train.en",
-               f"data.train_tgt={folder}/train.fr", f"data.cache_dir={folder}/cache",
-               f"tokenizer.model={folder}/tokenizer.model", "report.every=1", "eval.every=1000000",
-               "train.max_steps=1000000", "report.html=false", "report.tensorboard=false"]
+def first_line(command, run):
+    """Seconds until a training's metrics.jsonl has its first line, which ends it; RssAnon and peak RSS in MiB then."""
     start = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         log = run / "metrics.jsonl"
         while not (log.exists() and log.stat().st_size > 0):
@@ -91,6 +87,13 @@ def first_step(stretto, folder, run):
     finally:
         process.kill()
         process.wait()
+
+
+def first_step(stretto, folder, run):
+    return first_line([stretto, "train", str(CONFIG), "--run", str(run), f"data.train_src={folder}/train.en",
+                       f"data.train_tgt={folder}/train.fr", f"data.cache_dir={folder}/cache",
+                       f"tokenizer.model={folder}/tokenizer.model", "report.every=1", "eval.every=1000000",
+                       "train.max_steps=1000000", "report.html=false", "report.tensorboard=false"], run)
 
 
 def measure_first_steps(options):

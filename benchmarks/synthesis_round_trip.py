@@ -198,7 +198,7 @@ def error_rates(options, references, texts):
 def kathleen(options):
     files, test, folder = sentence_files(options)
     recogniser = train(options, "kathleen_recogniser", "speech_recognition/kathleen_wave2letter_small.toml", files, options.recogniser)
-    voice = train(options, "kathleen_voice", "speech_synthesis/kathleen.toml", files, options.voice)
+    voice = train(options, "kathleen_voice", "speech_synthesis/kathleen.toml", {**files, "test": [folder / "test.csv"]}, options.voice)
     texts = [text for _, text in test]
     answers, seconds = speak(options, voice, options.work / "sounds/kathleen", texts)
     recordings = [next(folder.glob(f"wavs/{clip}.*")) for clip, _ in test]

@@ -8,8 +8,8 @@
 PYTHON has torch and torchaudio. Both have the paper's sizes (28 million numbers, 80 bands) and random weights, and get the same
 list of sentences: frames and characters as short read sentences have them, 65 to 560 frames of 11.6 ms.
 
-- train: forward, losses and backward of one batch, no optimizer. torchaudio's batch is padded to its longest sentence, with
-  `mask_padding`, as users train it (its mask fits one frame a step alone); frames of padding do not count.
+- train: forward, losses and backward of one batch, no optimizer. torchaudio's batch is padded to its longest sentence, and frames of padding
+  are left out of the loss. Its own `mask_padding` writes into tensors that backward needs, and fails in training.
 - speak: every sentence writes --limit frames, before and behind the post-net; neither stops by itself.
 
 A round measures each program once, in an order that alternates; the first of the repeats is left out. On AMD, --preload names the
@@ -49,14 +49,15 @@ def worker(options):
     torch.manual_seed(1)
     device = torch.device(options.device)
     lengths = sorted(job["lengths"], key=lambda one: -one[1])  # pack_padded_sequence wants them so
-    model = torchaudio.models.Tacotron2(mask_padding=job["reduction"] == 1, n_mels=MELS, n_symbol=SYMBOLS, n_frames_per_step=job["reduction"],
+    model = torchaudio.models.Tacotron2(n_mels=MELS, n_symbol=SYMBOLS, n_frames_per_step=job["reduction"],
                                         decoder_max_step=job["limit"] // job["reduction"], gate_threshold=1.0).to(device)
     reduction = job["reduction"]
     texts = torch.tensor([length for _, length in lengths], device=device)
     frames = torch.tensor([length for length, _ in lengths], device=device)
     longest = -(-max(length for length, _ in lengths) // reduction) * reduction
     tokens = torch.randint(1, SYMBOLS, (len(lengths), int(texts.max())), device=device)
-    mels = torch.randn(len(lengths), MELS, longest, device=device)
+    # With several frames a step, it wants memory in the order of frames.
+    mels = torch.randn(len(lengths), longest, MELS, device=device).transpose(1, 2)
     gates = (torch.arange(longest, device=device)[None] >= frames[:, None] - 1).float()
     inside = (torch.arange(longest, device=device)[None] < frames[:, None]).float()
 
@@ -133,7 +134,7 @@ def main():
         return worker(options)
     if not options.bench:
         parser.error("--bench is missing: build/release/tacotron_bench")
-    rows = []
+    options.bench, rows, head = records.program(parser, options.bench), [], records.head_of_now()
     for work in options.works:
         for reduction in options.reductions:
             for batch in options.batches:
@@ -146,10 +147,10 @@ def main():
                              GOALS[work]])
                 print(rows[-1], file=sys.stderr, flush=True)
     titles = ["work", "frames a step", "sentences", "Stretto, mel frames/s", "torchaudio, mel frames/s", "faster by", "goal"]
-    page = records.table(titles, rows)
-    print(page)
-    if options.out:
-        options.out.write_text(f"# Tacotron 2 beside torchaudio's\n\n    {' '.join(map(str, sys.argv))}\n\n{page}\n")
+    notes = [f"{options.device}, {options.threads} threads, fp32{', torchaudio compiled for training' if options.compile else ''}"
+             f"{'; a library is preloaded for torch that opens the fast path of MKL' if options.preload else ''}. Medians (least – most) of "
+             f"{options.rounds} rounds."]
+    records.publish(records.page("Tacotron 2 beside torchaudio's", notes, records.table(titles, rows), "half an hour", head), options.out)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,16 @@ struct GriffinLimOptions {
   double magnitude_power = 1;
   int64_t mel_iterations = 100;
 
-  static auto fields() {
+  /// The key that counts where the spectrograms are mel bands.
+  static auto mel_iterations_field() {
+    using namespace config;
+    return field(&GriffinLimOptions::mel_iterations, "mel_iterations",
+                 "updates of the spectrum that explains mel filter banks best", between(0, 10000),
+                 {.change = Change::kScoring});
+  }
+
+  /// The other keys.
+  static auto phase_fields() {
     using namespace config;
     using O = GriffinLimOptions;
     const Meta scoring{.change = Change::kScoring};
@@ -28,9 +37,6 @@ struct GriffinLimOptions {
               "magnitudes are raised to it first: above 1 there is less noise; OpenSeq2Seq has 1.5",
               between(0.5, 4), scoring)
             .also_called({"griffin_lim_power", "sharpening_factor"}),
-        field(&O::mel_iterations, "mel_iterations",
-              "updates of the spectrum that explains mel filter banks best", between(0, 10000),
-              scoring),
     };
   }
 };

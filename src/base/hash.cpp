@@ -5,10 +5,28 @@
 
 #include <array>
 #include <new>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 
 namespace stretto {
+namespace {
+
+using RawDigest = std::array<unsigned char, EVP_MAX_MD_SIZE>;
+
+std::string hex_of(std::span<const unsigned char> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (const unsigned char byte : bytes) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+}  // namespace
 
 uint64_t xxh3_64(const void* data, size_t size_bytes) {
   return XXH3_64bits(data, size_bytes);
@@ -59,22 +77,26 @@ void Sha256Stream::update(std::string_view bytes) {
 }
 
 std::string Sha256Stream::hex_digest() {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> raw{};
+  RawDigest raw{};
   unsigned int size = 0;
   EVP_DigestFinal_ex(state_->evp.get(), raw.data(), &size);
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += kDigits[raw[i] >> 4];
-    hex += kDigits[raw[i] & 15];
-  }
-  return hex;
+  return hex_of({raw.data(), size});
 }
 
 std::string sha256_hex(std::string_view bytes) {
   Sha256Stream stream;
   stream.update(bytes);
   return stream.hex_digest();
+}
+
+std::string sha1_hex(std::string_view bytes) {
+  RawDigest raw{};
+  unsigned int size = 0;
+  if (EVP_Digest(bytes.data(), bytes.size(), raw.data(), &size, EVP_sha1(), nullptr) != 1) {
+    throw Error(ExitCode::kUsage, "OpenSSL offers no SHA-1",
+                "look at OPENSSL_CONF: this OpenSSL was configured without it");
+  }
+  return hex_of({raw.data(), size});
 }
 
 std::string hex64(uint64_t value) {

@@ -48,6 +48,9 @@ class Sha256Stream {
 /// SHA-256 as 64 lower-case hex digits.
 std::string sha256_hex(std::string_view bytes);
 
+/// SHA-1 as 40 lower-case hex digits, where a data set is defined by it; not for integrity.
+std::string sha1_hex(std::string_view bytes);
+
 /// 16 lower-case hex digits, the form in which 64-bit hashes stand in metrics and manifests.
 std::string hex64(uint64_t value);
 

@@ -1,9 +1,11 @@
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "metrics/edit_counts.h"
 #include "metrics/scorer.h"
 #include "metrics/speech_text.h"
@@ -17,6 +19,7 @@ constexpr size_t kHits = 0, kSubstitutions = 1, kDeletions = 2, kInsertions = 3,
 struct ErrorUnit {
   const char* metric;  ///< "WER"
   std::vector<std::u32string> (*split)(std::u32string_view text);
+  const char32_t* joint;  ///< a unit between two transcripts that are one; empty = none
 };
 
 /// Errors over the length of the reference, as jiwer counts both.
@@ -26,7 +29,8 @@ class ErrorRate : public Scorer {
       : unit_(unit),
         lowercase_(options.lowercase),
         normalization_(options.normalize),
-        normalize_(find_normalization(options.normalize)) {}
+        normalize_(find_normalization(options.normalize)),
+        is_contiguous_(metrics::is_contiguous(options.normalize)) {}
 
   std::vector<double> segment_statistics(const std::string& hypothesis,
                                          std::span<const std::string> references) override {
@@ -66,6 +70,7 @@ class ErrorRate : public Scorer {
   }
   std::string version() const override { return std::string("jiwer-") + kJiwerVersion; }
   bool higher_is_better() const override { return false; }
+  bool is_contiguous() const override { return is_contiguous_; }
 
  private:
   static double length_of(std::span<const double> totals) {
@@ -75,27 +80,40 @@ class ErrorRate : public Scorer {
     return totals[kSubstitutions] + totals[kDeletions] + totals[kInsertions];
   }
 
-  std::vector<uint32_t> units(const std::string& segment) {
-    std::u32string text = decode_utf8(segment);
+  std::vector<std::u32string> units_of_line(const std::string& line) const {
+    std::u32string text = decode_utf8(line);
     if (lowercase_) text = lower(text);
-    return vocabulary_.ids(unit_.split(normalize_(std::move(text))));
+    return unit_.split(normalize_(std::move(text)));
+  }
+
+  std::vector<uint32_t> units(const std::string& segment) {
+    if (!is_contiguous_) return vocabulary_.ids(units_of_line(segment));
+    std::vector<std::u32string> all;
+    for (const std::string& line : split(segment, '\n')) {
+      std::vector<std::u32string> own = units_of_line(line);
+      if (!all.empty() && !own.empty() && *unit_.joint != 0) all.emplace_back(unit_.joint);
+      all.insert(all.end(), std::make_move_iterator(own.begin()),
+                 std::make_move_iterator(own.end()));
+    }
+    return vocabulary_.ids(all);
   }
 
   const ErrorUnit unit_;
   const bool lowercase_;
   const std::string normalization_;
   const Normalization normalize_;
+  const bool is_contiguous_;
   Vocabulary vocabulary_;
 };
 
 }  // namespace
 
 std::unique_ptr<Scorer> make_wer(const ScoreOptions& options) {
-  return std::make_unique<ErrorRate>(options, ErrorUnit{"WER", words_of_transcript});
+  return std::make_unique<ErrorRate>(options, ErrorUnit{"WER", words_of_transcript, U""});
 }
 
 std::unique_ptr<Scorer> make_cer(const ScoreOptions& options) {
-  return std::make_unique<ErrorRate>(options, ErrorUnit{"CER", characters_of_transcript});
+  return std::make_unique<ErrorRate>(options, ErrorUnit{"CER", characters_of_transcript, U" "});
 }
 
 }  // namespace stretto::metrics

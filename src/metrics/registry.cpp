@@ -31,11 +31,14 @@ constexpr std::array kMetrics = {
 struct NormalizationEntry {
   const char* name;
   Normalization normalize;
+  bool is_contiguous = false;
 };
 
 constexpr std::array kNormalizations = {
     NormalizationEntry{"none", keep_transcript},
     NormalizationEntry{"standardize", standardize_transcript},
+    NormalizationEntry{"contiguous", keep_transcript, /*is_contiguous=*/true},
+    NormalizationEntry{"standardize_contiguous", standardize_transcript, /*is_contiguous=*/true},
 };
 
 struct SquadEntry {
@@ -109,6 +112,10 @@ bool is_error_rate(const std::string& metric) {
 
 Normalization find_normalization(const std::string& name) {
   return entry_named(kNormalizations, name, "normalization").normalize;
+}
+
+bool is_contiguous(const std::string& normalization) {
+  return entry_named(kNormalizations, normalization, "normalization").is_contiguous;
 }
 
 std::vector<std::string> normalization_names() {

@@ -26,6 +26,8 @@ class Scorer {
   virtual std::string signature_fields() const = 0;
   /// The release whose numbers it gives.
   virtual std::string version() const { return kSacrebleuVersion; }
+  /// True when all segments are one: segment_statistics() gets them with a line feed between them.
+  virtual bool is_contiguous() const { return false; }
   /// True when a larger score is better.
   virtual bool higher_is_better() const { return true; }
 };
@@ -39,7 +41,8 @@ std::unique_ptr<Scorer> make_ter(const ScoreOptions& options);
 std::unique_ptr<Scorer> make_wer(const ScoreOptions& options);
 std::unique_ptr<Scorer> make_cer(const ScoreOptions& options);
 
-/// One row of statistics for each segment, after checking the counts. Throws Error(kBadData).
+/// One row of statistics for each segment, after checking the counts; or one row, where all
+/// segments are one, and counts may differ. Throws Error(kBadData).
 std::vector<std::vector<double>> corpus_statistics(
     Scorer& scorer, std::span<const std::string> hypotheses,
     std::span<const std::vector<std::string>> references);

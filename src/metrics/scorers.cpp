@@ -36,8 +36,14 @@ void check_counts(std::span<const std::string> hypotheses,
 std::vector<std::vector<double>> corpus_statistics(
     Scorer& scorer, std::span<const std::string> hypotheses,
     std::span<const std::vector<std::string>> references) {
-  check_counts(hypotheses, references);
   std::vector<std::vector<double>> rows;
+  if (scorer.is_contiguous()) {
+    std::vector<std::string> joined;
+    for (const auto& lines : references) joined.push_back(join(lines, "\n"));
+    rows.push_back(scorer.segment_statistics(join(hypotheses, "\n"), joined));
+    return rows;
+  }
+  check_counts(hypotheses, references);
   rows.reserve(hypotheses.size());
   std::vector<std::string> segment_references(references.size());
   for (size_t i = 0; i < hypotheses.size(); ++i) {

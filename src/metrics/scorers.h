@@ -22,7 +22,8 @@ struct ScoreOptions {
   /// BLEU, chrF and error rates: lower-case both sides first. TER ignores it, as sacreBLEU's `-lc`
   /// does.
   bool lowercase = false;
-  /// Error rates only; one of `normalization_names()`: none, standardize.
+  /// Error rates only; one of `normalization_names()`: none, standardize, contiguous,
+  /// standardize_contiguous.
   std::string normalize = "none";
   /// TER lower-cases unless this is set (`--ter-case-sensitive`).
   bool ter_case_sensitive = false;

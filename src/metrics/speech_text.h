@@ -20,6 +20,9 @@ std::u32string standardize_transcript(std::u32string text);
 
 /// Throws Error(kUsage) for an unknown name; normalization_names() has them.
 Normalization find_normalization(const std::string& name);
+/// Whether all transcripts are compared as one, as jiwer's `wer_contiguous` does it, so that there
+/// may be other numbers of them on both sides. Throws as find_normalization().
+bool is_contiguous(const std::string& normalization);
 
 /// What stands between spaces, where two or more of any white space in a row are one space. A
 /// single tab between two words does not part them, in jiwer too.

@@ -5,18 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/offsets.h"
+
 namespace stretto::models {
-
-kernels::Offsets offsets_of(const std::vector<int64_t>& lengths, c10::Device device) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const int64_t length : lengths) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(length));
-    longest = std::max(longest, length);
-  }
-  return {.values = at::tensor(bounds, at::kInt).to(device), .max_length = longest};
-}
-
 std::vector<int64_t> lengths_of(const kernels::Offsets& offsets) {
   const at::Tensor bounds = offsets.values.cpu();
   const int32_t* at = bounds.const_data_ptr<int32_t>();
@@ -53,8 +44,8 @@ Lanes::Lanes(const Encoded& memory, int64_t lanes_per_source)
 void Lanes::set_offsets() {
   std::vector<int64_t> lanes_of(lengths_.size(), 0);
   for (const int64_t source : sources_) ++lanes_of[static_cast<size_t>(source)];
-  query_offsets_ = offsets_of(lanes_of, device_);
-  key_offsets_ = offsets_of(lengths_, device_);
+  query_offsets_ = kernels::offsets_of(lanes_of, device_);
+  key_offsets_ = kernels::offsets_of(lengths_, device_);
 }
 
 Lanes::Change Lanes::reorder(const std::vector<int64_t>& parents) {

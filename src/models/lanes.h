@@ -12,9 +12,6 @@ namespace stretto::models {
 /// Lengths of the sequences between these bounds.
 std::vector<int64_t> lengths_of(const kernels::Offsets& offsets);
 
-/// The bounds of sequences of these lengths.
-kernels::Offsets offsets_of(const std::vector<int64_t>& lengths, c10::Device device);
-
 /// The layer of a decoder of so many that Decoder::attention() is asked for; -1 = the last.
 /// @param decoder  its name, for the error. Throws c10::Error for a layer that there is not.
 int64_t attending_layer(int64_t layer, size_t num_layers, const char* decoder);

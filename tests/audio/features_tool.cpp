@@ -1,7 +1,11 @@
 // Prints what the audio room makes of a sound, for check_with_librosa.py:
 //   features_tool FILE samples RATE     its samples, at this rate, one a line
 //   features_tool FILE PRESET           a line of features for each frame
-//   features_tool FILE griffin_lim N MOMENTUM   the spectral convergence of N iterations, in dB
+//   features_tool FILE first_phases SEED   those that Griffin-Lim begins with: a line of shares of
+//   a
+//                                          turn for each frame of its magnitudes
+//   features_tool FILE griffin_lim N MOMENTUM SEED   the spectral convergence of N iterations, in
+//                                                    dB, and then the samples, one a line
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -13,6 +17,8 @@
 #include "audio/audio_file.h"
 #include "audio/features.h"
 #include "audio/griffin_lim.h"
+#include "audio/normalise.h"
+#include "base/random_streams.h"
 
 namespace {
 
@@ -49,6 +55,8 @@ int print_features(const std::string& file, const std::string& name) {
   kaldi_powers.mel->num_mels = 80;
   const std::map<std::string, audio::FeatureOptions> presets{
       {"librosa_preemphasis", nemo},
+      {"librosa_per_feature", nemo},
+      {"librosa_global", nemo},
       {"kaldi_fbank_80", kaldi_powers},
       {"librosa_mel", audio::librosa_mel(rate)},
       {"librosa_mfcc", audio::librosa_mfcc(rate)},
@@ -56,7 +64,9 @@ int print_features(const std::string& file, const std::string& name) {
       {"kaldi_fbank", audio::kaldi_fbank(rate)},
       {"kaldi_fbank_both_ends", both_ends},
       {"kaldi_mfcc", audio::kaldi_mfcc(rate)}};
-  const auto features = audio::FeatureExtractor(presets.at(name))(audio::read_audio(file));
+  auto features = audio::FeatureExtractor(presets.at(name))(audio::read_audio(file));
+  if (name == "librosa_per_feature") audio::normalise(features, {.is_unbiased = true});
+  if (name == "librosa_global") audio::normalise(features, {.over = audio::NormaliseOver::kAll});
   for (int64_t f = 0; f < features.num_frames(); ++f) {
     for (const float value : features.frame(f)) std::printf("%.9g ", static_cast<double>(value));
     std::printf("\n");
@@ -73,15 +83,27 @@ audio::FeatureOptions magnitudes_at(int64_t rate) {
   return options;
 }
 
-int print_convergence(const std::string& file, const std::string& iterations,
-                      const std::string& momentum) {
+int print_first_phases(const std::string& file, const std::string& seed) {
+  const auto options = magnitudes_at(audio::audio_info(file).rate);
+  const auto magnitudes = audio::FeatureExtractor(options)(audio::read_audio(file));
+  RandomStream random(mix64(std::stoull(seed), streams::kFirstPhases));  // as griffin_lim() draws
+  for (int64_t f = 0; f < magnitudes.num_frames(); ++f) {
+    for (int64_t bin = 0; bin < magnitudes.width; ++bin) std::printf("%.9g ", random.uniform());
+    std::printf("\n");
+  }
+  return 0;
+}
+
+int print_griffin_lim(const std::string& file, const std::string& iterations,
+                      const std::string& momentum, const std::string& seed) {
   const auto options = magnitudes_at(audio::audio_info(file).rate);
   const auto magnitudes = audio::FeatureExtractor(options)(audio::read_audio(file));
   const auto sound = audio::griffin_lim(magnitudes, options,
                                         {.griffin_lim_iterations = std::stoll(iterations),
                                          .griffin_lim_momentum = std::stod(momentum)},
-                                        /*seed=*/1);
-  std::printf("%.6g\n", audio::spectral_convergence(sound, magnitudes, options));
+                                        std::stoull(seed));
+  std::printf("%.9g\n", audio::spectral_convergence(sound, magnitudes, options));
+  for (const float sample : sound) std::printf("%.9g\n", static_cast<double>(sample));
   return 0;
 }
 
@@ -91,10 +113,12 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
     if (words.size() == 3 && words[1] == "samples") return print_samples(words[0], words[2]);
-    if (words.size() == 4) return print_convergence(words[0], words[2], words[3]);
+    if (words.size() == 3 && words[1] == "first_phases")
+      return print_first_phases(words[0], words[2]);
+    if (words.size() == 5) return print_griffin_lim(words[0], words[2], words[3], words[4]);
     if (words.size() == 2) return print_features(words[0], words[1]);
-    std::cerr
-        << "usage: features_tool FILE samples RATE | FILE PRESET | FILE griffin_lim N MOMENTUM\n";
+    std::cerr << "usage: features_tool FILE samples RATE | FILE PRESET | FILE first_phases SEED | "
+                 "FILE griffin_lim N MOMENTUM SEED\n";
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
   }

@@ -16,6 +16,11 @@ TEST(Hash, Sha256AgreesWithFips180) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(Hash, Sha1AgreesWithFips180) {
+  EXPECT_EQ(sha1_hex(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  EXPECT_EQ(sha1_hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
 TEST(Hash, PartsHashLikeTheirConcatenation) {
   std::string text(10000, 'x');
   for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 % 251);

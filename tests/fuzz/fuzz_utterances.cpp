@@ -82,12 +82,14 @@ void read_kaldi(std::string_view bytes, data::BadSamples& bad) {
   require_sound(data::read_kaldi_rows(folder, {}, bad), kFolder);
 }
 
-/// The first line is a letter of the layout, and a pattern of names.
+/// The first line is a letter of the layout, and a pattern of names, whose length chooses the set
+/// of commands.
 void read_layout(std::string_view bytes, data::BadSamples& bad) {
   using Format = data::SpeechFormat;
-  const std::map<char, Format> formats{{'l', Format::kLibriSpeech},  {'j', Format::kLjSpeech},
-                                       {'m', Format::kMAilabs},      {'t', Format::kTextFiles},
-                                       {'f', Format::kClassFolders}, {'n', Format::kLabelledNames}};
+  const std::map<char, Format> formats{{'l', Format::kLibriSpeech},   {'j', Format::kLjSpeech},
+                                       {'m', Format::kMAilabs},       {'t', Format::kTextFiles},
+                                       {'f', Format::kClassFolders},  {'n', Format::kLabelledNames},
+                                       {'c', Format::kSpeechCommands}};
   const size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string head(bytes.substr(0, end));
   const auto format = head.empty() ? formats.end() : formats.find(head.front());
@@ -100,6 +102,7 @@ void read_layout(std::string_view bytes, data::BadSamples& bad) {
                              return lines_of(files.at(name), std::string(kFolder) + "/" + name);
                            }};
   for (const auto& file : files) layout.names.push_back(file.first);
+  layout.split = static_cast<data::SpeechSplit>(head.size() % 3);
   const auto all = data::read_layout(format->second, layout, options, bad);
   require_sound(all, kFolder);
   for (const auto& row : all.rows) require(files.contains(row.sound));

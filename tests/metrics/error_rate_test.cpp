@@ -130,5 +130,20 @@ TEST(WordsOfTranscript, AreWhatStandsBetweenSpaces) {
   EXPECT_EQ(characters_of_transcript(U" a b"), (Pieces{U"a", U" ", U"b"}));
 }
 
+TEST(Wer, ContiguousLinesAreOne) {
+  const Lines reference{"the cat", "sat  down", "", " here"}, hypothesis{"the cat sat", "down now"};
+  const Score words = rate({.metric = "wer", .normalize = "contiguous"}, hypothesis, reference);
+  EXPECT_NEAR(words.score, 100.0 / 5, 1e-9);  // here: now
+  EXPECT_EQ(words.text, "WER|nrefs:1|case:mixed|norm:contiguous|version:jiwer-4.0.0 = 20.00");
+  // Lines are joined by a space: "ab c" and "a bc".
+  const Score characters =
+      rate({.metric = "cer", .normalize = "contiguous"}, {"a", "bc"}, {"ab", "c"});
+  EXPECT_NEAR(characters.score, 100.0 * 2 / 4, 1e-9);
+  // A mark that is open at the end of a line does not reach into the next one.
+  const Score marks = rate({.metric = "wer", .normalize = "standardize_contiguous"},
+                           {"i cannot <a", "b> go"}, {"I CANNOT", "<a b> go"});
+  EXPECT_NEAR(marks.score, 100.0 * 2 / 3, 1e-9);
+}
+
 }  // namespace
 }  // namespace stretto::metrics

@@ -15,12 +15,13 @@ struct Refusal {
   int64_t nth = 0;       ///< this allocation fails, from 1; 0 = none
   size_t above = kNone;  ///< every allocation of more bytes fails
   int64_t seen = 0;
+  int64_t all = 0;  ///< small ones too
   size_t largest = 0;
 
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 };
 
-/// Allocations of the calling thread pass by this; small ones are not counted.
+/// Allocations of the calling thread pass by this; small ones are neither refused nor `seen`.
 inline Refusal& refusal() {
   thread_local Refusal mine;
   return mine;
@@ -32,6 +33,7 @@ class RefusingAllocator : public c10::Allocator {
 
   c10::DataPtr allocate(size_t bytes) override {
     Refusal& mine = refusal();
+    ++mine.all;
     if (bytes >= kSmall) {
       ++mine.seen;
       mine.largest = std::max(mine.largest, bytes);

@@ -19,6 +19,7 @@ from harness import Lab, check, check_no_warning, full_or, main
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 UPDATES = 75  # of which the shortest recipe has no more
+SECONDS = 600  # an update of the largest batch is a hundred small ones
 SMALL = ("model.preset=none", "model.num_layers=2", "model.d_model=32", "model.num_heads=2", "model.ffn_dim=64", "model.max_positions=64")
 
 
@@ -102,7 +103,7 @@ IN_CI = ["text_classification/sst2_bert_base", "text_classification/mnli_roberta
 def trained(lab, name, run, *overrides, until=UPDATES):
     """The events of a run that pauses after so many updates."""
     result = lab.run([lab.stretto, "train", str(ROOT / f"configs/{name}.toml"), "--run", str(lab.root / run), "--until", str(until),
-                      "run.threads=1", "report.html=false", "report.every=1", *overrides])
+                      "run.threads=1", "report.html=false", "report.every=1", *overrides], timeout=SECONDS)
     check(result.returncode == 0, f"exit code {result.returncode}: {result.stderr}")
     return lab.events(run)
 

@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "metrics/bootstrap.h"
 #include "metrics/scorers.h"
+#include "metrics/speech_text.h"
 #include "metrics/squad.h"
 #include "text/subwords.h"
 
@@ -125,7 +126,8 @@ bool is_of_answers(const std::string& metric) {
 }
 
 /// Refuses options that the metric does not read.
-void check_options(const CLI::App& app, const std::string& metric) {
+void check_options(const CLI::App& app, const metrics::ScoreOptions& score) {
+  const std::string& metric = score.metric;
   const auto refuse = [&](std::initializer_list<const char*> names, const std::string& readers) {
     for (const char* name : names) {
       if (app.count(name) == 0) continue;
@@ -141,6 +143,12 @@ void check_options(const CLI::App& app, const std::string& metric) {
   }
   if (is_of_answers(metric) || !metrics::is_error_rate(metric)) {
     refuse({"--normalize"}, "error rates of transcripts: wer, cer");
+  }
+  if (app.count("--bootstrap") > 0 && metrics::is_contiguous(score.normalize)) {
+    throw Error(ExitCode::kUsage,
+                "stretto score: --bootstrap draws lines, and --normalize " + score.normalize +
+                    " compares all lines as one",
+                "leave one of them out");
   }
   if (metric != metrics::name_of(metrics::SquadVersion::kV2)) {
     refuse({"--na-prob", "--na-prob-thresh"}, metrics::name_of(metrics::SquadVersion::kV2));
@@ -167,7 +175,7 @@ int score_text(const ScoreArguments& options) {
 }
 
 int run_score(const CLI::App& app, const ScoreArguments& options) {
-  check_options(app, options.score.metric);
+  check_options(app, options.score);
   if (!is_of_answers(options.score.metric)) return score_text(options);
   score_answers({.metric = options.score.metric,
                  .split = options.answer_split,
@@ -216,7 +224,8 @@ std::function<int()> declare_score(CLI::App& app) {
                "BLEU, chrF, WER and CER: lower-case both sides");
   app.add_option("--normalize", options->score.normalize,
                  "of WER and CER: none, or jiwer's standardize (lower case, English contractions "
-                 "in full, no <marks> and [marks]); default none")
+                 "in full, no <marks> and [marks]), contiguous (all lines are one, and both sides "
+                 "may have other numbers of them), or standardize_contiguous; default none")
       ->check(one_of(metrics::normalization_names()))
       ->type_name("NAME");
   app.add_flag("--ter-case-sensitive", options->score.ter_case_sensitive, "TER: heed case");

@@ -6,6 +6,7 @@
 
 #include "config/field.h"
 #include "data/bad_samples.h"
+#include "data/speech/command_options.h"
 
 namespace stretto::data {
 
@@ -19,6 +20,7 @@ struct SpeechDataOptions {
   std::string audio_dir;
   std::string name_pattern = "{text}";
   std::vector<std::string> label_words;
+  CommandOptions commands;
   double min_seconds = 0.1;
   double max_seconds = 16.7;
   std::string bad_samples = "skip";  ///< a damaged file is no reason to end an epoch
@@ -64,16 +66,17 @@ struct SpeechDataOptions {
             "segments and utt2spk. ljspeech: metadata.csv beside the folder wavs, or a list "
             "ID|TEXT or PATH|TEXT. m_ailabs: folders of these. text_files: NAME.txt beside each "
             "sound. class_folders: the folder of a sound is its text. labelled_names: the name of "
-            "a sound, as data.name_pattern says",
+            "a sound, as data.name_pattern says. speech_commands: class_folders, of which each "
+            "key takes its set, as data.commands says",
             one_of({"auto", "librispeech", "manifest", "kaldi", "ljspeech", "m_ailabs",
-                    "text_files", "class_folders", "labelled_names"}),
+                    "text_files", "class_folders", "labelled_names", "speech_commands"}),
             reading)
             .also_called({"dataset_type", "file_format", "dataset_format"})
             .value_also_called("librispeech", {"libri", "trans_txt"})
             .value_also_called("manifest", {"csv", "tsv", "jsonl", "json", "nemo", "deepspeech",
                                             "common_voice", "commonvoice"})
             .value_also_called("ljspeech", {"lj", "ljspeech_list"})
-            .value_also_called("class_folders", {"folder", "speech_commands", "folders"})
+            .value_also_called("class_folders", {"folder", "folders"})
             .value_also_called("labelled_names", {"file_names", "names", "fsdd", "yesno"}),
         field(
             &O::path, "path",
@@ -125,6 +128,8 @@ struct SpeechDataOptions {
             "labelled_names and class_folders",
             any(), reading)
             .also_called({"label_map"}),
+        field(&O::commands, "commands", "the sets of Speech Commands")
+            .also_called({"speech_commands"}),
     };
   }
 

@@ -73,9 +73,11 @@ int64_t count_in_folder(const SpeechDataOptions& options, const SpeechInput& inp
   BadSamples bad(kAnyNumber);
   LayoutFiles files{.path = input.path,
                     .names = visible_names(input.path),
-                    .open = [&input](const std::string& name) {
-                      return LineReader((fs::path(input.path) / name).string());
-                    }};
+                    .open =
+                        [&input](const std::string& name) {
+                          return LineReader((fs::path(input.path) / name).string());
+                        },
+                    .split = input.split};
   // Texts of their own need not be read for it.
   if (input.format == SpeechFormat::kTextFiles) {
     return std::count_if(files.names.begin(), files.names.end(), is_sound_name);

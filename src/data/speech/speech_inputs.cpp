@@ -33,9 +33,9 @@ constexpr const char* kSpeechFormatsAdvice =
     "folders, LJSpeech's and M-AILABS', sounds with texts beside them, in folders of classes, or "
     "with texts in their names; and tar archives of such folders";
 constexpr size_t kSpeechTarBlock = 512, kSpeechTarMark = 257;
-constexpr std::array<const char*, 8> kSpeechFormats{"librispeech",   "manifest",      "kaldi",
-                                                    "ljspeech",      "m_ailabs",      "text_files",
-                                                    "class_folders", "labelled_names"};
+constexpr std::array<const char*, 9> kSpeechFormats{
+    "librispeech", "manifest",      "kaldi",          "ljspeech",       "m_ailabs",
+    "text_files",  "class_folders", "labelled_names", "speech_commands"};
 
 [[noreturn]] void refuse_speech(const std::string& path, const std::string& what,
                                 const std::string& advice = kSpeechFormatsAdvice) {
@@ -119,7 +119,8 @@ class ResolvingSpeech {
   bool is(SpeechFormat format) const { return format_ == format; }
 
   void add(SpeechFormat format, Holder holder, const std::string& path) {
-    inputs_.push_back({.format = format, .holder = holder, .path = path});
+    inputs_.push_back(
+        {.format = format, .holder = holder, .path = path, .split = split_of_key(key_)});
   }
 
   void add_folder(const std::string& path) {
@@ -152,7 +153,8 @@ class ResolvingSpeech {
     inputs_.push_back({.format = format_.value_or(SpeechFormat::kLibriSpeech),
                        .holder = Holder::kArchive,
                        .path = path,
-                       .is_undecided = !format_});
+                       .is_undecided = !format_,
+                       .split = split_of_key(key_)});
   }
 
   void add_file(const std::string& path) {
@@ -219,6 +221,11 @@ const char* name_of(SpeechFormat format) {
   return kSpeechFormats.at(static_cast<size_t>(format));
 }
 
+SpeechSplit split_of_key(const std::string& key) {
+  if (key == "data.train") return SpeechSplit::kTraining;
+  return key == "data.valid" ? SpeechSplit::kValidation : SpeechSplit::kTest;
+}
+
 std::vector<SpeechInput> speech_inputs(const SpeechDataOptions& options, const std::string& key,
                                        const std::vector<std::string>& paths) {
   return ResolvingSpeech(options, key).resolve(paths);
@@ -226,12 +233,14 @@ std::vector<SpeechInput> speech_inputs(const SpeechDataOptions& options, const s
 
 SpeechFormat format_of_names(const SpeechDataOptions& options,
                              const std::vector<std::string>& names, const std::string& place) {
-  size_t num_metadata = 0, num_sounds = 0, with_text = 0;
+  size_t num_metadata = 0, num_sounds = 0, with_text = 0, num_splits = 0;
   const std::unordered_set<std::string_view> known(names.begin(), names.end());
   std::set<std::string_view> folders;
   for (const auto& name : names) {
     if (name.ends_with(".trans.txt")) return SpeechFormat::kLibriSpeech;
     if (name == "metadata.csv" || name.ends_with("/metadata.csv")) ++num_metadata;
+    const std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
+    if (last == "validation_list.txt" || last == "testing_list.txt") ++num_splits;
     if (!is_sound_name(name)) continue;
     ++num_sounds;
     if (has_text_beside(name, known)) ++with_text;
@@ -241,6 +250,7 @@ SpeechFormat format_of_names(const SpeechDataOptions& options,
   if (num_metadata > 0) {
     return num_metadata == 1 ? SpeechFormat::kLjSpeech : SpeechFormat::kMAilabs;
   }
+  if (num_splits == 2) return SpeechFormat::kSpeechCommands;
   if (options.name_pattern != "{text}") return SpeechFormat::kLabelledNames;
   if (2 * with_text >= num_sounds) return SpeechFormat::kTextFiles;
   if (folders.size() > 1) return SpeechFormat::kClassFolders;

@@ -18,9 +18,15 @@ enum class SpeechFormat : uint8_t {
   kTextFiles,
   kClassFolders,
   kLabelledNames,
+  kSpeechCommands,
 };
 /// "librispeech", …: as data.format has it.
 const char* name_of(SpeechFormat format);
+
+/// The set that a key asks for, of a path that holds all of them.
+enum class SpeechSplit : uint8_t { kTraining, kValidation, kTest };
+/// That of "data.train" and of "data.valid"; of any other key, kTest.
+SpeechSplit split_of_key(const std::string& key);
 
 /// A path of `[data]` as it is read.
 struct SpeechInput {
@@ -30,6 +36,7 @@ struct SpeechInput {
   std::string path;
   /// The format of an archive follows from what is in it, and is known when that was read.
   bool is_undecided = false;
+  SpeechSplit split = SpeechSplit::kTest;  ///< of kSpeechCommands
 };
 
 /// How the paths of a key are read. `data.format` decides, and with "auto" the files:
@@ -45,7 +52,8 @@ std::vector<SpeechInput> speech_inputs(const SpeechDataOptions& options, const s
                                        const std::vector<std::string>& paths);
 
 /// The format of a folder or an archive, by the names of its files: NAME.trans.txt librispeech; one
-/// metadata.csv ljspeech, several m_ailabs; sounds, with a data.name_pattern that is not {text},
+/// metadata.csv ljspeech, several m_ailabs; validation_list.txt and
+/// testing_list.txt speech_commands; sounds, with a data.name_pattern that is not {text},
 /// labelled_names; of which most have NAME.txt, text_files; in several folders class_folders.
 /// @param place  for the message. Throws Error(kUsage) where none fits.
 SpeechFormat format_of_names(const SpeechDataOptions& options,

@@ -20,6 +20,7 @@
 #include "data/speech/manifest_rows.h"
 #include "data/speech/name_pattern.h"
 #include "data/speech/sound_names.h"
+#include "data/speech/speech_commands.h"
 
 namespace stretto::data {
 namespace {
@@ -373,6 +374,8 @@ UtteranceRows read_layout(SpeechFormat format, const LayoutFiles& files,
       return ClassFoldersReading(files, options, bad).read();
     case SpeechFormat::kLabelledNames:
       return LabelledNamesReading(files, options, bad).read();
+    case SpeechFormat::kSpeechCommands:
+      return read_speech_commands(files, options, bad);
     case SpeechFormat::kManifest:
     case SpeechFormat::kKaldi:
       break;

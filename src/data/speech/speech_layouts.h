@@ -20,6 +20,7 @@ struct LayoutFiles {
   /// The lines of one of them, whose name is place_of().
   std::function<LineReader(const std::string& name)> open;
   bool is_archive = false;
+  SpeechSplit split = SpeechSplit::kTest;  ///< of kSpeechCommands
 
   /// "DIR/a/b.txt", "a.tar: a/b.txt"
   std::string place_of(const std::string& name) const;
@@ -39,6 +40,7 @@ struct LayoutFiles {
 ///   Folders that begin with `_` are left out. Of NAME_nohash_N the speaker is NAME, as Speech
 ///   Commands has it.
 /// - kLabelledNames: as data.name_pattern says.
+/// - kSpeechCommands: one set of three (data/speech/speech_commands.h).
 ///
 /// A bad sample is a line without a sound, a sound without a text, and a name that does not fit.
 /// Throws as BadSamples, NamePattern, LabelWords and require_no_sets() do; Error(kUsage) for an

@@ -44,6 +44,9 @@ std::string key_of_reading(const SpeechInput& input, const SpeechDataOptions& op
     text += sized(one);
   }
   for (const auto& words : options.label_words) text += sized(words);
+  if (input.format == SpeechFormat::kSpeechCommands || input.is_undecided) {
+    text += sized(options.commands.split) + std::to_string(static_cast<int>(input.split));
+  }
   return text + (options.bad_samples == "skip" ? " skip" : "") + "\n";
 }
 
@@ -153,9 +156,13 @@ class FolderBuild final : public SpeechBuild {
 
   std::vector<uint64_t> build(SampleStoreWriter& writer) override {
     BadSamples bad(bad_sample_rule(options_));
-    LayoutFiles files{.path = input_.path, .names = {}, .open = [this](const std::string& name) {
-                        return LineReader((fs::path(input_.path) / name).string());
-                      }};
+    LayoutFiles files{.path = input_.path,
+                      .names = {},
+                      .open =
+                          [this](const std::string& name) {
+                            return LineReader((fs::path(input_.path) / name).string());
+                          },
+                      .split = input_.split};
     for (const auto& file : list_->files()) {
       if (!is_hidden_path(file.name)) files.names.push_back(file.name);
     }
@@ -282,7 +289,8 @@ LayoutFiles ArchiveSpeechBuild::files_of(const SoundArchive& all) const {
                     found == all.texts.end() ? std::string_view() : found->second;
                 return LineReader(std::make_unique<TextBytes>(text), input_.path + ": " + name);
               },
-          .is_archive = true};
+          .is_archive = true,
+          .split = input_.split};
 }
 
 }  // namespace

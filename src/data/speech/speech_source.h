@@ -9,6 +9,7 @@
 #include "data/bad_samples.h"
 #include "data/cache_use.h"
 #include "data/data_file.h"
+#include "data/speech/clipped_sounds.h"
 #include "data/speech/speech_data_options.h"
 #include "data/speech/speech_inputs.h"
 #include "data/speech/utterance_rows.h"
@@ -27,6 +28,12 @@ struct UtteranceFacts {
   }
 };
 
+/// A part of an utterance.
+struct SoundPart {
+  int64_t begin = 0, end = 0;  ///< frames behind its beginning; end 0 = all of it
+  bool may_be_silent = false;
+};
+
 /// The utterances of one path of `[data]`. Safe to use from several threads.
 class SpeechSource {
  public:
@@ -36,17 +43,26 @@ class SpeechSource {
   virtual UtteranceFacts facts(int64_t number) const = 0;
   virtual std::string_view text(int64_t number) const = 0;
   virtual std::string_view id(int64_t number) const = 0;
+  /// Whether the data have this id; else it is made of the path.
+  virtual bool has_own_id(int64_t number) const = 0;
   virtual std::string_view speaker(int64_t number) const = 0;
   /// Where it comes from, for messages and reports: "train.csv:17", or path().
   virtual std::string place(int64_t number) const = 0;
   /// Its sound: the path of a file, or "a.tar: wavs/1.wav".
   virtual std::string path(int64_t number) const = 0;
   /// Its samples, one channel at `rate`; 0 = that of its file. Throws a SampleError where the file
-  /// has vanished or changed since the source was opened, and where all samples are one value;
+  /// has vanished or changed since the source was opened, and where all samples are one value and
+  /// part.may_be_silent does not say that they may be;
   /// Error(kBadData) as audio::AudioReader does; std::logic_error of a packed archive that was
   /// opened without the cache.
-  virtual std::vector<float> read(int64_t number, int64_t rate) const = 0;
+  virtual std::vector<float> read_part(int64_t number, int64_t rate,
+                                       const SoundPart& part) const = 0;
+  std::vector<float> read(int64_t number, int64_t rate) const {
+    return read_part(number, rate, {});
+  }
 
+  /// Sounds that were clipped, among those that were read so far.
+  virtual const ClippedSounds& clipped() const = 0;
   /// Samples that were bad when it was opened.
   virtual const LeftOut& left_out() const = 0;
   /// Why the cache could not be written, where the system is to blame; else empty.

@@ -44,8 +44,9 @@ struct SpeechRecord {
   uint64_t sound = 0;
   uint64_t list = 0, line = 0;  ///< line 0: no file tells of it
   int64_t begin = 0, end = 0;   ///< frames of the sound
+  uint64_t has_id = 0;          ///< whether its id is that of the data
 };
-static_assert(sizeof(SpeechRecord) == 8 * sizeof(uint64_t));
+static_assert(sizeof(SpeechRecord) == 9 * sizeof(uint64_t));
 
 /// The words of the head: what was left out, and the lists.
 struct SpeechHead {
@@ -195,7 +196,8 @@ class SpeechWriting {
                .list = row.list,
                .line = static_cast<uint64_t>(row.line),
                .begin = range.begin,
-               .end = range.end};
+               .end = range.end,
+               .has_id = row.id.empty() ? uint64_t{0} : uint64_t{1}};
     writer_.append_value(kSpeechRecords, record_);
   }
 
@@ -266,6 +268,7 @@ class StoredSpeech final : public SpeechSource {
   std::string_view id(int64_t number) const override {
     return text_of(kSpeechIds, &SpeechRecord::id_end, number);
   }
+  bool has_own_id(int64_t number) const override { return record(number).has_id != 0; }
   std::string_view speaker(int64_t number) const override {
     return text_of(kSpeechSpeakers, &SpeechRecord::speaker_end, number);
   }
@@ -279,7 +282,8 @@ class StoredSpeech final : public SpeechSource {
     if (place_.is_archive) return place_.path + ": " + printable(name, 1000);
     return name;
   }
-  std::vector<float> read(int64_t number, int64_t rate) const override;
+  std::vector<float> read_part(int64_t number, int64_t rate, const SoundPart& part) const override;
+  const ClippedSounds& clipped() const override { return clipped_; }
   const LeftOut& left_out() const override { return head_.left_out; }
   std::string refusal() const override { return refusal_; }
 
@@ -300,31 +304,37 @@ class StoredSpeech final : public SpeechSource {
     return std::string(store_.part(kSpeechPaths).substr(begin, sounds()[sound].path_end - begin));
   }
   std::string archived(const SoundRecord& sound, const std::string& name) const;
-  std::vector<float> decoded(audio::AudioReader reader, int64_t number) const;
+  std::vector<float> decoded(audio::AudioReader reader, int64_t number,
+                             const SoundPart& part) const;
 
   SpeechPlace place_;
   SampleStore store_;
   Descriptor archive_;
   std::string refusal_;
   SpeechHead head_;
+  mutable ClippedSounds clipped_;
 };
 
-std::vector<float> StoredSpeech::read(int64_t number, int64_t rate) const {
+std::vector<float> StoredSpeech::read_part(int64_t number, int64_t rate,
+                                           const SoundPart& part) const {
   const SoundRecord& sound = sounds()[record(number).sound];
   const std::string name = path(number);
   std::vector<float> samples;
   if (!place_.is_archive) {
     const KnownFile known{.stamp = sound.stamp, .bytes = sound.bytes, .hash = sound.hash};
-    samples = decoded(audio::AudioReader(audio::AudioBytes(open_known(name, known), name)), number);
+    samples =
+        decoded(audio::AudioReader(audio::AudioBytes(open_known(name, known), name)), number, part);
   } else if (archive_) {
     const std::string bytes = archived(sound, name);
-    samples = decoded(audio::AudioReader(audio::AudioBytes(std::string_view(bytes), name)), number);
+    samples =
+        decoded(audio::AudioReader(audio::AudioBytes(std::string_view(bytes), name)), number, part);
   } else {
     const std::string_view all = store_.part(kSpeechBytes);
     if (all.empty()) throw std::logic_error(place_.path + " was opened without the cache");
     const std::string_view bytes = all.substr(sound.offset, sound.bytes);
-    samples = decoded(audio::AudioReader(audio::AudioBytes(bytes, name)), number);
+    samples = decoded(audio::AudioReader(audio::AudioBytes(bytes, name)), number, part);
   }
+  clipped_.look(number, samples, name);
   if (rate == 0 || rate == sound.rate) return samples;
   return audio::resampled(samples, sound.rate, rate);
 }
@@ -348,15 +358,17 @@ std::string StoredSpeech::archived(const SoundRecord& sound, const std::string& 
       "put the archive of then back, or start again with --accept-data");
 }
 
-std::vector<float> StoredSpeech::decoded(audio::AudioReader reader, int64_t number) const {
+std::vector<float> StoredSpeech::decoded(audio::AudioReader reader, int64_t number,
+                                         const SoundPart& part) const {
   const SpeechRecord& one = record(number);
-  auto samples = reader.read({.begin = one.begin, .end = one.end});
+  const int64_t end = part.end == 0 ? one.end : std::min(one.end, one.begin + part.end);
+  auto samples = reader.read({.begin = one.begin + part.begin, .end = end});
   if (samples.empty()) {
     throw SampleError(reader.name(), ": has no samples although its header says so",
                       "fetch or convert it once more, or leave it out");
   }
   const auto differs = [&](float sample) { return sample != samples.front(); };
-  if (std::none_of(samples.begin(), samples.end(), differs)) {
+  if (!part.may_be_silent && std::none_of(samples.begin(), samples.end(), differs)) {
     throw SampleError(reader.name(),
                       ": is silent, and its text is `" + printable(text(number), 60) +
                           "`: all samples are " + shortest(samples.front()),

@@ -30,7 +30,7 @@ enum SpeechPart : size_t {
 };
 
 /// Part of the key: a change of the rules of reading, or of the parts, makes new stores.
-inline constexpr uint64_t kSpeechVersion = 1;
+inline constexpr uint64_t kSpeechVersion = 2;
 /// The most seconds of an utterance.
 inline constexpr double kMostUtteranceSeconds = 3600;
 

@@ -19,6 +19,7 @@ struct SpeechInferArguments {
   std::vector<std::string> data = {};  ///< as data.train takes them, beside files
   int64_t nbest = 0;                   ///< most probable labels; of texts, decode.nbest has it
   bool scores = false;                 ///< in front of each text
+  bool log_probs = false;              ///< of each row, in JSON
   bool stream = false;                 ///< 16-bit PCM on stdin
 };
 

@@ -20,6 +20,7 @@ struct SpeechDecodeOptions : ctc::CtcOptions {
   std::string reader = "ctc";
   std::string lm_run;
   double length_penalty = 0;
+  double ctc_weight = 0;
   double stream_delay = 2;
 
   /// Whether texts are made of the words of a lexicon.
@@ -47,6 +48,13 @@ struct SpeechDecodeOptions : ctc::CtcOptions {
         field(&O::length_penalty, "length_penalty",
               "of the attention decoder: scores are divided by length^a", at_least(0), scoring)
             .also_called({"lenpen", "length_alpha"})
+            .read_with("reader", {"attention"}),
+        field(&O::ctc_weight, "ctc_weight",
+              "of the attention decoder: a text has the score (1 - weight) of attention and weight "
+              "of CTC, over all alignments (Watanabe et al. 2017); 0 = attention alone, as "
+              "OpenSeq2Seq; 0.3 is usual",
+              fraction(), scoring)
+            .also_called({"ctc_decode_weight", "decode_ctc_weight"})
             .read_with("reader", {"attention"}),
         field(&O::stream_delay, "stream_delay",
               "`infer --stream` with a beam: words that ended so long ago are settled for the best "

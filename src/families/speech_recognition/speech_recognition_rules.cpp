@@ -45,8 +45,32 @@ void check_speech_limits(RuleCheck& c) {
           "lower it, or raise data.max_seconds");
 }
 
+void check_commands(RuleCheck& c) {
+  const auto& own = speech_of(c.e);
+  if (!own.data.commands.has_drawn_classes() || own.has_label()) return;
+  c.wrong({"data.commands.set", "loss.name"},
+          "`unknown` and `silence` are classes, and no texts that anybody says",
+          "set loss.name = \"label\", or another set");
+}
+
+// A run may be evaluated on another format.
+void check_training_commands(RuleCheck& c) {
+  const auto& data = speech_of(c.e).data;
+  if (data.commands.set == "all" || data.format == "auto" || data.format == "speech_commands") {
+    return;
+  }
+  c.wrong({"data.commands.set", "data.format"},
+          "the set is one of Speech Commands, and data.format = \"" + data.format + "\"",
+          "leave it out, or set data.format = \"speech_commands\"");
+}
+
 void check_one_label(RuleCheck& c) {
   const auto& own = speech_of(c.e);
+  if (!own.has_label() && models::reads_as_a_whole(own.model)) {
+    c.wrong({"loss.name", "model.name"},
+            "the model reads an utterance as a whole, and a text needs a row for each label",
+            "set loss.name = \"label\", or take another model");
+  }
   if (!own.has_label() || !models::decoder_of(own.model).is_on()) return;
   c.wrong({"model.decoder.weight", "loss.name"},
           "an attention decoder writes texts, and an utterance has one label here",
@@ -101,7 +125,8 @@ int64_t known_utterances(const data::SpeechDataOptions& data, const std::vector<
 class SpeechRecognitionRules final : public TaskRules {
  public:
   void check_model(RuleCheck& check) const override {
-    for (const auto& conflict : models::option_conflicts(speech_of(check.e).model)) {
+    const auto& own = speech_of(check.e);
+    for (const auto& conflict : models::option_conflicts(own.model, own.features.width())) {
       check.wrong(conflict.keys, conflict.what, conflict.hint);
     }
     check_one_label(check);
@@ -111,10 +136,12 @@ class SpeechRecognitionRules final : public TaskRules {
   void check_data(RuleCheck& check) const override {
     check_sound_augmentation(check);
     check_speech_limits(check);
+    check_commands(check);
     check_reading(check);
   }
 
   void check_training(RuleCheck& check) const override {
+    check_training_commands(check);
     if (!speech_of(check.e).data.train.empty()) return;
     check.wrong({"data.train"}, "there are no training sounds",
                 "name manifests, folders or archives");

@@ -47,10 +47,15 @@ FamilyCommand eval_of_speech() {
                           .check = must_be_writable("--confusions")})}};
 }
 
-// A stream has no file, no list and no n best.
+// A stream has no file, no list and no n best. An utterance with one label has no tokens.
 void check_speech_infer(const Experiment& experiment, const FamilyValues& values) {
   const auto& asked = values.as<SpeechInferArguments>();
   const auto& own = speech_of(experiment);
+  if (asked.log_probs && own.has_label()) {
+    throw Error(ExitCode::kUsage,
+                "stretto infer --log-probs: the model gives an utterance one label, and no tokens",
+                "use --json, whose `top` has probabilities of labels");
+  }
   if (!asked.stream) return;
   const auto refuse = [](const std::string& what, const std::string& hint) {
     throw Error(ExitCode::kUsage, "stretto infer --stream: " + what, hint);
@@ -66,6 +71,7 @@ void check_speech_infer(const Experiment& experiment, const FamilyValues& values
     refuse("--scores: a text has its score at its end, behind its words",
            "use --json, whose last line has it, or name files");
   }
+  if (asked.log_probs) refuse("--log-probs: rows are of whole sounds", "name files instead");
   if (own.has_label()) {
     refuse("a label is known at the end of an utterance", "name files instead");
   }
@@ -95,6 +101,11 @@ FamilyCommand infer_of_speech() {
                                  for_speech(scores_option(),
                                             "of sounds in front of each text its "
                                             "natural log-probability")),
+                  command_option(&SpeechInferArguments::log_probs,
+                                 {.name = "--log-probs",
+                                  .help = "with --json, log_probs: of sounds the natural "
+                                          "log-probabilities of all tokens in each row of the "
+                                          "model, for other decoders; the blank is the last"}),
                   command_option(&SpeechInferArguments::stream,
                                  {.name = "--stream",
                                   .help = "read 16-bit PCM of one channel at features.rate from "

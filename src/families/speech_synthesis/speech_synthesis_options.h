@@ -86,7 +86,9 @@ struct SynthesisDecodeOptions : audio::GriffinLimOptions {
               at_least(0), scoring)
             .also_called({"random_seed"}),
     }
-        .with(audio::GriffinLimOptions::fields());
+        .with(audio::GriffinLimOptions::phase_fields())
+        .with(Fields{audio::GriffinLimOptions::mel_iterations_field().read_with_key(
+            "model.spectrum", {"mel"})});
   }
 };
 

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/speech/speech_set.h"
+#include "data/speech/transcripts.h"
+#include "data/tokenizer_store.h"
+#include "experiment/num_threads.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
 #include "families/speech_synthesis/speakers.h"
@@ -47,7 +50,7 @@ class SynthesisPreflight {
  public:
   SynthesisPreflight(const Experiment& experiment, const std::vector<config::Problem>& known,
                      const PreflightOptions& how)
-      : own_(synthesis_of(experiment)), known_(known), how_(how) {}
+      : experiment_(experiment), own_(synthesis_of(experiment)), known_(known), how_(how) {}
 
   Preflight run() {
     const bool in_doubt = std::any_of(known_.begin(), known_.end(), [](const auto& problem) {
@@ -64,8 +67,11 @@ class SynthesisPreflight {
         found_.doubts.push_back({"data.train", "left out: " + left.text(own_.data),
                                  "see data.min_seconds and data.max_seconds"});
       }
+      open_tokenizer();
+      look_at_symbols("data.train", *clips);
     });
     look("data.valid", Stage::kValidation, own_.data.valid, [&](const auto& clips) {
+      look_at_symbols("data.valid", *clips);
       if (!training_) return;
       speaker_numbers(*clips, speakers_);
       const std::string shared = data::shared_sounds_text(*training_, *clips);
@@ -77,12 +83,44 @@ class SynthesisPreflight {
   }
 
  private:
+  bool is_text_in_doubt() const {
+    return std::any_of(known_.begin(), known_.end(),
+                       [](const auto& problem) { return problem.key.starts_with("tokenizer."); });
+  }
+
+  // One that is named, or made at once. Another run's is known when training begins.
+  void open_tokenizer() {
+    if (is_text_in_doubt() || !experiment_.train.init_from.empty()) return;
+    const auto options = own_.tokenizer.tokenizer_options();
+    const bool is_named = text::names_tokenizer(options);
+    if (!is_named && options.type != "char" && options.type != "word" && !how_.full) {
+      found_.unread.push_back({"tokenizer.type", "the tokenizer, which training makes"});
+      return;
+    }
+    std::unique_ptr<text::LineSource> lines;
+    if (!is_named) lines = data::transcript_lines(training_, own_.tokenizer);
+    const auto seed = static_cast<uint64_t>(experiment_.run.seed);
+    tokenizer_ = how_.keeps
+                     ? data::open_tokenizers(options, seed, lines.get(), own_.data.cache_dir).src
+                     : text::make_tokenizers(options, seed, lines.get(), nullptr).src;
+  }
+
+  // Characters that the tokenizer lacks, and texts of which nothing is left.
+  void look_at_symbols(const std::string& key, const data::SpeechSet& clips) {
+    if (!tokenizer_) return;
+    const auto texts =
+        data::encode_transcripts(clips, own_.tokenizer, *tokenizer_, num_threads(experiment_));
+    for (const auto& remark : texts.remarks(clips)) {
+      found_.doubts.push_back({key, remark, "see tokenizer.normalise and tokenizer.alphabet"});
+    }
+    if (!texts.samples.ids.empty()) return;
+    throw Error(ExitCode::kBadData, key + ": no clip has a text that can be used",
+                "check tokenizer.alphabet, tokenizer.normalise and tokenizer.unknown");
+  }
+
   // Rules and pronunciations.
   void look_at_text() {
-    const bool in_doubt = std::any_of(known_.begin(), known_.end(), [](const auto& problem) {
-      return problem.key.starts_with("tokenizer.");
-    });
-    if (in_doubt) return;
+    if (is_text_in_doubt()) return;
     note_stop(found_, Stage::kTokenizer,
               own_.tokenizer.lexicon.empty() ? "tokenizer.normalise" : "tokenizer.lexicon",
               [&] { text::TargetText{own_.tokenizer}; });
@@ -112,10 +150,12 @@ class SynthesisPreflight {
     });
   }
 
+  const Experiment& experiment_;
   const SpeechSynthesisOptions& own_;
   const std::vector<config::Problem>& known_;
   const PreflightOptions how_;
   std::shared_ptr<const data::SpeechSet> training_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;  ///< null: it is not known yet
   std::optional<data::Labels> speakers_;
   Preflight found_;
 };
@@ -141,6 +181,11 @@ class SpeechSynthesisRules final : public TaskRules {
 
   void check_data(RuleCheck& check) const override {
     const auto& data = synthesis_of(check.e).data;
+    if (data.commands.has_drawn_classes()) {
+      check.wrong({"data.commands.set"},
+                  "`unknown` and `silence` are classes, and no texts that anybody says",
+                  "use another set");
+    }
     if (data.max_seconds > 0 && data.max_seconds <= data.min_seconds) {
       check.wrong({"data.max_seconds", "data.min_seconds"},
                   "no clip is longer than " + shortest(data.min_seconds) +

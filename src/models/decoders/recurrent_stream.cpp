@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/offsets.h"
 #include "models/lanes.h"
 
 namespace stretto::models {
@@ -38,8 +39,8 @@ RecurrentStreamDecoder::RecurrentStreamDecoder(std::shared_ptr<RecurrentDecoder>
 }
 
 void RecurrentStreamDecoder::set_offsets() {
-  memory_.offsets = offsets_of(lengths_, memory_.keys.device());
-  query_offsets_ = offsets_of(lanes_, memory_.keys.device());
+  memory_.offsets = kernels::offsets_of(lengths_, memory_.keys.device());
+  query_offsets_ = kernels::offsets_of(lanes_, memory_.keys.device());
   source_ = first_.prepare(memory_);
 }
 
@@ -139,7 +140,7 @@ void RecurrentStreamDecoder::leave(const std::vector<int64_t>& lanes) {
     choose_rows(memory_.values, index);
     set_offsets();
   } else {
-    query_offsets_ = offsets_of(lanes_, memory_.keys.device());
+    query_offsets_ = kernels::offsets_of(lanes_, memory_.keys.device());
   }
 }
 

@@ -29,7 +29,7 @@ struct ImageInput {
 struct ImagePart {
   nn::Init init;  ///< at the root
   int64_t channels = 3;
-  int64_t num_labels = 0;
+  int64_t num_labels = 0;  ///< 0: of a ResNet, without a head
 };
 
 /// A network from pictures to logits. Single-device code; memory is channels-last throughout.

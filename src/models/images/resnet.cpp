@@ -146,14 +146,14 @@ ResNet::ResNet(const ResNetOptions& options, const ImagePart& part)
     bn1_ = register_module("bn1", norm_of(part.init.child("bn1"), shape_.stem_width, options));
   }
   add_stages(part.init);
-  const int64_t width = shape_.outer_width(shape_.num_stages() - 1);
   if (shape_.version == ResNetVersion::kV2) {
     final_norm_ =
-        register_module("final_norm", norm_of(part.init.child("final_norm"), width, options));
+        register_module("final_norm", norm_of(part.init.child("final_norm"), width(), options));
   }
+  if (part.num_labels == 0) return;
   const nn::InitRule narrow{.distribution = nn::Distribution::kNormal, .number = 0.01};
-  head_ = register_module(
-      "head", nn::Linear(part.init.child("head").with_linear_rule(narrow), width, part.num_labels));
+  head_ = register_module("head", nn::Linear(part.init.child("head").with_linear_rule(narrow),
+                                             width(), part.num_labels));
 }
 
 void ResNet::add_stages(const nn::Init& init) {
@@ -195,6 +195,7 @@ at::Tensor ResNet::features(const ImageInput& input, const ForwardContext& conte
 }
 
 at::Tensor ResNet::forward(const ImageInput& input, const ForwardContext& context) {
+  TORCH_CHECK(head_, "[resnet] a network without labels has no logits");
   return nn::watch(*this, head_->forward(features(input, context)));
 }
 
@@ -204,7 +205,7 @@ double ResNet::operations(int64_t height, int64_t width) const {
   size = conv1_->out_of(size);
   if (shape_.has_large_stem) size = nn::pooled_extent(size, kStemPool);
   for (const ResNetBlock& block : blocks_) sum += block->operations(size);
-  return sum + head_->operations();
+  return head_ ? sum + head_->operations() : sum;
 }
 
 }  // namespace stretto::models

@@ -61,7 +61,8 @@ class ResNetBlockImpl : public torch::nn::Module {
 TORCH_MODULE(ResNetBlock);
 
 /// Convolutions start as he_fan_out(), the head normal with deviation 0.01 (Goyal et al. 2017,
-/// section 5.1), gains of norms at 1, or at 0 where model.zero_gamma says so.
+/// section 5.1), gains of norms at 1, or at 0 where model.zero_gamma says so. With no labels there
+/// is no head: features() is all that such a network gives.
 class ResNet : public ImageModel {
  public:
   ResNet(const ResNetOptions& options, const ImagePart& part);
@@ -73,6 +74,7 @@ class ResNet : public ImageModel {
 
   /// What stands in front of the head: the mean of each channel, [B, D].
   at::Tensor features(const ImageInput& input, const ForwardContext& context);
+  int64_t width() const { return shape_.outer_width(shape_.num_stages() - 1); }  ///< D
 
  private:
   void add_stages(const nn::Init& init);

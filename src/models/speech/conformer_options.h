@@ -136,7 +136,10 @@ struct ConformerOptions {
             field(&O::activation_dropout, "activation_dropout",
                   "behind the activation of the feed-forward parts", fraction()),
         })
-        .with(batch_norm_fields<O>())
+        .with(Fields{
+            norm_momentum_field<O>().read_with("convolution_norm", {"batch_norm"}),
+            norm_epsilon_field<O>().read_with("convolution_norm", {"batch_norm"}),
+        })
         .with(Fields{
             field(&O::decoder, "decoder",
                   "an attention decoder beside CTC, which trains and may decode with it")

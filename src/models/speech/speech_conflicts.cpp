@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "models/images/image_conflicts.h"
 #include "models/speech/conformer_conflicts.h"
 
 namespace stretto::models {
@@ -16,7 +17,7 @@ void blame(SpeechConflicts& found, std::vector<std::string> keys, std::string wh
   found.push_back({std::move(keys), std::move(what), std::move(hint)});
 }
 
-SpeechConflicts speech_conflicts_of(const DeepSpeech2Options& options) {
+SpeechConflicts speech_conflicts_of(const DeepSpeech2Options& options, int64_t /*features*/) {
   SpeechConflicts found;
   const DeepSpeech2Shape shape = shape_of(options);
   const auto need = [&](const char* key, int64_t size) {
@@ -32,14 +33,14 @@ SpeechConflicts speech_conflicts_of(const DeepSpeech2Options& options) {
 }
 
 /// Of blocks in their order, from `model.blocks` or a preset.
-SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks) {
+/// @param in  channels that the next block reads: features; 0 = not known here
+SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks, int64_t in) {
   SpeechConflicts found;
   if (blocks.empty()) {
     blame(found, {"model.blocks", "model.preset"}, "model.preset = \"none\" gives no blocks",
           "add [[model.blocks]], or use a preset");
   }
   int64_t rate = 1, dense_rate = 0;  // frames for a row, and of the first dense block
-  int64_t in = 0;                    // channels; 0 = features, which are not known here
   for (size_t i = 0; i < blocks.size(); ++i) {
     const ConvBlockOptions& block = blocks[i];
     const std::string key = "model.blocks." + std::to_string(i);
@@ -47,8 +48,8 @@ SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks)
     if (std::max(in % block.groups, block.channels % block.groups) > 0) {
       blame(found, {key + ".groups", key + ".channels"},
             std::to_string(block.groups) + " groups do not divide the channels of the block, " +
-                (in > 0 ? std::to_string(in) + " in and " : "") + std::to_string(block.channels) +
-                " out",
+                (in > 0 ? std::to_string(in) + (i == 0 ? " features in and " : " in and ") : "") +
+                std::to_string(block.channels) + " out",
             "use a number of groups that divides them");
     }
     in = block.channels;
@@ -71,13 +72,17 @@ SpeechConflicts conflicts_of_blocks(const std::vector<ConvBlockOptions>& blocks)
   return found;
 }
 
-SpeechConflicts speech_conflicts_of(const ConformerOptions& options) {
+SpeechConflicts speech_conflicts_of(const ConformerOptions& options, int64_t /*features*/) {
   return conflicts_of_kind(options);
 }
 
+SpeechConflicts speech_conflicts_of(const SquareResNetOptions& options, int64_t /*features*/) {
+  return option_conflicts(ImageModelOptions(static_cast<const ResNetOptions&>(options)));
+}
+
 template <class Kind>
-SpeechConflicts speech_conflicts_of(const Kind& options) {
-  SpeechConflicts found = conflicts_of_blocks(blocks_of(options));
+SpeechConflicts speech_conflicts_of(const Kind& options, int64_t features) {
+  SpeechConflicts found = conflicts_of_blocks(blocks_of(options), features);
   if constexpr (requires { options.decoder; }) {
     const SpeechConflicts more = decoder_conflicts(options.decoder, "model.decoder");
     found.insert(found.end(), more.begin(), more.end());
@@ -87,8 +92,8 @@ SpeechConflicts speech_conflicts_of(const Kind& options) {
 
 }  // namespace
 
-SpeechConflicts option_conflicts(const SpeechModelOptions& model) {
-  return model.visit([](const auto& kind) { return speech_conflicts_of(kind); });
+SpeechConflicts option_conflicts(const SpeechModelOptions& model, int64_t num_features) {
+  return model.visit([&](const auto& kind) { return speech_conflicts_of(kind, num_features); });
 }
 
 }  // namespace stretto::models

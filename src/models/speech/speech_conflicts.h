@@ -11,6 +11,8 @@ namespace stretto::models {
 
 /// What keeps a model of speech from being built: sizes that are missing, blocks that do not fit.
 /// Empty for a sound model. No libtorch.
-std::vector<OptionConflict> option_conflicts(const SpeechModelOptions& model);
+/// @param num_features  of a frame; 0 = not known yet
+std::vector<OptionConflict> option_conflicts(const SpeechModelOptions& model,
+                                             int64_t num_features = 0);
 
 }  // namespace stretto::models

@@ -12,6 +12,7 @@
 #include "models/speech/conformer.h"
 #include "models/speech/deepspeech2.h"
 #include "models/speech/speech_conflicts.h"
+#include "models/speech/square_resnet.h"
 #include "models/speech/time_delay_encoder.h"
 #include "nn/init_rules.h"
 
@@ -25,6 +26,10 @@ std::shared_ptr<SpeechEncoder> make_speech_encoder(const DeepSpeech2Options& opt
 std::shared_ptr<SpeechEncoder> make_speech_encoder(const ConformerOptions& options,
                                                    const SpeechPart& part) {
   return std::make_shared<ConformerEncoder>(options, part);
+}
+std::shared_ptr<SpeechEncoder> make_speech_encoder(const SquareResNetOptions& options,
+                                                   const SpeechPart& part) {
+  return std::make_shared<SquareResNetEncoder>(options, part);
 }
 /// Wave2Letter+, Jasper, QuartzNet, and Listen, Attend and Spell.
 template <class BlockOptions>
@@ -151,7 +156,7 @@ double SpeechModel::operations(double frames, double labels) const {
 }
 
 std::shared_ptr<SpeechModel> make_speech_model(const SpeechModelSetup& setup) {
-  const auto conflicts = option_conflicts(setup.model);
+  const auto conflicts = option_conflicts(setup.model, setup.num_features);
   if (!conflicts.empty()) {
     const OptionConflict& first = conflicts.front();
     throw Error(ExitCode::kUsage, first.keys.front() + ": " + first.what, first.hint);

@@ -11,6 +11,7 @@
 #include "models/speech/jasper_options.h"
 #include "models/speech/las_options.h"
 #include "models/speech/quartznet_options.h"
+#include "models/speech/square_resnet_options.h"
 #include "models/speech/wave2letter_options.h"
 #include "nn/adapter_options.h"
 #include "nn/lora_options.h"
@@ -23,8 +24,9 @@ namespace stretto::models {
 /// A further kind is one more alternative here, and an overload in models/speech/speech_shapes.cpp,
 /// models/speech/speech_conflicts.cpp and models/speech/speech_model.cpp, without which nothing
 /// compiles.
-using SpeechModelOptions = config::Choice<DeepSpeech2Options, Wave2LetterOptions, JasperOptions,
-                                          QuartzNetOptions, ConformerOptions, LasOptions>;
+using SpeechModelOptions =
+    config::Choice<DeepSpeech2Options, Wave2LetterOptions, JasperOptions, QuartzNetOptions,
+                   ConformerOptions, LasOptions, SquareResNetOptions>;
 
 /// The declaration of such a `[model]`, with what its names are called elsewhere.
 template <class Declared>
@@ -38,6 +40,8 @@ Declared with_speech_names_elsewhere(Declared model) {
       .value_also_called("quartznet", {"quartznet15x5"}, "model.preset names its size")
       .value_also_called("conformer", {"conformer_ctc", "conformer_small", "conformer_medium"},
                          "model.preset names its size")
+      .value_also_called("resnet", {"resnet50", "resnet34", "resnet18"},
+                         "model.preset names its depth and form")
       .value_also_called("las", {"listen_attend_spell", "joint_ctc_attention", "jca"});
 }
 
@@ -92,6 +96,9 @@ int64_t output_length(const SpeechModelOptions& options, int64_t frames);
 /// How many frames one row stands for: the product of all strides. Row t begins at frame
 /// t * frames_per_row.
 int64_t frames_per_row(const SpeechModelOptions& options);
+
+/// Whether an utterance becomes one row as a whole, so that it has one label and no text.
+bool reads_as_a_whole(const SpeechModelOptions& options);
 
 /// Whether the model normalises over the rows of a batch, so that a micro-batch is part of what is
 /// learned.

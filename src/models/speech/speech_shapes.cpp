@@ -63,6 +63,11 @@ std::vector<int64_t> strides_of(const Kind& options) {
   return strides;
 }
 
+/// One row, however long the utterance is: reads_as_a_whole().
+std::vector<int64_t> strides_of(const SquareResNetOptions& /*options*/) {
+  return {};
+}
+
 /// How many frames a row sees behind its own.
 int64_t look_ahead(const DeepSpeech2Options& options) {
   const DeepSpeech2Shape shape = shape_of(options);
@@ -96,6 +101,9 @@ std::string stream_problem_of(const DeepSpeech2Options& options) {
 std::string stream_problem_of(const ConformerOptions& /*options*/) {
   return "each row of a conformer attends to the whole utterance" + std::string(kCanStream);
 }
+std::string stream_problem_of(const SquareResNetOptions& /*options*/) {
+  return "it reads the utterance as a whole" + std::string(kCanStream);
+}
 template <class Kind>
 std::string stream_problem_of(const Kind& options) {
   return std::string("each row of ") + Kind::kName + " sees " +
@@ -107,6 +115,9 @@ int64_t published_features(const DeepSpeech2Options& options) {
 }
 int64_t published_features(const ConformerOptions& /*options*/) {
   return 80;
+}
+int64_t published_features(const SquareResNetOptions& /*options*/) {
+  return 128;
 }
 template <class Kind>
 int64_t published_features(const Kind& /*options*/) {
@@ -150,6 +161,7 @@ std::vector<ConvBlockOptions> blocks_of(const LasOptions& options) {
 }
 
 int64_t output_length(const SpeechModelOptions& options, int64_t frames) {
+  if (reads_as_a_whole(options)) return frames > 0 ? 1 : 0;
   return options.visit([&](const auto& kind) {
     int64_t rows = frames;
     for (const int64_t stride : strides_of(kind)) rows = rows_behind(rows, stride);
@@ -159,10 +171,14 @@ int64_t output_length(const SpeechModelOptions& options, int64_t frames) {
 
 int64_t frames_per_row(const SpeechModelOptions& options) {
   return options.visit([](const auto& kind) {
-    int64_t product = 1;
+    int64_t product = 1;  // also of what reads_as_a_whole(), whose row begins at frame 0
     for (const int64_t stride : strides_of(kind)) product *= stride;
     return product;
   });
+}
+
+bool reads_as_a_whole(const SpeechModelOptions& options) {
+  return options.is<SquareResNetOptions>();
 }
 
 bool has_batch_norm(const SpeechModelOptions& options) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/offsets.h"
 #include "models/recurrent_options.h"
 #include "nn/watch.h"
 
@@ -41,13 +42,9 @@ void take_rows_of_planes(std::vector<at::Tensor>& planes, const at::Tensor& rows
 }
 
 kernels::Offsets plane_offsets(const std::vector<at::Tensor>& planes, at::Device device) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const at::Tensor& plane : planes) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(plane.size(2)));
-    longest = std::max(longest, plane.size(2));
-  }
-  return {.values = at::tensor(bounds, at::kInt).to(device), .max_length = longest};
+  std::vector<int64_t> lengths;
+  for (const at::Tensor& plane : planes) lengths.push_back(plane.size(2));
+  return kernels::offsets_of(lengths, device);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "kernels/gemm/packed_weights.h"
+#include "kernels/offsets.h"
 #include "models/registry.h"
 #include "models/synthesis/centaur.h"
 #include "models/synthesis/synthesis_conflicts.h"
@@ -59,17 +60,13 @@ class InEvaluation {
 std::pair<at::Tensor, kernels::Offsets> joined_frames(
     const std::vector<decoding::WrittenFrames>& written) {
   std::vector<at::Tensor> frames;
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
+  std::vector<int64_t> lengths;
   for (const decoding::WrittenFrames& one : written) {
     frames.push_back(one.frames);
-    bounds.push_back(bounds.back() + static_cast<int32_t>(one.frames.size(0)));
-    longest = std::max(longest, one.frames.size(0));
+    lengths.push_back(one.frames.size(0));
   }
   const at::Tensor all = at::cat(frames);
-  const kernels::Offsets offsets{.values = at::tensor(bounds, at::kInt).to(all.device()),
-                                 .max_length = longest};
-  return {all, offsets};
+  return {all, kernels::offsets_of(lengths, all.device())};
 }
 
 /// decoding::write_frames() looks at what the decoder writes alone.

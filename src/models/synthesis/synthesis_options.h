@@ -77,7 +77,8 @@ struct SynthesisLossOptions {
             .value_also_called("l1", {"mae", "absolute"}),
         field(&O::magnitude_weight, "magnitude_weight",
               "factor of the loss of magnitudes that are written beside mel bands", at_least(0))
-            .also_called({"mag_loss_weight", "linear_loss_weight"}),
+            .also_called({"mag_loss_weight", "linear_loss_weight"})
+            .read_with_key("model.spectrum", {"both"}),
         field(&O::stop_weight, "stop_weight", "factor of the cross entropy of stopping",
               at_least(0))
             .also_called({"gate_loss_weight", "stop_loss_weight"}),

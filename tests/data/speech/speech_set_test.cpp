@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "audio/audio_file.h"
+#include "audio/wave_writer.h"
 #include "base/error.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
@@ -81,6 +84,53 @@ TEST_F(SpeechSetTest, AllLayoutsOfTheSameUtterancesAreTheSame) {
       EXPECT_EQ(set->refusal(), "");
     }
   }
+}
+
+TEST_F(SpeechSetTest, AnIdStandsForOneUtteranceOfAllPaths) {
+  put("a.wav", wav(0.5, 1));
+  put("b.wav", wav(0.5, 2));
+  put("one.csv", "path,text,id\na.wav,one,u1\n");
+  put("two.csv", "path,text,id\nb.wav,two,u1\nb.wav,three,u2\n");
+  const auto set = open_speech(options_, "data.train", {below("one.csv"), below("two.csv")});
+  EXPECT_EQ(texts_of(*set), (Names{"one", "three"}));
+  ASSERT_EQ(set->left_out().count, 1);
+  EXPECT_EQ(set->left_out().first.front().fault, ": has the id `u1` of " + below("one.csv") + ":2");
+  // Without ids in the data, two folders may name their sounds alike.
+  put("x/yes/a.wav", wav(0.5, 3));
+  put("x/no/a.wav", wav(0.5, 4));
+  put("y/yes/a.wav", wav(0.5, 5));
+  put("y/no/a.wav", wav(0.5, 6));
+  EXPECT_EQ(open_speech(options_, "data.train", {below("x"), below("y")})->size(), 4);
+  options_.bad_samples = "stop";
+  failure(ExitCode::kBadData, [&] {
+    open_speech(options_, "data.train", {below("one.csv"), below("two.csv")});
+  });
+}
+
+TEST_F(SpeechSetTest, ClippedSoundsAreCountedAndUsed) {
+  const auto sine = [](float loudness) {
+    std::vector<float> samples;
+    for (int i = 0; i < 4000; ++i) {
+      samples.push_back(
+          std::clamp(loudness * std::sin(0.3F * static_cast<float>(i)), -1.0F, 0.9999F));
+    }
+    return samples;
+  };
+  EXPECT_TRUE(is_clipped(sine(1.5F)));
+  EXPECT_FALSE(is_clipped(sine(1.0F))) << "loud, and whole";
+  EXPECT_FALSE(is_clipped({}));
+  put("one/yes.wav", audio::wave_bytes(sine(3), 8000));
+  put("one/yes.txt", "yes");
+  put("one/no.wav", audio::wave_bytes(sine(0.5F), 8000));
+  put("one/no.txt", "no");
+  const auto set = open("one");
+  EXPECT_EQ(set->clipped(), "");
+  for (int times = 0; times < 2; ++times) {
+    for (int64_t i = 0; i < set->size(); ++i) EXPECT_TRUE(set->load(i, 16000).has_value());
+  }
+  EXPECT_TRUE(set->clipped().starts_with("1 sound is clipped, such as " + below("one/yes.wav")))
+      << set->clipped();
+  EXPECT_EQ(set->left_out().count, 0);
 }
 
 TEST_F(SpeechSetTest, AnUtteranceKnowsItsPlace) {

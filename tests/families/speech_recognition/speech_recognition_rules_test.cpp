@@ -124,6 +124,16 @@ TEST_F(SpeechRecognitionRulesTest, AStreamHasOneTextWithoutAScoreInFront) {
   };
   EXPECT_NE(message({.nbest = 3}).find("--nbest"), std::string::npos);
   EXPECT_NE(message({.scores = true}).find("--scores"), std::string::npos);
+  EXPECT_NE(message({.log_probs = true}).find("--log-probs"), std::string::npos);
+}
+
+TEST_F(SpeechRecognitionRulesTest, ALabelHasNoLogProbabilitiesOfTokens) {
+  tasks::SpeechInferArguments asked;
+  asked.log_probs = true;
+  const auto check = [&] { speech_recognition_spec().infer.check(e_, asked); };
+  EXPECT_NO_THROW(check());
+  own().loss.name = "label";
+  testing::failure(ExitCode::kUsage, check);
 }
 
 TEST_F(SpeechRecognitionRulesTest, ALabelIsNotWrittenByAttention) {
@@ -191,6 +201,31 @@ TEST_F(SpeechRecognitionRulesTest, AMiddlingUtteranceHasFramesByTheHop) {
   EXPECT_EQ(frames_per_second(own()), 50);
   own().data.max_seconds = 4;
   EXPECT_EQ(usual_frames(own()), 100);
+}
+
+TEST_F(SpeechRecognitionRulesTest, GroupsOfTheFirstBlockDivideFeatures) {
+  auto& model = own().model.as<models::Wave2LetterOptions>();
+  model.preset = "none";
+  model.blocks = {{.channels = 10, .groups = 5}};
+  EXPECT_EQ(std::ranges::count(blamed(), "model.blocks.0.groups"), 1) << "of 24 features";
+  own().features.num_mels = 25;
+  EXPECT_EQ(std::ranges::count(blamed(), "model.blocks.0.groups"), 0);
+}
+
+TEST_F(SpeechRecognitionRulesTest, SetsOfCommandsAreOfTheirFormatAndHaveLabels) {
+  own().data.commands.set = "12";
+  EXPECT_TRUE(std::ranges::count(blamed(), "data.commands.set") == 1) << "its classes are no texts";
+  own().loss.name = "label";
+  EXPECT_EQ(std::ranges::count(blamed(), "data.commands.set"), 0);
+  own().data.format = "manifest";
+  EXPECT_EQ(std::ranges::count(blamed(), "data.commands.set"), 1);
+}
+
+TEST_F(SpeechRecognitionRulesTest, ANetworkOfPicturesWritesNoTexts) {
+  own().model.select("resnet");
+  EXPECT_EQ(std::ranges::count(blamed(), "loss.name"), 1);
+  own().loss.name = "label";
+  EXPECT_EQ(std::ranges::count(blamed(), "loss.name"), 0);
 }
 
 }  // namespace

@@ -72,6 +72,15 @@ TEST_F(SpeechSynthesisRulesTest, FramesAreMelBandsThatASoundCanBeMadeOf) {
   EXPECT_FALSE(blamed().empty());
 }
 
+TEST_F(SpeechSynthesisRulesTest, UnknownCharactersAreShown) {
+  own().tokenizer.alphabet = "abcde ";
+  const auto found = doubts();
+  ASSERT_EQ(found.size(), 2U) << "of training and of validation";
+  EXPECT_NE(found[0].what.find("`f`"), std::string::npos) << found[0].what;
+  own().tokenizer.alphabet = "xyz";
+  EXPECT_EQ(stops().size(), 2U);
+}
+
 TEST_F(SpeechSynthesisRulesTest, TrainingNeedsClips) {
   own().data.train.clear();
   EXPECT_EQ(blamed(), Texts{"data.train"});

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/ctc/reference.h"
+#include "kernels/offsets.h"
 #include "tests/kernels/gradcheck.h"
 
 namespace stretto::kernels {
@@ -20,16 +21,6 @@ using testing::noise;
 constexpr int64_t kCtcClasses = 4;
 
 using Labels = std::vector<std::vector<int64_t>>;
-
-Offsets offsets_of(const std::vector<int64_t>& lengths) {
-  std::vector<int32_t> bounds{0};
-  int64_t longest = 0;
-  for (const int64_t length : lengths) {
-    bounds.push_back(bounds.back() + static_cast<int32_t>(length));
-    longest = std::max(longest, length);
-  }
-  return {.values = at::tensor(bounds, at::kInt), .max_length = longest};
-}
 
 CtcTargets targets_of(const std::vector<int64_t>& num_frames, const Labels& labels,
                       int64_t blank = kCtcClasses - 1) {

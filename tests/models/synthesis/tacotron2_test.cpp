@@ -10,6 +10,7 @@
 #include "models/synthesis/tacotron2_steps.h"
 #include "tests/models/synthesis/plain_tacotron2.h"
 #include "tests/models/synthesis/synthesis_cases.h"
+#include "tests/parallel/refusing_allocator.h"
 
 namespace stretto::models::testing::synthesis {
 namespace {
@@ -154,6 +155,24 @@ TEST(Tacotron2Steps, BothFormsWriteTheSameFrames) {
     EXPECT_TRUE(at::allclose(got[i].frames, want[i].frames, 1e-4, 1e-5)) << i;
     EXPECT_TRUE(at::allclose(got[i].weights, want[i].weights, 1e-4, 1e-5)) << i;
   }
+}
+
+TEST(Tacotron2Steps, AStepMakesNoTensor) {
+  const Steps steps;
+  const auto model = make_tacotron2_steps(steps.weights, steps.memory, steps.keys, 3);
+  const auto lanes = static_cast<int64_t>(model->source_rows().size());
+  const int64_t per_step = model->frames_per_step();
+  const decoding::FrameStep out{
+      .frames = at::empty({lanes, per_step * model->frame_width()}, model->like()),
+      .stop = at::empty({lanes, per_step}, model->like()),
+      .weights = at::empty({9}, model->like())};
+  model->step(out);
+  const stretto::test::RefusingScope scope;
+  stretto::test::refusal() = {};
+  for (int i = 0; i < 20; ++i) model->step(out);
+  EXPECT_EQ(stretto::test::refusal().all, 0);
+  at::empty({4}, model->like());
+  EXPECT_EQ(stretto::test::refusal().all, 1) << "allocations are not counted";
 }
 
 TEST(Tacotron2Steps, LanesThatLeaveAndThreadsDoNotChangeABit) {

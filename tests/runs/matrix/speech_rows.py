@@ -42,10 +42,12 @@ def texts_of(part):
 
 
 def write_sounds(folder):
-    """sounds/{train,valid,test}.csv with the columns of OpenSeq2Seq, their WAV files, and words/PART/WORD/*.wav."""
+    """sounds/{train,valid,test}.csv with the columns of OpenSeq2Seq, their WAV files, and commands/ as Speech Commands."""
     if (folder / "sounds").exists():
         return
     (folder / "sounds").mkdir()
+    for word in WORDS:
+        (folder / "commands" / word).mkdir(parents=True)
     for first, part in enumerate(("train", "valid", "test")):
         rows = ["wav_filename,wav_filesize,transcript"]
         for number, text in enumerate(texts_of(part)):
@@ -53,10 +55,13 @@ def write_sounds(folder):
             write_wave(path, sound(text, 1000 * first + number))
             rows.append(f"{path.name},{path.stat().st_size},{text}")
         (folder / f"sounds/{part}.csv").write_text("\n".join(rows) + "\n")
-        for word in WORDS:
-            (folder / "words" / part / word).mkdir(parents=True)
-            for number in range({"train": 6, "valid": 2, "test": 1}[part]):
-                write_wave(folder / f"words/{part}/{word}/{number}.wav", sound(word, 5000 + 100 * first + number))
+        names = [f"{word}/{part}{number}_nohash_0.wav" for word in WORDS
+                 for number in range({"train": 6, "valid": 2, "test": 1}[part])]
+        for number, name in enumerate(names):
+            write_wave(folder / "commands" / name, sound(name.split("/")[0], 5000 + 100 * first + number))
+        if part != "train":
+            listed = {"valid": "validation_list.txt", "test": "testing_list.txt"}[part]
+            (folder / "commands" / listed).write_text("\n".join(names) + "\n")
     (folder / "sounds/text.wav").write_text("no sound")
 
 
@@ -80,7 +85,7 @@ feature_mask_width = 3
 type = "char"
 """
 TEXTS = BEGIN.format(files='train = ["sounds/train.csv"]\nvalid = ["sounds/valid.csv"]')
-LABELS = BEGIN.format(files='train = ["words/train"]\nvalid = ["words/valid"]\nformat = "class_folders"').replace(
+LABELS = BEGIN.format(files='train = ["commands"]\nvalid = ["commands"]\nformat = "speech_commands"').replace(
     "batch_seconds = 2", "batch_seconds = 1")  # an epoch of as many micro-batches as a kill wants
 END = """
 [optim]
@@ -152,7 +157,8 @@ class Commands(Sounds):
     def write_data(self, folder):
         super().write_data(folder)
         object.__setattr__(self, "lines", tuple(str(folder / path) for path in (
-            "words/test/ca/0.wav", "sounds/text.wav", "words/test/bac/0.wav", "words/test/ab/0.wav")))
+            "commands/ca/test0_nohash_0.wav", "sounds/text.wav", "commands/bac/test0_nohash_0.wav",
+            "commands/ab/test0_nohash_0.wav")))
 
 
 NORMED = {
@@ -170,6 +176,13 @@ stride = 2
 channels = 192
 kernel = 7
 dropout = 0.1
+"""
+PICTURES = """[model]
+name = "resnet"
+preset = "none"
+depth = 8
+base_width = 8
+num_frames = 48
 """
 
 ROWS = (
@@ -230,8 +243,8 @@ beam_size = 2
         overflow=None),
     Commands(
         "commands",
-        LABELS + CONVOLUTIONS + "[loss]\nname = \"label\"\n" + END,
-        {"family": "speech_recognition", "model": "convolutions in time", "labels": "labels of sounds"},
+        LABELS + PICTURES + "[loss]\nname = \"label\"\n" + END,
+        {"family": "speech_recognition", "model": "residual network", "labels": "labels of sounds"},
         without=NORMED,
         overflow=None),
 )

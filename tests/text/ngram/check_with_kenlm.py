@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Compares scores of n-gram models with KenLM's, word for word, over ARPA files and every binary form.
+r"""Compares scores of n-gram models with KenLM's, word for word, over ARPA files and every binary form.
 
     check_with_kenlm.py NGRAM_TOOL [--build-binary FILE] [--models 12] [--lines 200] [--seed 1]
 
 Models are random: orders 2 to 5, with missing endings and without back-offs, some without <unk>. Lines have unknown words.
-FILE is KenLM's build_binary; its source is in the package's source archive. Without it, only ARPA files are compared.
-The package must be built for orders up to 5 at least, as it is by default.
+FILE is KenLM's build_binary; by default the one on PATH. Without it, only ARPA files are compared. The package must be
+built for orders up to 5 at least, as it is by default. `pip install kenlm` compiles it, which takes minutes; `kenlm-ex` is a fork
+with the same module as a wheel. build_binary comes with neither; the source archive of the package has its sources:
+
+    pip download --no-binary :all: --no-deps kenlm && tar xzf kenlm-*.tar.gz && cd kenlm-*/
+    c++ -O2 -DNDEBUG -DKENLM_MAX_ORDER=6 -I. -o build_binary lm/build_binary_main.cc \
+        $(ls lm/*.cc util/*.cc util/double-conversion/*.cc | grep -vE "_test|_main|test_|benchmark|fragment")
 
 Exits 0 when all agree to 1e-4 (of quantised models, KenLM reads the same file), 1 with the first difference, 77 (skipped)
 when the package is not installed.
@@ -14,6 +19,7 @@ import argparse
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,7 +80,7 @@ def check(tool, path, lines, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tool")
-    parser.add_argument("--build-binary")
+    parser.add_argument("--build-binary", metavar="FILE", default=shutil.which("build_binary"))
     parser.add_argument("--models", type=int, default=12)
     parser.add_argument("--lines", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
@@ -98,7 +104,7 @@ def main():
                     sys.exit(f"{form}: {built.stderr}")
                 check(args.tool, binary, lines, folder)
                 compared += 1
-    print(f"{compared} files, {args.lines} lines each: equal to KenLM's scores")
+    print(f"{compared} files{'' if args.build_binary else ', none of them binary'}, {args.lines} lines each: equal to KenLM's scores")
 
 
 if __name__ == "__main__":

@@ -128,6 +128,9 @@ int evaluate_speech(const EvalRequest& request, const CommandContext& context) {
     refuse_not_finite(spoken.set->place(sample), "what was heard of it", request.run_directory);
   }
   if (!group.is_root()) return 0;  // all have the same result, one says it
+  if (const std::string clipped = spoken.set->clipped(); !clipped.empty()) {
+    log::warn(files.key + ": " + clipped);
+  }
   const data::Labels* labels = run.units.labels ? &*run.units.labels : nullptr;
   write_tables(asked, found, spoken, own.eval.normalize, labels);
   print_speech_scores(request.json, {.checkpoint = checkpoint,

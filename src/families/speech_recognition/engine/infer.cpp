@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "audio/audio_file.h"
+#include "audio/resample.h"
 #include "audio/sound_features.h"
 #include "base/error.h"
 #include "base/stdout.h"
 #include "base/text.h"
+#include "data/speech/clipped_sounds.h"
 #include "data/speech/speech_set.h"
 #include "data/text_input.h"
 #include "families/speech_recognition/engine/commands.h"
@@ -46,6 +48,7 @@ struct SoundLine : WorkLine {
     double probability = 0;
   };
   std::vector<Guess> guesses = {};  ///< most probable ones first
+  at::Tensor log_probs = {};        ///< [T, L + 1], of `--log-probs`
   bool is_finite = true;
 };
 
@@ -96,6 +99,17 @@ void require_file(const std::string& path) {
   }
 }
 
+// [T, L + 1] fp32 as an array of T arrays.
+nlohmann::ordered_json json_of_rows(const at::Tensor& rows) {
+  auto json = nlohmann::ordered_json::array();
+  const auto numbers = rows.accessor<float, 2>();
+  for (int64_t t = 0; t < rows.size(0); ++t) {
+    auto& row = json.emplace_back(nlohmann::ordered_json::array());
+    for (int64_t k = 0; k < rows.size(1); ++k) row.push_back(numbers[t][k]);
+  }
+  return json;
+}
+
 // What is wrong with a sound; a file is its own place, which answers and warnings name.
 std::string behind_place(std::string what, const std::string& place) {
   const std::string prefix = place + ": ";
@@ -126,18 +140,20 @@ class SoundReader final : public LineFamily<SoundLine> {
     } catch (const Error&) {  // told by prepare()
       return line.input.text.size();
     }
-    const double numbers =
+    double numbers =
         seconds * static_cast<double>(sounds_.rate()) +
         seconds * experiment::frames_per_second(own_) * static_cast<double>(sounds_.width());
+    if (asked_.log_probs) {
+      numbers += static_cast<double>(clock_.rows_in(seconds) * (run_.units.size() + 1));
+    }
     return line.input.text.size() + static_cast<size_t>(numbers) * sizeof(float);
   }
 
   void prepare(SoundLine& line) const override {
     try {
       if (set_ == nullptr) require_file(line.input.text);
-      const auto samples = set_ != nullptr
-                               ? set_->read(line.sample, sounds_.rate())
-                               : audio::read_audio(line.input.text, {.rate = sounds_.rate()});
+      const auto samples =
+          set_ != nullptr ? set_->read(line.sample, sounds_.rate()) : of_file(line);
       line.seconds = static_cast<double>(samples.size()) / static_cast<double>(sounds_.rate());
       line.features = sounds_(samples);
     } catch (const Error& error) {
@@ -163,6 +179,7 @@ class SoundReader final : public LineFamily<SoundLine> {
       line.is_finite = heard.is_finite[i] != 0;
       if (run_.units.tokenizer) {
         line.heard = heard.transcripts[i];
+        if (asked_.log_probs) line.log_probs = heard.log_probs[i];
       } else {
         take_guesses(heard.label_logits[static_cast<int64_t>(i)], line);
       }
@@ -178,6 +195,15 @@ class SoundReader final : public LineFamily<SoundLine> {
   }
 
  private:
+  // The samples of a file at the rate of the features; a clipped one gets a note.
+  std::vector<float> of_file(SoundLine& line) const {
+    audio::AudioReader reader{fs::path(line.input.text)};
+    auto samples = reader.read(audio::range_within(reader.info(), 0, 0, reader.name()));
+    if (data::is_clipped(samples)) line.note = "is clipped: peaks are cut off at full scale";
+    if (reader.info().rate == sounds_.rate()) return samples;
+    return audio::resampled(samples, reader.info().rate, sounds_.rate());
+  }
+
   int64_t num_labels_told() const {
     const int64_t asked = asked_.nbest > 0 ? asked_.nbest : as_json_ ? kUsualLabels : 1;
     return std::min(asked, run_.units.size());
@@ -249,12 +275,14 @@ class SoundReader final : public LineFamily<SoundLine> {
       words.push_back(json_of_word(word));
     }
     json["words"] = std::move(words);
-    if (line.heard.size() < 2) return;
-    auto nbest = nlohmann::ordered_json::array();
-    for (const auto& transcript : line.heard) {
-      nbest.push_back({{"text", transcript.text}, {"score", transcript.score}});
+    if (line.heard.size() > 1) {
+      auto nbest = nlohmann::ordered_json::array();
+      for (const auto& transcript : line.heard) {
+        nbest.push_back({{"text", transcript.text}, {"score", transcript.score}});
+      }
+      json["nbest"] = std::move(nbest);
     }
-    json["nbest"] = std::move(nbest);
+    if (asked_.log_probs) json["log_probs"] = json_of_rows(line.log_probs);
   }
 
   const bool as_json_;
@@ -272,7 +300,7 @@ bool reads_sound_paths(const std::vector<std::string>& files) {
   return files.empty() || std::ranges::find(files, "-") != files.end();
 }
 
-void require_one_source(const InferRequest& request, const SpeechInferArguments& asked) {
+void require_possible(const InferRequest& request, const SpeechInferArguments& asked) {
   if (!asked.data.empty() && !request.files.empty()) {
     throw Error(ExitCode::kUsage,
                 "--data beside " + request.files.front() + ": sounds come from one of them",
@@ -281,6 +309,9 @@ void require_one_source(const InferRequest& request, const SpeechInferArguments&
   if (request.files.size() > 1 && reads_sound_paths(request.files)) {
     throw Error(ExitCode::kUsage, "-: stdin has the paths of sounds, one a line",
                 "name sounds, or give - alone");
+  }
+  if (asked.log_probs && !request.json) {
+    throw Error(ExitCode::kUsage, "--log-probs: plain texts have no place for them", "add --json");
   }
 }
 
@@ -308,7 +339,7 @@ experiment::SpeechRecognitionOptions asked_options(const InferRequest& request,
 int infer_speech(const InferRequest& request, const CommandContext& context) {
   const auto& asked = request.own.as<SpeechInferArguments>();
   if (asked.stream) return infer_speech_stream(request, context);
-  require_one_source(request, asked);
+  require_possible(request, asked);
   const auto own = asked_options(request, asked);
   const auto folder = runs::RunFolder::open(request.run_directory);
   const auto run =

@@ -63,7 +63,8 @@ bool fits(const experiment::SpeechRecognitionOptions& own, int64_t num_frames,
 train::Prepared prepare_training_utterances(data::Batch batch, const FrameMaker& maker) {
   const int64_t epoch = batch.epoch;
   const auto make = [&](int64_t sample) -> std::optional<audio::Features> {
-    const auto samples = maker.set.load(sample, maker.sounds.rate());
+    const auto samples =
+        maker.set.load(sample, maker.sounds.rate(), {.seed = maker.seed, .epoch = epoch});
     if (!samples) return std::nullopt;
     return maker.sounds.training(*samples, epoch, sample);
   };

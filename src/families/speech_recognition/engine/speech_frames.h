@@ -29,6 +29,7 @@ struct FrameMaker {
   const data::SpeechSet& set;
   const audio::SoundFeatures& sounds;
   const experiment::SpeechRecognitionOptions& own;
+  uint64_t seed = 0;  ///< of samples that stand for several sounds, in training (data::SampleDraw)
 };
 
 /// Utterances as training has them, augmented by (seed, Batch::epoch, sample). One that cannot be

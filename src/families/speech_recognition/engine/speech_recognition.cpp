@@ -133,7 +133,10 @@ std::vector<std::pair<std::string, std::string>> SpeechRecognitionTask::show(
 
 train::Prepared SpeechRecognitionTask::prepare(data::Batch batch) const {
   return prepare_training_utterances(std::move(batch),
-                                     {.set = *train_.set, .sounds = sounds_, .own = own_});
+                                     {.set = *train_.set,
+                                      .sounds = sounds_,
+                                      .own = own_,
+                                      .seed = static_cast<uint64_t>(experiment_.run.seed)});
 }
 
 std::vector<int64_t> SpeechRecognitionTask::counts_of(const train::Prepared& batch) const {

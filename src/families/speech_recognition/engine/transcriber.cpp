@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "decoding/search.h"
+#include "families/speech_recognition/engine/joint_steps.h"
 #include "models/heads/label.h"
 #include "text/byte_bpe.h"
 #include "text/target_text.h"
@@ -83,6 +84,14 @@ ctc::CtcOptions search_options(const SpeechRecognitionOptions& own) {
   return options;
 }
 
+// Throws Error(kUsage) where two models would score the same labels.
+const experiment::SpeechDecodeOptions& with_one_language_model(
+    const experiment::SpeechDecodeOptions& own) {
+  if (own.lm.empty() || own.lm_run.empty()) return own;
+  throw Error(ExitCode::kUsage, "decode.lm and decode.lm_run: two language models",
+              "leave one of them out");
+}
+
 // Words of a lexicon are parted by the label of this name, if there is one.
 void separate_by(const std::string& name, ctc::CtcLabels& labels) {
   const auto found = std::ranges::find(labels.names, name);
@@ -129,7 +138,7 @@ ctc::CtcLabels ctc_labels_of(const text::Tokenizer& tokenizer,
 
 Transcriber::Transcriber(const SpeechRecognitionOptions& own, const SpeechUnits& units,
                          at::Device device)
-    : options_(own.decode),
+    : options_(with_one_language_model(own.decode)),
       tokenizer_(units.tokenizer),
       by_attention_(own.decode.reader == "attention"),
       has_byte_tokens_(own.tokenizer.type == "byte_bpe"),
@@ -162,7 +171,8 @@ std::vector<Transcript> Transcriber::read(std::span<const float> log_probs) cons
 }
 
 std::vector<std::vector<Transcript>> Transcriber::read(models::AttentionDecoder& decoder,
-                                                       const models::Encoded& memory) const {
+                                                       const models::Encoded& memory,
+                                                       std::span<const float> log_probs) const {
   const auto search = attention_search(options_);
   decoding::SearchInput input;
   const auto offsets = offsets_of(memory.rows);
@@ -170,7 +180,11 @@ std::vector<std::vector<Transcript>> Transcriber::read(models::AttentionDecoder&
     input.src_lengths.push_back(offsets[i + 1] - offsets[i]);
   }
   input.bos = input.eos = decoder.boundary();
-  const auto steps = decoder.start(memory, search.beam_size);
+  std::unique_ptr<decoding::StepModel> steps = decoder.start(memory, search.beam_size);
+  if (options_.ctc_weight > 0) {
+    steps = std::make_unique<JointSteps>(std::move(steps), log_probs, offsets, search.beam_size,
+                                         options_.ctc_weight);
+  }
   std::vector<std::vector<Transcript>> texts;
   for (const auto& found : decoding::search(*steps, input, search)) {
     auto& transcripts = texts.emplace_back();
@@ -211,6 +225,8 @@ SpeechReader::Heard SpeechReader::hear(const nn::PackedRows& frames, const nn::P
   if (frames.num_rows() == 0) {  // nothing was read, and models are not asked
     Heard heard;
     heard.transcripts.assign(static_cast<size_t>(count), std::vector{Transcript()});
+    heard.log_probs.assign(static_cast<size_t>(count),
+                           at::zeros({0, models_.front()->num_labels() + 1}));
     heard.label_logits = at::zeros({count, models_.front()->num_labels()});
     heard.is_finite.assign(static_cast<size_t>(count), 1);
     heard.losses = at::zeros({count}, at::kFloat);
@@ -250,6 +266,7 @@ SpeechReader::Heard SpeechReader::hear_tokens(const nn::PackedRows& frames,
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     const auto begin = static_cast<size_t>(offsets[i]), end = static_cast<size_t>(offsets[i + 1]);
     const auto own = numbers.subspan(begin * width, (end - begin) * width);
+    heard.log_probs.push_back(log_probs.slice(0, offsets[i], offsets[i + 1]));
     const bool is_finite = std::ranges::all_of(own, [](float x) { return std::isfinite(x); });
     heard.is_finite.push_back(is_finite ? 1 : 0);
     if (by_attention) continue;
@@ -257,7 +274,7 @@ SpeechReader::Heard SpeechReader::hear_tokens(const nn::PackedRows& frames,
     if (beat) beat();
   }
   if (by_attention) {
-    heard.transcripts = transcriber_->read(*models_.front()->attention(), encoded.front());
+    heard.transcripts = transcriber_->read(*models_.front()->attention(), encoded.front(), numbers);
     for (size_t i = 0; i < heard.transcripts.size(); ++i) {
       auto& transcripts = heard.transcripts[i];
       // Where there is nothing to attend to, nothing was said.

@@ -45,8 +45,10 @@ class Transcriber {
   std::vector<Transcript> read(std::span<const float> log_probs) const;
   /// The same by the attention decoder, for each utterance of a batch. An utterance whose numbers
   /// are not finite has one text without words, and a score of NaN.
+  /// @param log_probs  of CTC as above, of all rows, for decode.ctc_weight
   std::vector<std::vector<Transcript>> read(models::AttentionDecoder& decoder,
-                                            const models::Encoded& memory) const;
+                                            const models::Encoded& memory,
+                                            std::span<const float> log_probs) const;
 
   Transcript transcript_of(const ctc::CtcHypothesis& hypothesis) const;
   const ctc::CtcDecoder& decoder() const { return decoder_; }
@@ -75,6 +77,9 @@ class SpeechReader {
   /// What models together make of B utterances.
   struct Heard {
     std::vector<std::vector<Transcript>> transcripts = {};  ///< [B], best first; of kTokens
+    /// [B] of [T, L + 1] fp32 on the CPU, of kTokens: natural logs, class L is the blank. Views of
+    /// one tensor; of several models, of mean probabilities.
+    std::vector<at::Tensor> log_probs = {};
     at::Tensor label_logits = {};  ///< [B, L] of kLabel: of several models, of mean probabilities
     std::vector<char> is_finite = {};  ///< [B]: whether all numbers are that the answer rests on
     /// [B], of models::SpeechLosses or of labels; on the CPU.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNamedEndless = 10;           // lines that never stopped, in warnings
+constexpr int64_t kNamedEndless = 10;  // lines that never stopped, in warnings
+constexpr const char* kNoSound = "the model ended it after one frame, of which there is no sound";
 constexpr int64_t kAnyCost = int64_t{1} << 60;  // sentences bound a batch
 
 /// A line on its way to a sound.
@@ -96,6 +98,7 @@ class Speaker final : public LineFamily<VoiceLine> {
         speaker_(speaker_of(request.own.as<SynthesisInferArguments>().speaker, run.voice)) {
     read_style(request.own.as<SynthesisInferArguments>().style);
     make_directories(folder_);
+    tell_of_earlier_sounds();
   }
 
   void prepare(VoiceLine& line) const override {
@@ -138,8 +141,11 @@ class Speaker final : public LineFamily<VoiceLine> {
 
   void write(std::span<const VoiceLine> lines) override {
     for (const VoiceLine& line : lines) {
-      const bool is_spoken = line.input.problem.empty();
+      const bool is_spoken = line.input.problem.empty() && !line.sound.empty();
       const fs::path path = folder_ / file_name(line.number + 1);
+      if (line.input.problem.empty() && line.sound.empty()) {
+        log::warn(line.input.place + ": " + kNoSound + ": it gets no file");
+      }
       if (is_spoken) {
         audio::write_wave(path, line.sound, sounds_.rate());
         ++num_sounds_;
@@ -168,6 +174,22 @@ class Speaker final : public LineFamily<VoiceLine> {
   }
 
  private:
+  void tell_of_earlier_sounds() const {
+    int64_t count = 0;
+    std::error_code ignored;
+    for (fs::directory_iterator entry(folder_, ignored), end; entry != end;
+         entry.increment(ignored)) {
+      const std::string name = entry->path().filename().string();
+      const std::string digits = name.substr(0, name.find('.'));
+      if (name.ends_with(".wav") && digits.find_first_not_of("0123456789") == std::string::npos) {
+        ++count;
+      }
+    }
+    if (count == 0) return;
+    log::warn(folder_.string() + " has " + counted(count, "sound") +
+              " of an earlier call: those of the same lines are replaced, and others stay");
+  }
+
   // A batch that is refused for one of its lines is spoken line by line, so that this one is named.
   void find_overflow(std::span<VoiceLine* const> lines, const std::function<void()>& beat) const {
     if (lines.size() == 1) {
@@ -220,7 +242,15 @@ class Speaker final : public LineFamily<VoiceLine> {
   void tell_of_endless(const VoiceLine& line, const fs::path& path) {
     if (++num_endless_ > kNamedEndless) return;
     log::warn(line.input.place + ": never stopped: " + path.string() + " is cut at " +
-              fixed(seconds_of(line), 1) + " s (decode.max_seconds)");
+              fixed(seconds_of(line), 1) + " s (" + bound_of(line) + ")");
+  }
+
+  // The key that bounds a sentence of so many symbols.
+  const char* bound_of(const VoiceLine& line) const {
+    const double by_symbols =
+        own_.decode.max_seconds_per_symbol * static_cast<double>(line.num_tokens);
+    return by_symbols > 0 && by_symbols < own_.decode.max_seconds ? "decode.max_seconds_per_symbol"
+                                                                  : "decode.max_seconds";
   }
 
   double seconds_of(const VoiceLine& line) const {
@@ -231,6 +261,10 @@ class Speaker final : public LineFamily<VoiceLine> {
     nlohmann::ordered_json json{{"text", line.input.text}};
     if (!line.input.problem.empty()) {
       json["problem"] = line.input.problem;
+      return json_line(json);
+    }
+    if (line.sound.empty()) {
+      json["problem"] = kNoSound;
       return json_line(json);
     }
     json["file"] = path.string();

@@ -315,6 +315,37 @@ TEST_F(SpeechRecognitionTest, SeveralTextsComeFromABeam) {
   failure(ExitCode::kUsage, [&] { answers("run", files, false, {}, {.nbest = 3}); });
 }
 
+TEST_F(SpeechRecognitionTest, LogProbabilitiesOfRowsAreThoseThatTheTextIsReadFrom) {
+  EXPECT_EQ(train("run"), 0);
+  Words files;
+  for (int i = 0; i < 4; ++i) {
+    files.push_back((folder_ / ("valid_" + std::to_string(i) + ".wav")).string());
+  }
+  const auto together = answers("run", files, true, {}, {.log_probs = true});
+  const auto alone = answers("run", files, true, {"eval.batch_seconds=0.1"}, {.log_probs = true});
+  ASSERT_EQ(together.size(), files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto a = nlohmann::json::parse(together[i]), b = nlohmann::json::parse(alone[i]);
+    ASSERT_EQ(a.at("log_probs").size(), b.at("log_probs").size());
+    EXPECT_FALSE(a.at("log_probs").empty());
+    double best = 0;
+    for (size_t t = 0; t < a.at("log_probs").size(); ++t) {
+      const auto row = a.at("log_probs")[t].get<std::vector<double>>();
+      const auto other = b.at("log_probs")[t].get<std::vector<double>>();
+      ASSERT_EQ(row.size(), other.size());
+      double sum = 0;
+      for (size_t k = 0; k < row.size(); ++k) {
+        sum += std::exp(row[k]);
+        EXPECT_NEAR(row[k], other[k], 1e-5 * (1 + std::abs(row[k])));
+      }
+      EXPECT_NEAR(sum, 1, 1e-5);
+      best += *std::ranges::max_element(row);
+    }
+    EXPECT_NEAR(a.at("score").get<double>(), best, 1e-3) << "greedy reading";
+  }
+  failure(ExitCode::kUsage, [&] { answers("run", files, false, {}, {.log_probs = true}); });
+}
+
 TEST_F(SpeechRecognitionTest, UtterancesOfAManifestAreAnsweredByTheirIds) {
   EXPECT_EQ(train("run"), 0);
   const auto lines = answers("run", {}, true, {}, {.data = {(folder_ / "valid.csv").string()}});
@@ -380,6 +411,69 @@ TEST_F(SpeechRecognitionTest, LabelsOfUtterancesAreLearnedAndNamed) {
   const auto answer = nlohmann::json::parse(line);
   EXPECT_EQ(answer.at("top").front().at("label"), answer.at("label"));
   EXPECT_GT(answer.at("probability").get<double>(), 0.1);
+}
+
+TEST_F(SpeechRecognitionTest, SubWordsAreLearnedByCtc) {
+  const Words pieces{"tokenizer.type=sentencepiece", "tokenizer.vocab_size=12"};
+  Words short_of_them = pieces;
+  short_of_them.insert(short_of_them.end(), {"train.max_steps=2", "eval.every=2"});
+  EXPECT_EQ(train("first", short_of_them), 0);
+  EXPECT_EQ(train("run", pieces), 0);
+  const auto before = scores("first", short_of_them), after = scores("run", pieces);
+  EXPECT_LT(after.at("loss").get<double>(), 0.5 * before.at("loss").get<double>());
+  EXPECT_LT(after.at("wer").get<double>(), 70.0);
+  // Texts are words again, and not pieces.
+  const std::string answer =
+      answers("run", {(folder_ / "train_0.wav").string()}, false, pieces).at(0);
+  EXPECT_EQ(answer.find("\u2581"), std::string::npos) << answer;
+}
+
+TEST_F(SpeechRecognitionTest, CommandsAreReadFromPicturesOfUtterances) {
+  constexpr const char* kTen[]{"down", "go",    "left", "no", "off",
+                               "on",   "right", "stop", "up", "yes"};
+  uint64_t number = 0;
+  const auto put = [&](const std::string& word, const std::string& text) {
+    // By the hash, the first speaker is for training and the second one for validation.
+    for (const char* speaker : {"91b7584a", "7311d8a3"}) {
+      const std::string name = "commands/" + word + "/" + speaker + "_nohash_0.wav";
+      testing::put_toned_word(folder_, name, text, ++number);
+    }
+  };
+  for (const char* word : kTen) put(word, word == std::string("yes") ? "abc" : "a");
+  put("bed", "cab");
+  testing::put_toned_word(folder_, "commands/_background_noise_/rain.wav", std::string(20, ' '),
+                          99);
+  model_ = R"(
+[model]
+name = "resnet"
+preset = "none"
+depth = 8
+base_width = 4
+[loss]
+name = "label"
+[data.commands]
+set = "12"
+silence_seconds = 0.5
+)";
+  const std::string paths = "=[\"" + (folder_ / "commands").string() + "\"]";
+  const Words commands{"data.train" + paths,
+                       "data.valid" + paths,
+                       "tokenizer.normalise=[\"spaces\"]",
+                       "eval.best_metric=accuracy",
+                       "data.format=speech_commands",
+                       "train.max_steps=6",
+                       "eval.every=3",
+                       "train.save_every=3",
+                       "augment.speeds=[0.9, 1.1]"};
+  EXPECT_EQ(train("whole", commands), 0);
+  for (const int64_t until : {2, 5, 0}) EXPECT_EQ(train("parts", commands, until), 0);
+  EXPECT_EQ(saved("parts"), saved("whole"));
+  const auto json = scores("whole", commands);
+  EXPECT_EQ(json.at("utterances"), 12) << "ten words, one unknown, one of silence";
+  const auto line = answers("whole", {(folder_ / "commands/yes/7311d8a3_nohash_0.wav").string()},
+                            /*json=*/true, commands)
+                        .front();
+  EXPECT_TRUE(nlohmann::json::parse(line).contains("label"));
 }
 
 TEST_F(SpeechRecognitionTest, TheReportHasPlayers) {

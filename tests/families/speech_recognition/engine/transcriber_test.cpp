@@ -65,6 +65,17 @@ TEST(Transcriber, WordsOfBytesAreSpeltByTheLexicon) {
   EXPECT_NE(error.message().find("two spellings"), std::string::npos) << error.message();
 }
 
+TEST(Transcriber, TwoLanguageModelsAreRefused) {
+  experiment::SpeechRecognitionOptions own;
+  own.decode.method = "beam";
+  own.decode.lm = "words.arpa";
+  own.decode.lm_run = "runs/characters";
+  SpeechUnits units;
+  units.tokenizer = std::make_shared<PieceTokenizer>(std::vector<std::string>{"a", "b"});
+  const auto error = testing::failure(ExitCode::kUsage, [&] { Transcriber(own, units, at::kCPU); });
+  EXPECT_NE(error.message().find("two language models"), std::string::npos) << error.message();
+}
+
 TEST(Transcriber, HotWordsAreWrittenAsTextsAre) {
   experiment::SpeechRecognitionOptions own;
   own.decode.method = "beam";

@@ -279,6 +279,33 @@ TEST_F(SpeechSynthesisTest, ASentenceThatNeverStopsIsCutAndReported) {
   EXPECT_NEAR(json.at("seconds").get<double>(), 0.4, 0.05);
 }
 
+TEST_F(SpeechSynthesisTest, TheBoundThatCutASentenceIsNamed) {
+  EXPECT_EQ(train("run", {"train.max_steps=1", "schedule.warmup_steps=0"}), 0);
+  const auto said = [&](const Words& bounds) {
+    Words words{"decode.stop_threshold=0.999999"};
+    words.insert(words.end(), bounds.begin(), bounds.end());
+    ::testing::internal::CaptureStderr();
+    answers("run", "abc\n", {.output = (folder_ / "sounds").string()}, words);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string first = said({"decode.max_seconds=0.4"});
+  EXPECT_NE(first.find("(decode.max_seconds)"), std::string::npos) << first;
+  EXPECT_EQ(first.find("of an earlier call"), std::string::npos) << first;
+  const std::string second = said({"decode.max_seconds=9", "decode.max_seconds_per_symbol=0.1"});
+  EXPECT_NE(second.find("(decode.max_seconds_per_symbol)"), std::string::npos) << second;
+  EXPECT_NE(second.find("has 1 sound of an earlier call"), std::string::npos) << second;
+}
+
+TEST_F(SpeechSynthesisTest, OneFrameIsNoSound) {
+  EXPECT_EQ(train("run", {"train.max_steps=1", "schedule.warmup_steps=0"}), 0);
+  const std::string sounds = (folder_ / "sounds").string();
+  const auto lines = answers("run", "abc\n", {.output = sounds},
+                             {"decode.stop_threshold=0.999999", "decode.max_seconds=0.001"});
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(nlohmann::json::parse(lines[0]).contains("problem")) << lines[0];
+  EXPECT_FALSE(fs::exists(sounds + "/00001.wav"));
+}
+
 TEST_F(SpeechSynthesisTest, SpeakersHaveVectorsAndNames) {
   std::vector<testing::SmallClip> clips;
   for (auto clip : testing::small_words(12)) {
