@@ -169,9 +169,12 @@ class TopSearch {
     rows_[at].look(logits, first, size, static_cast<size_t>(query_.count),
                    [&](int64_t place) { return is_wanted(row, place); });
     // The loss of a target tells the sum; it may leave other numbers in place of the logits.
-    const double target = logits[0];
-    const cpu::LossRow of_first{.classes = size, .target = 0, .each = 0, .extra = 0};
-    rows_[at].add(cpu::table().loss_row(logits, of_first, /*gradient=*/false).nll + target);
+    int64_t some = 0;
+    while (some < size && logits[some] == kNoLogit) ++some;
+    if (some == size) return;  // none is possible
+    const double target = logits[some];
+    const cpu::LossRow of_one{.classes = size, .target = some, .each = 0, .extra = 0};
+    rows_[at].add(cpu::table().loss_row(logits, of_one, /*gradient=*/false).nll + target);
   }
 
   const TopQuery& query_;
