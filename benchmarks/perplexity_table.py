@@ -88,6 +88,10 @@ class Table:
     def __init__(self):
         self.rows, self.well = [], True
 
+    def text(self, first, second):
+        """In Markdown, with the titles of the first two columns."""
+        return records.table([first, second, "the same over", "runs", "value", "largest relative difference", "bound", "within"], self.rows)
+
     def add(self, model, rule, over, values, bound, shown):
         found = difference(values)
         self.well = self.well and found <= bound
@@ -164,7 +168,7 @@ def main():
             text_perplexities(options, name, run, table)
             line_perplexities(options, name, run, table)
             training_losses(options, name, table, run)
-    body = records.table(["model", "rule", "the same over", "runs", "value", "largest relative difference", "bound", "within"], table.rows)
+    body = table.text("model", "rule")
     threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
     notes = [f"Small models, trained for {options.updates} updates on {options.lines:,} lines of the Penn Treebank; {threads} for each "
              "process. Differences are to the first of the runs of a row. An LSTM's lanes each begin with a state of zero, and a window has "

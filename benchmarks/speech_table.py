@@ -249,7 +249,7 @@ def main():
             batches(options, recipe, run, manifest, table)
             processes_of_eval(options, recipe, run, manifest, table)
             processes_of_training(options, recipe, run, table)
-    body = records.table(["recipe", "what", "the same over", "runs", "value", "largest relative difference", "bound", "within"], table.rows)
+    body = table.text("recipe", "what")
     notes = [f"{COUNT} utterances of {min(lengths):.2f} to {max(lengths):.2f} s, spoken digits in a row, {sum(lengths):.0f} s together; networks "
              f"trained for {options.updates} updates, {options.threads} thread{'s' if options.threads > 1 else ''} for each process. Of "
              "log-probabilities and of utterances' losses the difference is relative to 1 + their magnitude. In training, differences come "

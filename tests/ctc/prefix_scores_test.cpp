@@ -72,7 +72,12 @@ TEST(PrefixScores, AreTheSumOverAllAlignments) {
       Labels longer = prefix;
       longer.push_back(label);
       const double want = log_of_prefix(texts, longer) - log_of_prefix(texts, prefix);
-      EXPECT_NEAR(gains[static_cast<size_t>(label)], want, 1e-6) << prefix.size() << " " << label;
+      const double gain = gains[static_cast<size_t>(label)];
+      if (std::isinf(want)) {
+        EXPECT_LT(gain, -1e4) << prefix.size() << " " << label;  // too few frames for it
+      } else {
+        EXPECT_NEAR(gain, want, 1e-6) << prefix.size() << " " << label;
+      }
     }
     EXPECT_NEAR(gains.back(), std::log(texts.at(prefix)) - log_of_prefix(texts, prefix), 1e-6);
   }

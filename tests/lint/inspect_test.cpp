@@ -144,6 +144,7 @@ std::set<std::string> found_on_purpose(const std::filesystem::path& recipe) {
       {"wikitext103_adaptive", {"LB002", "LB008"}},
       {"librispeech_deepspeech2_medium", {"LB008"}},
       {"librispeech_deepspeech2_small", {"LB008"}},
+      {"librispeech_deepspeech2_toy", {"LB008"}},
       {"librispeech_las", {"LB008"}},
       {"ljspeech_tacotron2", {"LB008"}},
       {"ljspeech_tacotron2_8_gpus", {"LB008"}},

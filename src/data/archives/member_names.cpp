@@ -37,6 +37,10 @@ std::string_view folder_of_path(std::string_view path) {
   return end == std::string_view::npos ? std::string_view() : path.substr(0, end);
 }
 
+std::string_view last_of_path(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 ShardName shard_name(std::string_view path) {
   const size_t slash = path.rfind('/');
   const size_t dot = path.find('.', slash == std::string_view::npos ? 0 : slash + 1);

@@ -17,6 +17,8 @@ bool is_hidden_path(std::string_view path);
 
 /// The folder of a path: "train/cat" of "train/cat/1.jpg"; empty where it lies in none.
 std::string_view folder_of_path(std::string_view path);
+/// The name behind its folders: "1.jpg" of "train/cat/1.jpg".
+std::string_view last_of_path(std::string_view path);
 
 /// A path as WebDataset takes it: the key ends at the first dot of the last name.
 struct ShardName {

@@ -16,20 +16,9 @@
 namespace stretto::data {
 namespace {
 
-constexpr std::array<const char*, 2> kCommandLists{"validation_list.txt", "testing_list.txt"};
-
-std::string_view last_part(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 /// "yes/0a7c2a8d_nohash_0.wav", as the lists name a sound, wherever the folder of the words lies.
 std::string listed_name_of(std::string_view name) {
-  return std::string(last_part(folder_of_path(name))) + "/" + std::string(last_part(name));
-}
-
-std::string_view speaker_of_command(std::string_view file_name) {
-  const size_t end = file_name.find("_nohash_");
-  return end == std::string_view::npos ? std::string_view() : file_name.substr(0, end);
+  return std::string(last_of_path(folder_of_path(name))) + "/" + std::string(last_of_path(name));
 }
 
 class CommandReading {
@@ -42,7 +31,7 @@ class CommandReading {
     std::vector<std::string> noises;
     for (const auto& name : files_.names) {
       if (!is_sound_name(name)) continue;
-      const std::string_view word = last_part(folder_of_path(name));
+      const std::string_view word = last_of_path(folder_of_path(name));
       if (word == kNoiseFolder) {
         noises.push_back(name);
       } else if (word.empty()) {
@@ -56,7 +45,7 @@ class CommandReading {
       take_by_lists();
     } else {
       for (const auto& name : sounds_) {
-        if (split_by_hash(last_part(name)) == files_.split) add(name);
+        if (split_by_hash(last_of_path(name)) == files_.split) add(name);
       }
     }
     for (auto& name : noises) {
@@ -75,21 +64,21 @@ class CommandReading {
     if (options_.commands.split == "hash") return false;
     for (size_t i = 0; i < kCommandLists.size(); ++i) {
       const auto found = std::ranges::find_if(
-          files_.names, [&](const auto& name) { return last_part(name) == kCommandLists[i]; });
+          files_.names, [&](const auto& name) { return last_of_path(name) == kCommandLists[i]; });
       if (found != files_.names.end()) lists_[i] = *found;
     }
     const bool has_all = !lists_[0].empty() && !lists_[1].empty();
     const bool has_none = lists_[0].empty() && lists_[1].empty();
     if (has_all || (has_none && options_.commands.split == "auto")) return has_all;
     throw Error(ExitCode::kBadData,
-                files_.path + ": has no " + kCommandLists[lists_[0].empty() ? 0 : 1],
+                files_.path + ": has no " + std::string(kCommandLists[lists_[0].empty() ? 0 : 1]),
                 "unpack it once more, or set data.commands.split = \"hash\"");
   }
 
   void add(const std::string& name, int64_t line = 0) {
     UtteranceRow row;
-    row.text = last_part(folder_of_path(name));
-    row.speaker = speaker_of_command(last_part(name));
+    row.text = last_of_path(folder_of_path(name));
+    row.speaker = speaker_of_command(last_of_path(name));
     row.sound = name;
     row.line = line;
     all_.rows.push_back(std::move(row));
@@ -160,6 +149,11 @@ const std::vector<std::string_view>& command_words(const std::string& set) {
   if (set == "12") return ten;
   if (set == "30") return thirty;
   return set == "35" ? all_of_version_2 : any;
+}
+
+std::string_view speaker_of_command(std::string_view file_name) {
+  const size_t end = file_name.find("_nohash_");
+  return end == std::string_view::npos ? std::string_view() : file_name.substr(0, end);
 }
 
 SpeechSplit split_by_hash(std::string_view file_name) {

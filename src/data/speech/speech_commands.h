@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ namespace stretto::data {
 inline constexpr std::string_view kUnknownCommand = "unknown", kSilenceCommand = "silence";
 /// The folder of noises, and the text of their rows. No other layout gives this text.
 inline constexpr std::string_view kNoiseFolder = "_background_noise_";
+
+/// The lists of the sounds for validation and for tests.
+inline constexpr std::array<std::string_view, 2> kCommandLists{"validation_list.txt",
+                                                               "testing_list.txt"};
+
+/// NAME of NAME_nohash_N.wav; empty for other names.
+std::string_view speaker_of_command(std::string_view file_name);
 
 /// The words of data.commands.set, sorted; empty = any ("all").
 const std::vector<std::string_view>& command_words(const std::string& set);

@@ -22,6 +22,7 @@
 #include "data/media/media_rows.h"
 #include "data/speech/kaldi_rows.h"
 #include "data/speech/sound_names.h"
+#include "data/speech/speech_commands.h"
 
 namespace stretto::data {
 namespace {
@@ -239,8 +240,7 @@ SpeechFormat format_of_names(const SpeechDataOptions& options,
   for (const auto& name : names) {
     if (name.ends_with(".trans.txt")) return SpeechFormat::kLibriSpeech;
     if (name == "metadata.csv" || name.ends_with("/metadata.csv")) ++num_metadata;
-    const std::string_view last = std::string_view(name).substr(name.rfind('/') + 1);
-    if (last == "validation_list.txt" || last == "testing_list.txt") ++num_splits;
+    if (std::ranges::count(kCommandLists, last_of_path(name)) > 0) ++num_splits;
     if (!is_sound_name(name)) continue;
     ++num_sounds;
     if (has_text_beside(name, known)) ++with_text;

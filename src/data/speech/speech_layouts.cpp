@@ -27,10 +27,6 @@ namespace {
 
 constexpr std::string_view kTransTxt = ".trans.txt";
 
-std::string last_name(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
-}
-
 std::string path_below(std::string_view folder, const std::string& name) {
   return folder.empty() ? name : std::string(folder) + "/" + name;
 }
@@ -174,9 +170,9 @@ class MetadataReading final : public LayoutReading {
   void take_all() override {
     const SoundNames sounds(files_);
     for (const auto& name : files_.names) {
-      if (last_name(name) != "metadata.csv") continue;
+      if (last_of_path(name) != "metadata.csv") continue;
       const std::string_view folder = folder_of_path(name);
-      const std::string speaker = has_speakers_ ? last_name(folder_of_path(folder)) : "";
+      const std::string speaker(has_speakers_ ? last_of_path(folder_of_path(folder)) : "");
       read_lines(name, [&](std::string_view line, int64_t number) {
         auto fields = split(line, '|');
         if (fields.size() < 2) {
@@ -267,8 +263,9 @@ class ClassFoldersReading final : public LayoutReading {
       }
       std::string text(folder);
       std::replace(text.begin(), text.end(), '_', ' ');
-      all_.rows.push_back(
-          {.text = words.apply(text), .speaker = speaker_of(last_name(name)), .sound = name});
+      all_.rows.push_back({.text = words.apply(text),
+                           .speaker = std::string(speaker_of_command(last_of_path(name))),
+                           .sound = name});
     } catch (const SampleError& error) {
       bad_.add(SampleError::of(error, files_.path));
     }
@@ -281,10 +278,6 @@ class ClassFoldersReading final : public LayoutReading {
     const size_t mark = name.find("/_");
     return mark != std::string::npos && name.find('/', mark + 1) != std::string::npos;
   }
-  static std::string speaker_of(const std::string& name) {
-    const size_t end = name.find("_nohash_");
-    return end == std::string::npos ? "" : name.substr(0, end);
-  }
 };
 
 class LabelledNamesReading final : public LayoutReading {
@@ -296,7 +289,7 @@ class LabelledNamesReading final : public LayoutReading {
     const NamePattern pattern(options_.name_pattern);
     const LabelWords words(options_.label_words);
     take_sounds([&](const std::string& name) {
-      auto parts = pattern.match(last_name(without_sound_ending(name)));
+      auto parts = pattern.match(last_of_path(without_sound_ending(name)));
       if (!parts) {
         refuse_sound(name,
                      "its name does not fit data.name_pattern = \"" +

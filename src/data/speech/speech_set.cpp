@@ -99,16 +99,16 @@ int64_t SpeechSet::number_of(int64_t sample) const {
 
 SpeechPick SpeechSet::pick_of(int64_t sample, const SampleDraw& draw) const {
   const Kept& kept = kept_[static_cast<size_t>(sample)];
+  if (!is_drawn_anew(sample)) return kept.pick;
   const int64_t drawn = drawn_of(sample);
-  if (drawn < 0 || !draws_anew_) return kept.pick;
   if (kept.label == Label::kUnknown) return draws_.unknown(drawn, draw);
   return draws_.silence(drawn - draws_.num_unknown(), draw);
 }
 
 UtteranceFacts SpeechSet::facts(int64_t sample) const {
   const Kept& kept = kept_[static_cast<size_t>(sample)];
-  const int64_t drawn = drawn_of(sample);
-  if (drawn >= 0 && draws_anew_) {
+  if (is_drawn_anew(sample)) {
+    const int64_t drawn = drawn_of(sample);
     return kept.label == Label::kUnknown ? draws_.unknown_facts(drawn)
                                          : draws_.silence_facts(drawn - draws_.num_unknown());
   }
@@ -139,15 +139,15 @@ std::string_view SpeechSet::id(int64_t sample) const {
   return source_of(sample).id(number_of(sample));
 }
 std::string_view SpeechSet::speaker(int64_t sample) const {
-  if (draws_anew_ && drawn_of(sample) >= 0) return "";
+  if (is_drawn_anew(sample)) return "";
   return source_of(sample).speaker(number_of(sample));
 }
 std::string SpeechSet::place(int64_t sample) const {
-  if (draws_anew_ && drawn_of(sample) >= 0) return where_ + ": " + std::string(id(sample));
+  if (is_drawn_anew(sample)) return where_ + ": " + std::string(id(sample));
   return source_of(sample).place(number_of(sample));
 }
 std::string SpeechSet::path(int64_t sample) const {
-  if (draws_anew_ && drawn_of(sample) >= 0) return where_ + ": " + std::string(id(sample));
+  if (is_drawn_anew(sample)) return where_ + ": " + std::string(id(sample));
   return source_of(sample).path(number_of(sample));
 }
 int64_t SpeechSet::rate(int64_t sample) const {

@@ -111,6 +111,8 @@ class SpeechSet {
   int64_t drawn_of(int64_t sample) const {
     return kept_[static_cast<size_t>(sample)].label == Label::kOwn ? -1 : sample - num_own_;
   }
+  /// Whether it stands for other sounds in each epoch.
+  bool is_drawn_anew(int64_t sample) const { return draws_anew_ && drawn_of(sample) >= 0; }
 
   std::vector<std::shared_ptr<const SpeechSource>> sources_;
   std::vector<Kept> kept_;  ///< num_own_ of words, then the unknown ones, then silence

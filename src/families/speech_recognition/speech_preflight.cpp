@@ -12,9 +12,9 @@
 #include "base/text.h"
 #include "data/speech/speech_set.h"
 #include "data/speech/transcripts.h"
-#include "data/tokenizer_store.h"
 #include "experiment/num_threads.h"
 #include "experiment/rules.h"
+#include "families/audio/preflight_tokenizer.h"
 #include "families/speech_recognition/speech_facts.h"
 #include "families/speech_recognition/speech_recognition_options.h"
 #include "models/speech/speech_model_options.h"
@@ -102,20 +102,11 @@ class SpeechPreflight {
       labels_ = labels_of_texts(*training_, own_.tokenizer);
       return;
     }
-    const auto options = own_.tokenizer.tokenizer_options();
-    const bool is_named = text::names_tokenizer(options);
-    const bool is_at_hand = is_named || options.type == "char" || options.type == "word";
-    if (!is_at_hand && !how_.full) {
-      found_.unread.push_back({"tokenizer.type", "the tokenizer, which training makes"});
-      return;
-    }
+    if (!is_tokenizer_at_hand(own_.tokenizer, how_, found_)) return;
     if (takes_tokenizer_of_other_run(experiment_)) return;
-    std::unique_ptr<text::LineSource> lines;
-    if (!is_named) lines = data::transcript_lines(training_, own_.tokenizer);
-    const auto seed = static_cast<uint64_t>(experiment_.run.seed);
-    tokenizer_ = how_.keeps
-                     ? data::open_tokenizers(options, seed, lines.get(), own_.data.cache_dir).src
-                     : text::make_tokenizers(options, seed, lines.get(), nullptr).src;
+    tokenizer_ =
+        preflight_tokenizer(own_.tokenizer, training_, static_cast<uint64_t>(experiment_.run.seed),
+                            own_.data.cache_dir, how_);
     look_at_texts("data.train", *training_, /*is_training=*/true);
   }
 

@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "data/speech/speech_set.h"
 #include "data/speech/transcripts.h"
-#include "data/tokenizer_store.h"
 #include "experiment/num_threads.h"
 #include "experiment/preflight.h"
 #include "experiment/rules.h"
+#include "families/audio/preflight_tokenizer.h"
 #include "families/speech_synthesis/speakers.h"
 #include "families/speech_synthesis/speech_synthesis_display.h"
 #include "families/speech_synthesis/speech_synthesis_options.h"
@@ -91,18 +91,10 @@ class SynthesisPreflight {
   // One that is named, or made at once. Another run's is known when training begins.
   void open_tokenizer() {
     if (is_text_in_doubt() || !experiment_.train.init_from.empty()) return;
-    const auto options = own_.tokenizer.tokenizer_options();
-    const bool is_named = text::names_tokenizer(options);
-    if (!is_named && options.type != "char" && options.type != "word" && !how_.full) {
-      found_.unread.push_back({"tokenizer.type", "the tokenizer, which training makes"});
-      return;
-    }
-    std::unique_ptr<text::LineSource> lines;
-    if (!is_named) lines = data::transcript_lines(training_, own_.tokenizer);
-    const auto seed = static_cast<uint64_t>(experiment_.run.seed);
-    tokenizer_ = how_.keeps
-                     ? data::open_tokenizers(options, seed, lines.get(), own_.data.cache_dir).src
-                     : text::make_tokenizers(options, seed, lines.get(), nullptr).src;
+    if (!is_tokenizer_at_hand(own_.tokenizer, how_, found_)) return;
+    tokenizer_ =
+        preflight_tokenizer(own_.tokenizer, training_, static_cast<uint64_t>(experiment_.run.seed),
+                            own_.data.cache_dir, how_);
   }
 
   // Characters that the tokenizer lacks, and texts of which nothing is left.

@@ -181,7 +181,7 @@ PICTURES = """[model]
 name = "resnet"
 preset = "none"
 depth = 8
-base_width = 8
+base_width = 16
 num_frames = 48
 """
 

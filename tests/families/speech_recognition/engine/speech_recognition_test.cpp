@@ -416,7 +416,8 @@ TEST_F(SpeechRecognitionTest, LabelsOfUtterancesAreLearnedAndNamed) {
 TEST_F(SpeechRecognitionTest, SubWordsAreLearnedByCtc) {
   const Words pieces{"tokenizer.type=sentencepiece", "tokenizer.vocab_size=12"};
   Words short_of_them = pieces;
-  short_of_them.insert(short_of_them.end(), {"train.max_steps=2", "eval.every=2"});
+  short_of_them.insert(short_of_them.end(),
+                       {"train.max_steps=2", "eval.every=2", "schedule.warmup_steps=1"});
   EXPECT_EQ(train("first", short_of_them), 0);
   EXPECT_EQ(train("run", pieces), 0);
   const auto before = scores("first", short_of_them), after = scores("run", pieces);
