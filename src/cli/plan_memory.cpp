@@ -20,8 +20,9 @@ using experiment::Experiment;
 using plan::MemoryInputs;
 using plan::TrainingMemory;
 
-// Gates, attention and feed-forward parts have no more than so many matrices as wide as the widest.
-constexpr double kMostMatrices = 16, kMostValues = 20;
+// Gates, attention and feed-forward parts of a layer have no more than so many matrices, of which
+// one side is at most the widest and the other the width of rows, and so many rows of each width.
+constexpr double kMostMatrices = 16, kMostValues = 6;
 constexpr double kPlainlyEnough = 0.5;  // of the memory
 constexpr double kSmallGpu = 4e9;       // less has none that trains
 constexpr double kStep = 0.8;           // between widths that are tried
@@ -63,13 +64,14 @@ double rough_bytes(const Experiment& e, const experiment::ModelShape& shape) {
   for (const auto& key : shape.widths) width = std::max(width, static_cast<double>(key.value));
   for (const auto& key : shape.depths) depth += static_cast<double>(key.value);
   depth = std::max(depth, 1.0);
+  const double narrow = std::max(shape.fan_in, width / 4);
   const auto& family = plan_of(e);
   double rows = 0;
   if (family.tables) rows = static_cast<double>(family.tables->tables(e).tokenizer.vocab_size);
   MemoryInputs inputs;
-  inputs.parameters = kMostMatrices * depth * width * width + 3 * rows * width;
+  inputs.parameters = kMostMatrices * depth * width * narrow + 3 * rows * narrow;
   inputs.has_average = true;
-  const double values = kMostValues * depth * width + 3 * rows;
+  const double values = kMostValues * depth * (width + narrow) + 3 * rows;
   return plan::training_memory(inputs).total() + 4 * values * family.work(e).units;
 }
 

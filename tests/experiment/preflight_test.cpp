@@ -570,12 +570,13 @@ TEST_F(PreflightTest, WeightsAreComparedBesideASlipInFirstWeights) {
 
 TEST_F(PreflightTest, LooksForTheRunOfATeacher) {
   const std::string teacher = "loss.teacher=" + (folder / "teacher").string();
-  folder.write("teacher/config.toml", "[task]\nname = \"masked_lm\"\n");
+  folder.write("teacher/config.toml", "[task]\nname = \"masked_lm\"\n[train]\nmax_steps = 9000\n");
   const auto found = look({teacher});
   ASSERT_EQ(found.stops.size(), 1U);
   EXPECT_EQ(found.stops[0].key, "loss.teacher");
   EXPECT_TRUE(has(found.stops[0].what, "is a model of masked_lm")) << found.stops[0].what;
-  folder.write("teacher/config.toml", "[task]\nname = \"translation\"\n");
+  folder.write("teacher/config.toml",
+               "[task]\nname = \"translation\"\n[train]\nmax_steps = 9000\n");
   EXPECT_TRUE(look({teacher}).stops.empty());
 }
 

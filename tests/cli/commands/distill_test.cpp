@@ -32,14 +32,15 @@ TEST_F(Distill, RefusesATeacherThatIsNoRunAndWrongKeys) {
   refuses("run", {"optim.lrr=1"}, "did you mean `optim.lr`?");
   refuses("run", {"--level", "paragraph"}, "--level");
   refuses("run", {"--bits", "5"}, "--bits");
-  program_.write_run("[task]\nname = \"translation\"\n");
+  program_.write_run("[task]\nname = \"translation\"\n[train]\nmax_steps = 9000\n");
   refuses("run", {"--level", "word", "--text", "more.en"}, "labels no text with --level word");
 }
 
 TEST_F(Distill, RefusesAnotherTaskAndOtherLanguages) {
-  program_.write_run("[task]\nname = \"masked_lm\"\n");
+  program_.write_run("[task]\nname = \"masked_lm\"\n[train]\nmax_steps = 9000\n");
   refuses("run", {}, "run is a model of masked_lm, and the student one of translation");
-  program_.write_run("[task]\nname = \"translation\"\ntgt_lang = \"French\"\n");
+  program_.write_run(
+      "[task]\nname = \"translation\"\ntgt_lang = \"French\"\n[train]\nmax_steps = 9000\n");
   refuses("run", {"task.tgt_lang=German"},
           "task.tgt_lang is \"French\" of the teacher and \"German\" of the student");
 }

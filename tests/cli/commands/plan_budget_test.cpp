@@ -19,19 +19,24 @@ using stretto::testing::ProgramResult;
 class BudgetLab : public Program {
  public:
   BudgetLab() {
-    std::string source, target;
+    std::string source, target, digits;
+    for (char digit = '0'; digit <= '9'; ++digit) digits += std::string(1, digit) + "\n";
     for (int i = 0; i < 400; ++i) {
-      const std::string line = std::to_string(1'000'003 + 7919 * i);
+      std::string line;
+      for (const char digit : std::to_string(1'000'003 + 7919 * i)) line += std::string{digit, ' '};
+      line.pop_back();
       source += line + "\n";
       target += std::string(line.rbegin(), line.rend()) + "\n";
     }
+    folder.write("digits.txt", digits);
     folder.write("a.src", source);
     folder.write("a.tgt", target);
     const std::string part = "num_layers = 2\nnum_heads = 2\nffn_dim = 64\n";
     folder.write("small.toml",
                  "[data]\ntrain_src = [\"a.src\"]\ntrain_tgt = [\"a.tgt\"]\n"
                  "valid_src = [\"a.src\"]\nvalid_tgt = [\"a.tgt\"]\nmax_tokens = 400\n"
-                 "[tokenizer]\ntype = \"char\"\n"
+                 "max_src_tokens = 20\nmax_tgt_tokens = 20\n"
+                 "[tokenizer]\ntype = \"vocab\"\nsrc_vocab = \"digits.txt\"\n"
                  "[model]\nd_model = 32\n[model.encoder]\n" +
                      part + "[model.decoder]\n" + part +
                      "[optim]\nlr = 1e-3\n[schedule]\nname = \"constant\"\nwarmup_steps = 5\n"

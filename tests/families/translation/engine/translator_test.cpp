@@ -181,19 +181,24 @@ std::shared_ptr<const decoding::Shortlist> small_shortlist() {
   return std::make_shared<const decoding::Shortlist>(pairs, 24, 21, 0, 10);
 }
 
+// Of hypotheses that are as likely, either may be found: tokens in another order are, to a model
+// that is not trained and has no positions of its own.
 void expect_same_search(const Translator& stream, const Translator& plain,
                         const std::vector<TranslationRequest>& all) {
   ASSERT_TRUE(stream.streams());
   ASSERT_FALSE(plain.streams());
   const auto found = searched(stream, all), expected = searched(plain, all);
   ASSERT_EQ(found.size(), expected.size());
+  size_t hypotheses = 0, others = 0;
   for (size_t i = 0; i < found.size(); ++i) {
     ASSERT_EQ(found[i].size(), expected[i].size()) << i;
     for (size_t k = 0; k < found[i].size(); ++k) {
-      EXPECT_EQ(found[i][k].ids, expected[i][k].ids) << "request " << i << ", rank " << k;
-      EXPECT_NEAR(found[i][k].score, expected[i][k].score, 1e-4);
+      ++hypotheses;
+      others += found[i][k].ids != expected[i][k].ids ? 1 : 0;
+      EXPECT_NEAR(found[i][k].score, expected[i][k].score, 2e-6) << "request " << i << ", " << k;
     }
   }
+  EXPECT_LE(others, hypotheses / 20) << "of " << hypotheses;
 }
 
 TEST(Translator, SentencesThatEnterABatchFindWhatBatchAfterBatchFinds) {
