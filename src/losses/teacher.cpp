@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace stretto::losses {
@@ -39,9 +40,10 @@ at::Tensor mean_distribution(const std::vector<OutputRows>& teachers, double tem
 /// as those of kernels::linear_cross_entropy are, so that no logits are kept for backward.
 struct DivergenceNode : torch::autograd::Function<DivergenceNode> {
   static at::Tensor forward(torch::autograd::AutogradContext* ctx, const at::Tensor& x,
-                            const at::Tensor& weight, const at::Tensor& bias, int64_t num_classes,
-                            double softcap, const std::vector<OutputRows>* teachers,
-                            double temperature) {
+                            const at::Tensor& weight, const std::optional<at::Tensor>& given_bias,
+                            int64_t num_classes, double softcap,
+                            const std::vector<OutputRows>* teachers, double temperature) {
+    const at::Tensor bias = given_bias.value_or(at::Tensor());
     const OutputRows own{x, weight, bias, num_classes, softcap};
     const int64_t rows = x.size(0), at_once = std::max<int64_t>(1, kLogitsAtOnce / num_classes);
     at::Tensor sum = at::zeros({}, x.options().dtype(at::kDouble));
@@ -128,7 +130,9 @@ at::Tensor divergence_from(const std::vector<OutputRows>& teachers, double tempe
                 "[teacher] a teacher must have ", x.size(0), " rows and ", num_classes,
                 " classes, as the model has");
   }
-  return DivergenceNode::apply(x, weight, bias, num_classes, softcap, &teachers, temperature);
+  // An undefined tensor is no argument of a node.
+  return DivergenceNode::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt,
+                               num_classes, softcap, &teachers, temperature);
 }
 
 nn::OutputLoss with_teacher(nn::OutputLoss own, TeacherWeights weights) {
