@@ -84,7 +84,7 @@ TEST_F(TranslationTeacher, RefusesAnotherVocabularyAndWhatIsNoRunOfTranslation) 
   };
   sections().tokenizer.src_vocab = folder_.write("vocab2", "a\nb\nc\ne\nd\n");
   refuses("has another vocabulary than the student");
-  folder_.write("other/config.toml", "[task]\nname = \"masked_lm\"\n");
+  folder_.write("other/config.toml", "[task]\nname = \"masked_lm\"\n[train]\nmax_steps = 9000\n");
   sections().loss.teacher = (folder_ / "other").string();
   refuses("is no model that reads one source");
 }
