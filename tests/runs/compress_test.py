@@ -6,12 +6,13 @@
 import atexit
 import functools
 import json
+import math
 import pathlib
 import shutil
 import signal
 import subprocess
 
-from harness import CONFIG, FULL, Lab, check, main, wait_for
+from harness import CONFIG, FULL, LABELS, Lab, check, main, wait_for, write_labels
 
 
 def done(result):
@@ -68,7 +69,19 @@ def eight_bits_are_a_third_of_the_size_and_score_alike(stretto):
     check(abs(ways[0] - ways[1]) < 0.05, f"{ways}")
     lines = done(lab.run([stretto, "infer", out], input="the small house\n"))
     check(lines.count("\n") == 1, lines)
-    done(lab.run([stretto, "embed", out], input="the small house\n"))
+
+
+def a_text_encoder_of_eight_bits_gives_nearly_the_same_vectors(stretto):
+    with Lab(stretto, LABELS) as lab:
+        write_labels(lab)
+        done(lab.train("labels"))
+        run = str(lab.root / "labels")
+        out, _ = compressed(lab, run, "int8", "--bits", "8")
+        vectors = [json.loads(done(lab.run([stretto, "embed", one], input="the small house\n"))) for one in (run, out)]
+    norms = [math.hypot(*vector) for vector in vectors]
+    check(len(vectors[0]) == len(vectors[1]) > 1, f"{vectors}")
+    cosine = sum(a * b for a, b in zip(*vectors)) / norms[0] / norms[1]
+    check(0.99 < cosine and vectors[0] != vectors[1], f"cosine {cosine}")
 
 
 def the_size_is_told_before_anything_is_rounded(stretto):
@@ -150,7 +163,7 @@ def other_data_calibrate_and_those_of_another_vocabulary_are_refused(stretto):
 
 def calibrated_weights_are_the_same_for_any_threads(stretto):
     lab, _ = shared(stretto)
-    done(lab.train("threaded", "train.max_steps=10", "run.threads=0"))
+    done(lab.train("threaded", "train.max_steps=10", "schedule.warmup_steps=2", "run.threads=0"))
     files = []
     for threads in ("1", "2"):
         out = str(lab.root / f"threads{threads}")
@@ -250,7 +263,8 @@ def bench_measures_each_precision(stretto):
     done(lab.run([stretto, "bench", str(lab.config), "--seconds", "0.1", "--precision", "fp32,int8"]))
 
 
-TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
+TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, a_text_encoder_of_eight_bits_gives_nearly_the_same_vectors,
+         the_size_is_told_before_anything_is_rounded,
          what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,

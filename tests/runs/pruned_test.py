@@ -8,47 +8,11 @@ import json
 import math
 import signal
 
-from harness import Lab, check, compare, main
+from harness import LABELS, Lab, check, compare, main, write_labels
 
 # 20 % after 10 updates, 40 % after 25 and 60 % after 40, of 60.
 PRUNED = ("compress.prune.sparsity=0.6", "compress.prune.increment=0.2", "compress.prune.begin=10", "compress.prune.every=15")
 SHARES = {9: None, 11: 0.2, 24: 0.2, 26: 0.4, 41: 0.6, 60: 0.6}  # by steps: the updates that were completed before are one less
-
-LABELS = """
-[run]
-seed = 3
-threads = 1
-device = "cpu"
-[task]
-name = "text_classification"
-[data]
-train = ["train.tsv"]
-valid = ["valid.tsv"]
-text = "text"
-label = "label"
-max_text_tokens = 24
-[tokenizer]
-vocab_size = 60
-[model]
-preset = "none"
-num_layers = 1
-d_model = 16
-num_heads = 2
-ffn_dim = 32
-[optim]
-lr = 1e-3
-[schedule]
-warmup_steps = 2
-[train]
-max_steps = 10
-save_every = 5
-[eval]
-every = 5
-[report]
-every = 1
-tensorboard = false
-html = false
-"""
 
 
 def tensors(file):
@@ -132,10 +96,7 @@ def a_run_that_begins_with_it_keeps_the_zeros(stretto):
 
 def exported_weights_have_the_zeros(stretto):
     with Lab(stretto, LABELS) as lab:
-        for split, count in (("train", 60), ("valid", 12)):
-            lines = (lab.root / f"{split}.src").read_text().splitlines()[:count]
-            rows = "".join(f"{line}\t{'yes' if 'dog' in line else 'no'}\n" for line in lines)
-            (lab.root / f"{split}.tsv").write_text("text\tlabel\n" + rows)
+        write_labels(lab)
         run = trained(lab, "labels", "compress.prune.sparsity=0.6", "compress.prune.schedule=once", "compress.prune.begin=5")
         result = lab.run([stretto, "export", str(run), "--format", "hf", str(lab.root / "folder")])
         check(result.returncode == 0, result.stderr)
@@ -157,9 +118,10 @@ def rounded_weights_train_and_resume(stretto):
 
 
 def wrong_settings_are_refused(stretto):
+    once = ("compress.prune.sparsity=0.5", "compress.prune.schedule=once", "compress.prune.begin=5")
     cases = {("compress.prune.sparsity=1",): "compress.prune.sparsity",
              ("compress.prune.sparsity=0.9", "compress.prune.every=50"): "compress.prune.sparsity",
-             ("compress.prune.sparsity=0.5", "compress.prune.tensors=[\"encodr.*\"]"): "compress.prune.tensors",
+             (*once, "compress.prune.tensors=[\"encodr.*\"]"): "compress.prune.tensors",
              ("compress.prune.scope=row",): "compress.prune.scope",
              ("compress.quantise.bits=5",): "compress.quantise.bits",
              ("compress.quantise.bits=4", "compress.quantise.group=33"): "group"}
