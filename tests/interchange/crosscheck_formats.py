@@ -40,7 +40,7 @@ except ImportError as missing:
 from crosscheck_models import Difference, TOLERANCE, run_command
 
 PACKAGES = {"ctranslate2": "ctranslate2", "onnx": "onnxruntime", "gguf": "gguf"}
-INT8_TOLERANCE, INT8_SHARE = 0.1, 0.4
+INT8_TOLERANCE, INT8_SHARE = 0.05, 0.45
 
 TRANSLATION = {
     "ties all": [],
@@ -126,9 +126,13 @@ def check_translation(name, keys, options, rng, place):
     worst = (translator_scores(out, src, tgt, "float32") + nll).abs().max().item()
     if not worst <= TOLERANCE:
         raise Difference(f"{name}: log-probabilities differ by {worst}")
-    mean = (translator_scores(small, src, tgt, "int8") + nll).abs().mean().item()
+    # Its own rounding of activations moves more than that of the weights, which must be as its own.
+    mean = (translator_scores(small, src, tgt, "float32") + nll).abs().mean().item()
     if not mean <= INT8_TOLERANCE:
-        raise Difference(f"{name}: log-probabilities in int8 differ by {mean}")
+        raise Difference(f"{name}: log-probabilities of int8 weights differ by {mean}")
+    own = (translator_scores(small, src, tgt, "int8") - translator_scores(out, src, tgt, "int8")).abs().max().item()
+    if not own <= TOLERANCE:
+        raise Difference(f"{name}: in int8, log-probabilities differ by {own} from those of weights that CTranslate2 rounds")
     share = folder_bytes(small, "model.bin") / folder_bytes(out, "model.bin")
     if share > INT8_SHARE:
         raise Difference(f"{name}: int8 has {share} of the size")
