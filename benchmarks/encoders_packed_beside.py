@@ -23,7 +23,8 @@ What PYTHON lacks, or what cannot run on the processor, is left out and said.
 Answers are compared with those of Stretto in fp32: fp32 programs may differ in one of a hundred, and in probabilities or numbers by 1e-3.
 Stretto's int8 and int4 may differ in 5 and 15 of a hundred, which is judged for each RUN; other weights are hardly trained. Ratios are taken
 round by round to the fastest other program of the same bits. Each finished cell is a line of WORK/encoders_packed.jsonl: a second call goes
-on, and the page shows all that is there. Leaves with 1 if a program failed, or answers differ.
+on, and the page shows all that is there. A form that could not run has a line too, «failed»: without it, it is tried again. Leaves with 1
+if a program failed, or answers differ.
 """
 import argparse
 import contextlib
@@ -81,7 +82,7 @@ PROGRAMS = {
     "torchao_int8_compiled": Program("torchao, dynamic, compiled", "int8", AO, may_fail=True),
     "stretto_int4": Program("Stretto", "int4", ()),
     "stretto_int4_codes": Program("Stretto, codes", "int4", (), keys=CODES),
-    "onnx_int4": Program("ONNX Runtime, weights", "int4", ONNX, may_fail=True),
+    "onnx_int4": Program("ONNX Runtime, dynamic", "int4", (*ONNX, "onnx-ir"), may_fail=True),
     "torchao_int4": Program("torchao, weights", "int4", AO, may_fail=True),
     "torchao_int4_compiled": Program("torchao, weights, compiled", "int4", AO, may_fail=True),
     "torchao_int4_dynamic_compiled": Program("torchao, dynamic, compiled", "int4", AO, may_fail=True)}
@@ -227,11 +228,11 @@ class CaseMeasurements:
             return False
         missing = [package for package in program.needs if not self.installed.get(package)]
         if missing:
-            self.cells.measure(self.left_out(name), lambda: {"left_out": f"{' and '.join(missing)} not installed"})
+            self.cells.measure(self.left_out(name, "missing"), lambda: {"reason": f"PYTHON has no {' and no '.join(missing)}"})
         return not missing
 
-    def left_out(self, name):
-        return {**self.case.key, "program": name, "left_out": True}
+    def left_out(self, name, why="failed"):
+        return {**self.case.key, "program": name, "left_out": why}
 
     def prepare(self):
         """Files of ONNX Runtime, so that no measured process makes them."""
@@ -250,7 +251,7 @@ class CaseMeasurements:
                 raise
             lines = [line for line in str(failure).splitlines() if line.strip()]
             print(f"{understanding.program_name()}: {name} is left out: {failure}", file=sys.stderr, flush=True)
-            self.cells.measure(self.left_out(name), lambda: {"left_out": lines[-1].strip()[:200]})
+            self.cells.measure(self.left_out(name), lambda: {"reason": lines[-1].strip()[:200]})
             raise LeftOut from failure
 
     def answers_of(self, name, batch):
@@ -350,7 +351,7 @@ def goals(cells, case, batches):
     for bits, goal in SIZES.items():
         share = size_share(cells, case, own_name(bits))
         if share is not None:
-            rows.append([f"size of {bits}, of fp32", "", f"{share:.3f}", f"at most {goal}", judged(round(share, 2), goal, least=False)])
+            rows.append([f"size of {bits}, of fp32", "", f"{share:.3f}", f"at most {goal}", judged(share, goal, least=False)])
     return rows
 
 
@@ -401,11 +402,17 @@ def section(cells, case):
     reached = goals(cells, case, batches)
     if reached:
         parts.append(records.table(["Stretto", "batch", "ratio", "goal", "reached"], reached))
-    for cell in cells.all(**case.key, left_out=True):
-        program = PROGRAMS[cell["key"]["program"]]
-        if not any("seconds" in one for one in cells.all(**case.key, program=cell["key"]["program"])):
-            parts.append(f"Left out: {program.title}, {program.bits} ({cell['left_out']}).")
-    return "\n\n".join(parts), well
+    return "\n\n".join(part for part in [*parts, words_of_left_out(cells, case)] if part), well
+
+
+def words_of_left_out(cells, case):
+    """Programs that never ran, by their reasons."""
+    found, ran = {}, {cell["key"]["program"] for cell in cells.all(**case.key) if "seconds" in cell}
+    for cell in cells.all(**case.key):
+        if "reason" in cell and cell["key"]["program"] not in ran:
+            program = PROGRAMS[cell["key"]["program"]]
+            found.setdefault(cell["reason"], []).append(f"{program.title}, {program.bits}")
+    return "\n\n".join(f"Left out: {'; '.join(titles)}. {reason}." for reason, titles in found.items())
 
 
 def page(options, cells):

@@ -27,7 +27,7 @@ import pathlib
 import sys
 import tempfile
 
-PACKAGES = ("torch", "transformers", "onnxruntime", "onnx", "torchao")
+PACKAGES = ("torch", "transformers", "onnxruntime", "onnx", "onnx-ir", "torchao")
 GROUP = 32
 
 

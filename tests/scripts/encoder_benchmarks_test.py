@@ -40,7 +40,7 @@ words = sys.argv[1:]
 open(os.environ["CALLS"], "a").write(" ".join(words) + "\\n")
 after = lambda name: words[words.index(name) + 1]
 if words[1] == "versions":
-    print(json.dumps({"torch": "2.0", "transformers": "5.0", "onnxruntime": "1.0", "onnx": "1.1", "torchao": None}))
+    print(json.dumps({"torch": "2.0", "transformers": "5.0", "onnxruntime": "1.0", "onnx": "1.1", "onnx-ir": "1.2", "torchao": os.environ.get("TORCHAO")}))
 elif after("--engine") == os.environ.get("FAIL"):
     sys.exit("RuntimeError: no such operator")
 elif words[1] == "infer":
@@ -58,7 +58,7 @@ elif words[1] == "infer":
             self.write(name, text).chmod(0o755)
         command = [sys.executable, str(SCRIPT), "--smoke", "--stretto", str(self.folder / "stretto"), "--python", str(self.folder / "python"),
                    "--work", str(self.folder / "work"), "--tasks", "sst2", "--threads", "2", "--batches", "1", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=200,
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, timeout=300,
                               env={**os.environ, "CALLS": str(self.folder / "calls"), **environment})
         return done.returncode, done.stdout, done.stderr
 
@@ -78,7 +78,7 @@ elif words[1] == "infer":
         self.assertIn("| size of int8, of fp32 |  | 0.260 | at most 0.26 | yes |", printed)
         self.assertIn("| size of int4, of fp32 |  | 0.140 | at most 0.14 | yes |", printed)
         self.assertRegex(printed, r"\| best \(16\) \| ONNX Runtime, fp32 \| 0\.4 \| [\d,.]+ \| \d+ \| 2 \| 0\.0 \(1\.000\) \| 100\.0%")
-        self.assertIn("Left out: torchao, dynamic, int8 (torchao not installed).", printed)
+        self.assertIn("\nLeft out: torchao, dynamic, int8; torchao, dynamic, compiled, int8; torchao, weights, int4; ", printed)
         self.assertIn("Versions: torch 2.0.", printed)
 
     def test_batches_are_as_many_texts_for_every_program(self):
@@ -109,9 +109,16 @@ elif words[1] == "infer":
     def test_a_program_that_not_every_processor_has_is_left_out_and_said(self):
         code, printed, said = self.measure(FAIL="dynamic_int8")
         self.assertEqual(code, 0, said)
-        self.assertIn("Left out: PyTorch, dynamic, int8 (RuntimeError: no such operator).", printed)
+        self.assertIn("Left out: PyTorch, dynamic, int8. RuntimeError: no such operator.\n", printed)
         self.assertEqual(sum("--engine dynamic_int8" in line for line in self.calls("infer")), 1)
         self.assertNotIn("| PyTorch, dynamic, int8 |", printed)
+
+    def test_a_package_that_was_installed_since_is_measured(self):
+        self.assertIn("PYTHON has no torchao.\n", self.measure("--no-compile")[1])
+        code, printed, said = self.measure("--no-compile", TORCHAO="0.18")
+        self.assertEqual(code, 0, said)
+        self.assertIn("| torchao, dynamic, int8 |", printed)
+        self.assertNotIn("| torchao, dynamic, compiled, int8 |", printed)
 
     def test_another_program_that_fails_makes_it_fail_and_the_rest_is_measured(self):
         code, printed, said = self.measure(FAIL="torch")
@@ -161,7 +168,7 @@ class Peer(unittest.TestCase):
     def test_versions_of_missing_packages_are_null(self):
         done = subprocess.run([sys.executable, str(ROOT / "benchmarks/encoders_packed_peer.py"), "versions"], capture_output=True, text=True,
                               check=True)
-        self.assertEqual(set(json.loads(done.stdout)), {"torch", "transformers", "onnxruntime", "onnx", "torchao"})
+        self.assertEqual(set(json.loads(done.stdout)), {"torch", "transformers", "onnxruntime", "onnx", "onnx-ir", "torchao"})
 
 
 if __name__ == "__main__":
