@@ -81,20 +81,27 @@ def peer(options, folder, files, engine, threads, answers, bf16):
     return {**json.loads(output.splitlines()[-1]), "peak_mib": memory, "threads": threads}
 
 
-def agreement(files, one, other):
-    """Share of equal answers of Stretto and a peer, and the largest difference of a probability or number."""
-    questions = understanding.questions_of(files.train) if files.task.kind == "answers" else []
-    ours, chances = stretto_answers(one, files.task.kind, questions)
-    if files.task.kind == "answers":
-        theirs = json.loads(other.read_text(encoding="utf-8"))
-        return {"equal": sum(ours[name] == theirs[name] for name in theirs) / len(theirs), "difference": 0.0}
-    rows = [line.split("\t") for line in other.read_text(encoding="utf-8").splitlines()]
-    if files.task.kind == "number":
-        return {"equal": 1.0, "difference": max(abs(a[0] - float(b[0])) for a, b in zip(chances, rows, strict=True))}
+def answers_in(files, path):
+    """(answers, numbers of each text) of a file, of Stretto (.out) or of a peer. Answers of questions are a dict, without numbers."""
+    kind = files.task.kind
+    if path.suffix == ".out":
+        found, chances = stretto_answers(path, kind, understanding.questions_of(files.train) if kind == "answers" else [])
+        return found, [list(row.values()) if isinstance(row, dict) else row for row in chances or []]
+    if kind == "answers":
+        return json.loads(path.read_text(encoding="utf-8")), []
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     # The order of labels is that of the run, which the exported folder keeps.
-    largest = max(abs(value - float(theirs)) for found, row in zip(chances, rows, strict=True)
-                  for value, theirs in zip(found.values(), row[1:], strict=True))
-    return {"equal": sum(a == b[0] for a, b in zip(ours, rows)) / len(rows), "difference": largest}
+    return [row[0] for row in rows], [list(map(float, row[kind == "class":])) for row in rows]
+
+
+def agreement(files, one, other):
+    """Share of equal answers of two programs, and the largest difference of a probability or number."""
+    (ours, chances), (theirs, others) = answers_in(files, one), answers_in(files, other)
+    if files.task.kind == "answers":
+        return {"equal": sum(ours[name] == theirs[name] for name in theirs) / len(theirs), "difference": 0.0}
+    largest = max(abs(a - b) for found, row in zip(chances, others, strict=True) for a, b in zip(found, row, strict=True))
+    same = 1.0 if files.task.kind == "number" else sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(theirs)
+    return {"equal": same, "difference": largest}
 
 
 def score(options, files, answers):

@@ -254,12 +254,16 @@ def export_onnx(options, tokenizer, path):
 
 def onnx_engine(options, tokenizer):
     """A function from inputs to arrays of outputs, by ONNX Runtime. A model that was exported by a call before is taken as it is."""
-    import onnxruntime
     path = options.output / "model.onnx"
     if not path.exists():
         export_onnx(options, tokenizer, path)
+    return onnx_session(path, options.threads)
+
+
+def onnx_session(path, threads):
+    import onnxruntime
     settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = options.threads
+    settings.intra_op_num_threads = threads
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
     return lambda inputs: session.run(None, {name: inputs[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})
@@ -267,9 +271,11 @@ def onnx_engine(options, tokenizer):
 
 def torch_engine(options):
     model = model_class(options.kind).from_pretrained(options.model).eval()
-    if options.engine == "compiled":
-        model = torch.compile(model, dynamic=True)
+    return torch_runner(options, torch.compile(model, dynamic=True) if options.engine == "compiled" else model)
 
+
+def torch_runner(options, model):
+    """A function from inputs to arrays of outputs."""
     def run(inputs):
         with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
             found = model(**inputs)
@@ -279,13 +285,17 @@ def torch_engine(options):
 
 
 def infer(options):
-    """Sorted by length, batches padded to their longest; the batch size is the fastest of --batches on a first part."""
     torch.set_num_threads(options.threads)
     tokenizer = transformers.AutoTokenizer.from_pretrained(options.model)
+    engine = onnx_engine(options, tokenizer) if options.engine == "onnx" else torch_engine(options)
+    return timed_answers(options, tokenizer, engine)
+
+
+def timed_answers(options, tokenizer, engine):
+    """Sorted by length, batches padded to their longest; the batch size is the fastest of --batches on a first part."""
     maker = features_of(options, tokenizer)
     labels = transformers.AutoConfig.from_pretrained(options.model).id2label
     names = [labels[i] for i in range(len(labels))]
-    engine = onnx_engine(options, tokenizer) if options.engine == "onnx" else torch_engine(options)
 
     def run(features, batch):
         order = sorted(range(len(features)), key=lambda i: -len(features[i]["input_ids"]))
@@ -299,8 +309,8 @@ def infer(options):
                 found[i] = [part[place] for part in parts]
         return [[row[part] for row in found] for part in range(len(found[0]))]
 
-    trial = maker.encode(options.texts)
-    trial = trial[::max(1, len(trial) // 512)][:512]
+    trial, most = maker.encode(options.texts), 512 if len(options.batches) > 1 else 64  # one batch size has but to be warm
+    trial = trial[::max(1, len(trial) // most)][:most]
     speeds = {}
     for batch in options.batches:
         run(trial, batch)  # compiles, and fills caches
