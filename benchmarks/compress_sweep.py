@@ -448,7 +448,7 @@ def tell_estimate(options, costs, trainings):
         bounded[f"translation: {count} models of {options.translation_minutes:g} minutes"] = count * options.translation_minutes * 60
     everything = {**bounded, **costs}
     lines = [f"  {seconds / 3600:7.2f} h  {what}" for what, seconds in everything.items()]
-    print("\n".join(["Estimate, from a few updates of each size, without what is there already:", *lines,
+    print("\n".join(["Estimate, from a few updates of each size; what is there already counts too:", *lines,
                      f"  {sum(everything.values()) / 3600:7.2f} h  together"]), file=sys.stderr, flush=True)
 
 

@@ -248,7 +248,7 @@ def width_against_depth(task, points, budgets, memory):
     if not rows:
         return ""
     table = records.table(["MB at most", f"best with {layers} layers, any width", f"best of width {width}, any depth", "width − depth"], rows)
-    return "\n\n".join(["### Width against depth", table, f"Beyond noise, width is ahead at {wins['width']} and depth at {wins['depth']} of {len(rows)} budgets."])
+    return "\n\n".join([f"### Width against depth, {MEMORIES[memory]}", table, f"Beyond noise, width is ahead at {wins['width']} and depth at {wins['depth']} of {len(rows)} budgets."])
 
 
 # The figure
@@ -356,8 +356,8 @@ def section(options, cells, task, key_of, draw):
         for memory, words in MEMORIES.items():
             budgets = [Budget(chosen, megabytes, memory) for megabytes in budgets_of(options, chosen)]
             parts += [f"### Memory budgets, {words}" + ("" if name == ONE_SHOT else f", {name}"), budget_table(budgets), reading(budgets)]
-    parts.append(width_against_depth(task, points, budgets_of(options, points), WITHOUT_ZEROS))
     if one_shot:
+        parts += [width_against_depth(task, one_shot, budgets_of(options, one_shot), memory) for memory in MEMORIES]
         parts += ["### What compression takes", losses(one_shot)]
     parts.append(retrained(options, points))
     return "\n\n".join(part for part in parts if part)
