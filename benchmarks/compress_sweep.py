@@ -530,6 +530,8 @@ def checked(parser, options):
     # Both are what all other points are compared with.
     if 32 not in options.bits or 0 not in options.sparsity:
         parser.error("--bits needs 32 and --sparsity 0: the models as they are")
+    if options.retrain and not any(options.sparsity):
+        parser.error("--retrain needs a --sparsity above 0")
     if min(options.seeds, options.pretrainings, options.minutes) <= 0:
         parser.error("--seeds, --pretrainings and --minutes have to be above 0")
     # A value that is named twice is one point.
