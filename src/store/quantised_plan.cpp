@@ -1,9 +1,12 @@
 #include "store/quantised_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/name_pattern.h"
@@ -147,7 +150,9 @@ std::string QuantPlan::metadata() const {
 }
 
 uint64_t QuantPlan::file_bytes(const std::map<std::string, std::string>& metadata) const {
+  // The header has every tensor's place in the data: its length depends on the order.
   std::vector<TensorView> stored;
+  std::map<std::string, std::vector<TensorView>> packed;
   for (const auto& tensor : tensors) {
     if (!tensor.format) {
       stored.push_back({tensor.name, tensor.dtype, tensor.shape, {}});
@@ -156,9 +161,9 @@ uint64_t QuantPlan::file_bytes(const std::map<std::string, std::string>& metadat
     QuantisedView view;
     view.format = *tensor.format;
     view.shape = tensor.shape;
-    const auto parts = stored_tensors(tensor.name, view);
-    stored.insert(stored.end(), parts.begin(), parts.end());
+    packed[tensor.name] = stored_tensors(tensor.name, view);
   }
+  for (const auto& [name, parts] : packed) stored.insert(stored.end(), parts.begin(), parts.end());
   return safetensors_file_bytes(stored, metadata);
 }
 

@@ -45,7 +45,8 @@ struct QuantPlan {
   double bits_per_weight() const;  ///< of all: scales, biases, norms and tables too
   /// Of the metadata of the file, without its identity.
   std::string metadata() const;
-  /// The size of the file, to the byte. @param metadata  all of it
+  /// The size of the file, to the byte: packed tensors stand behind the others, by their names, as
+  /// compress::QuantisedModel::tensors() has them. @param metadata  all of it
   uint64_t file_bytes(const std::map<std::string, std::string>& metadata) const;
   /// A line for each format with tensors, weights, bits a weight and bytes, then their sum.
   std::string table() const;

@@ -5,9 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "store/quantised_file.h"
+#include "store/quantised_plan.h"
+#include "store/safetensors.h"
 #include "tests/base/failure.h"
 #include "tests/kernels/gradcheck.h"
 
@@ -128,6 +133,27 @@ TEST(Quantise, AModelHasPackedTensorsAndTheRest) {
   ASSERT_NE(packed.find("table"), nullptr);
   EXPECT_NEAR(distance(table, model.packed.at("table")), model.errors.at("table"), 1e-6);
   EXPECT_EQ(packed.find("map.weight")->format, kFours);
+}
+
+TEST(Quantise, AFileIsAsLargeAsPlannedWhateverTheOrderOfNames) {
+  std::vector<at::Tensor> weights;
+  std::vector<store::TensorView> tensors;
+  for (int i = 0; i < 20; ++i) {
+    // From "t" to "a", and places in the data of one digit to six.
+    weights.push_back(noise({8 << (i % 5), 32}, i));
+    tensors.push_back(view_of_weight(std::string(1, static_cast<char>('t' - i)), weights.back()));
+    const store::SafetensorsFile file(tensors);
+    const auto plan = store::plan_quantised(file.tensors(), {.format = {.bits = 8}}, "the model");
+    const auto model = quantise_model(file, plan, Rounding::kNearest);
+    // The header is filled up to a multiple of 64 bytes, which hides most differences.
+    for (size_t more = 0; more < 64; more += 8) {
+      const std::map<std::string, std::string> metadata{
+          {"run_id", std::string(more, 'r')},
+          {std::string(store::kQuantisedKey), model.metadata()}};
+      EXPECT_EQ(store::safetensors_file_bytes(model.tensors(), metadata), plan.file_bytes(metadata))
+          << i << " " << more;
+    }
+  }
 }
 
 }  // namespace

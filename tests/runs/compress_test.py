@@ -200,6 +200,8 @@ def a_grid_goes_on_where_it_stopped(stretto):
     check(names == ["run-32bit", "run-32bit-s0.5", "run-8bit", "run-8bit-s0.5", "run-4bit", "run-4bit-s0.5"], f"{names}")
     for point in first["points"]:
         check(point["rate"] > 0 and point["bytes"] > 0, f"{point}")
+    weights = {point["weights"] for point in first["points"]}
+    check(len(weights) == 1 and weights.pop() < 1e8, f"weights of one model: {weights}")
     sizes = [point["bytes"] for point in first["points"][::2]]
     check(sizes[0] > sizes[1] > sizes[2], f"{sizes}")
     (lab.root / "sweep/results/run-8bit.json").unlink()
