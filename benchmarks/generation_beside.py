@@ -11,9 +11,10 @@ each, the likeliest one each time; and once with sampling. fp32, --threads threa
 
 With --bits, weights of so many bits at batch 1 instead: the same GPT-2, and a Llama with as many weights in each layer, since GGUF holds
 no GPT-2. Ours are made by `stretto compress --bits N`, 4 bits with a scale for 32 weights as in Q4_0. CTranslate2 has float32 and int8, its
-folders are those of `stretto export`. llama.cpp has F32 and Q8_0 of `stretto export --format gguf`, and Q4_0 that it makes of F32; that
-needs the package llama_cpp in PYTHON, best built where it runs (`pip install llama-cpp-python`), since wheels lack AVX-512. A program that
-PYTHON has not is said and left out. Beside each rate: size of the model file, its bits a weight with all that is in it, peak memory.
+folders are those of `stretto export`. llama.cpp has F32 and Q8_0 of `stretto export --format gguf`, and Q4_0 that its
+package gguf makes of F32. It is llama-cpp-python, which pip builds for the processor at hand, or else xllamacpp, a wheel without AVX-512:
+the page says with which instructions. A program that PYTHON has not is said and left out. Beside each rate: size of the model file, its
+bits a weight with all that is in it, peak memory of the process.
 
 Seconds are without loading: those of `infer --stats`, and for the others those of the call, behind a short warm-up. For the sizes of a
 cache: keys and values of 12 layers are 73,728 bytes a token in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call
@@ -133,7 +134,7 @@ def agreement(ours, theirs):
 FORMS = {"gpt2": "GPT-2", "llama": "Llama"}
 # What others call weights of so many bits, and which forms they read.
 OTHERS = {"CTranslate2": ({32: "float32", 8: "int8"}, ("gpt2", "llama")), "llama.cpp": ({32: "F32", 8: "Q8_0", 4: "Q4_0"}, ("llama",))}
-MODULES = {"CTranslate2": "ctranslate2", "llama.cpp": "llama_cpp"}
+MODULES = {"CTranslate2": ("ctranslate2",), "llama.cpp": ("llama_cpp", "xllamacpp"), "Q4_0": ("gguf",)}  # one of these is needed
 GROUP = {4: 32}  # weights that share a scale, as in Q4_0; else a row does
 
 
@@ -151,7 +152,7 @@ def compressed(options, run, bits):
 def converted(options, run, program, bits):
     """What another program reads of the same weights: (folder or file, model file)."""
     kind = OTHERS[program][0][bits]
-    place = run.with_name(f"{run.name}_{kind}" + ("" if program == "CTranslate2" else ".gguf"))
+    place = run.with_name(f"{run.name}_ct2_{kind}" if program == "CTranslate2" else f"{run.name}_{kind}.gguf")
     file = place / "model.bin" if program == "CTranslate2" else place
     if file.exists():
         return place, file
@@ -167,19 +168,24 @@ def converted(options, run, program, bits):
     return place, file
 
 
+def is_there(options, name):
+    """Whether PYTHON has one of the modules of a program, or of what makes a kind of weights; said if not."""
+    if any(understanding.version_of(options.python, module) is not None for module in MODULES[name]):
+        return True
+    print(f"{understanding.program_name()}: {name} is left out: {options.python} has no {' and no '.join(MODULES[name])}", file=sys.stderr, flush=True)
+    return False
+
+
 def measure_bits(options, cells):
     """Programs that are missing are said, and left out."""
-    there = [name for name in OTHERS if name not in options.without and understanding.version_of(options.python, MODULES[name]) is not None]
-    for name in OTHERS:
-        if name not in there:
-            why = "left out" if name in options.without else f"the Python of --python has no {MODULES[name]}: left out"
-            print(f"{understanding.program_name()}: {name}: {why}", file=sys.stderr, flush=True)
+    there = [name for name in MODULES if name not in options.without and is_there(options, name)]
     made = {form: make(options, form) for form in FORMS}
     well = True
     for number in range(1, options.rounds + 1):
         for form, (folder, run) in made.items():
             for bits in options.bits:
-                names = ["Stretto", *(name for name in there if bits in OTHERS[name][0] and form in OTHERS[name][1])]
+                names = ["Stretto", *(name for name, (kinds, forms) in OTHERS.items() if name in there and form in forms and bits in kinds
+                                      and (kinds[bits] not in MODULES or kinds[bits] in there))]
                 for program in names if number % 2 else names[::-1]:
                     def one(form=form, folder=folder, run=run, bits=bits, program=program):
                         return with_bits(options, folder, run, program, bits, options.work / f"{program}_{form}_{bits}.json")

@@ -7,10 +7,10 @@
     generation_peer.py transformers|ctranslate2 FOLDER --batch 8 --kinds equal unequal sampled [--new 128] [--threads 2] [--answers FILE]
     generation_peer.py ctranslate2|llama.cpp FOLDER --model MODEL [--type int8] …
         MODEL is a folder of CTranslate2 or a file of GGUF. Neither transformers nor PyTorch is loaded beside it
-    generation_peer.py quantise FROM TO        llama.cpp writes a file of GGUF in fp32 anew, all its matrices in Q4_0
+    generation_peer.py quantise FROM TO        a file of GGUF in fp32 with all its matrices in Q4_0, by llama.cpp's package gguf
 
 The second and the third print an object with the seconds of each kind, without loading and behind a short warm-up, and write the pieces
-of all continuations. TEXT is what the tokenizer, a byte-level BPE of GPT-2's size, is trained on and prompts are cut from.
+of all continuations, where the engine gives them. TEXT is what the tokenizer, a byte-level BPE of GPT-2's size, is trained on and prompts are cut from.
 """
 import argparse
 import importlib.metadata
@@ -134,29 +134,62 @@ def ctranslate2_engine(options, tokenizer):
 
 
 def llama_engine(options, tokenizer):
-    """llama-cpp-python, one prompt at a time. It goes on behind the token that ends a text, as the others do that must not write it."""
-    import llama_cpp
-    longest = max(map(len, tokenizer.ids.values())) + options.new
-    llama = llama_cpp.Llama(str(options.model), n_ctx=max(256, longest), n_threads=options.threads, n_threads_batch=options.threads, verbose=False)
+    """llama.cpp of llama-cpp-python, or else of xllamacpp; one prompt at a time."""
+    longest = max(256, max(map(len, tokenizer.ids.values())) + options.new)
+    try:
+        import llama_cpp
+    except ImportError:
+        return xllamacpp_engine(options, longest)
+    llama = llama_cpp.Llama(str(options.model), n_ctx=longest, n_threads=options.threads, n_threads_batch=options.threads, verbose=False)
+
+    def one(prompt, new, sampled):
+        llama.reset()  # it would take keys and values of an equal prompt from the call before
+        how = dict(top_k=0, top_p=1.0, min_p=0.0, temp=1.0) if sampled else dict(top_k=1, temp=0.0)
+        return list(itertools.islice(llama.generate(prompt, repeat_penalty=1.0, **how), new))  # goes on behind the end of a text
+    return lambda prompts, new, sampled: [one(prompt, new, sampled) for prompt in prompts]
+
+
+def xllamacpp_engine(options, longest):
+    """The server of llama.cpp within this process. It gives text, no ids: run() is None."""
+    import xllamacpp
+    how = xllamacpp.CommonParams()
+    how.model.path, how.n_ctx, how.n_parallel, how.warmup, how.cache_ram_mib = str(options.model), longest, 1, False, 0
+    how.cpuparams.n_threads = how.cpuparams_batch.n_threads = options.threads
+    server = xllamacpp.Server(how)
 
     def run(prompts, new, sampled):
-        found = []
         for prompt in prompts:
-            llama.reset()  # keys and values of an equal prompt would be taken from the call before
-            how = dict(top_k=0, top_p=1.0, min_p=0.0, temp=1.0) if sampled else dict(top_k=1, temp=0.0)
-            found.append(list(itertools.islice(llama.generate(prompt, repeat_penalty=1.0, **how), new)))
-        return found
+            found = server.handle_completions({
+                "prompt": prompt, "n_predict": new, "ignore_eos": True, "cache_prompt": False,
+                **({"samplers": ["temperature"], "temperature": 1.0} if sampled else {"temperature": 0})})
+            if found.get("usage", {}).get("completion_tokens") != new:
+                raise SystemExit(f"error: llama.cpp answers {str(found)[:300]}")
     return run
 
 
 def quantise(options):
-    import ctypes
-
-    import llama_cpp
-    how = llama_cpp.llama_model_quantize_default_params()
-    how.ftype, how.nthread, how.pure = llama_cpp.LLAMA_FTYPE_MOSTLY_Q4_0, options.threads, True  # pure: not the table of tokens in Q6_K
-    if llama_cpp.llama_model_quantize(str(options.folder).encode(), str(options.text).encode(), ctypes.byref(how)) != 0:
-        raise SystemExit(f"error: llama.cpp does not write {options.folder} anew")
+    """By llama.cpp's own package for its files, gguf: all matrices, the table of tokens too."""
+    import gguf
+    kind = gguf.GGMLQuantizationType.Q4_0
+    reader = gguf.GGUFReader(options.folder)
+    keys = {name: field for name, field in reader.fields.items() if not name.startswith("GGUF.")}
+    writer = gguf.GGUFWriter(options.text, keys.pop("general.architecture").contents())
+    for name in ("general.file_type", "general.quantization_version"):
+        keys.pop(name, None)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q4_0)
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    for name, field in keys.items():
+        is_array = field.types[0] == gguf.GGUFValueType.ARRAY
+        writer.add_key_value(name, field.contents(), field.types[0], sub_type=field.types[-1] if is_array else None)
+    for tensor in reader.tensors:
+        if len(tensor.shape) > 1:
+            writer.add_tensor(tensor.name, gguf.quants.quantize(tensor.data, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(tensor.name, tensor.data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 ENGINES = {"transformers": transformers_engine, "ctranslate2": ctranslate2_engine, "llama.cpp": llama_engine}
@@ -180,10 +213,10 @@ def continue_prompts(options):
         begin = time.perf_counter()
         answers[kind] = run(chosen, options.new, kind == "sampled")
         seconds[kind] = time.perf_counter() - begin
-        if any(len(answer) != options.new for answer in answers[kind]):
+        if any(len(answer) != options.new for answer in answers[kind] or []):
             raise SystemExit("error: a continuation has another length")
     options.answers.write_text(json.dumps({kind: [tokenizer.convert_ids_to_tokens(answer) for answer in found]
-                                           for kind, found in answers.items()}), encoding="utf-8")
+                                           for kind, found in answers.items() if found}), encoding="utf-8")
     print(json.dumps({"seconds": seconds, "about": about(options.command)}))
 
 
@@ -191,8 +224,13 @@ def about(program):
     """The version of an engine and, of llama.cpp, the instructions that it was built for."""
     if program != "llama.cpp":
         return importlib.metadata.version(program)
-    import llama_cpp
-    return f"{llama_cpp.__version__}, {llama_cpp.llama_print_system_info().decode().strip()}"
+    try:
+        import llama_cpp
+        said, package = llama_cpp.llama_print_system_info().decode(), "llama-cpp-python"
+    except ImportError:
+        import xllamacpp
+        said, package = xllamacpp.get_system_info(), "xllamacpp"
+    return f"of {package} {importlib.metadata.version(package)}, {said.strip(' |')}"
 
 
 def main():
