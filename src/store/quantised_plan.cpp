@@ -148,15 +148,18 @@ std::string QuantPlan::metadata() const {
 
 uint64_t QuantPlan::file_bytes(const std::map<std::string, std::string>& metadata) const {
   std::vector<TensorView> stored;
+  std::map<std::string, QuantisedView> packed;
   for (const auto& tensor : tensors) {
     if (!tensor.format) {
       stored.push_back({tensor.name, tensor.dtype, tensor.shape, {}});
       continue;
     }
-    QuantisedView view;
+    auto& view = packed[tensor.name];
     view.format = *tensor.format;
     view.shape = tensor.shape;
-    const auto parts = stored_tensors(tensor.name, view);
+  }
+  for (const auto& [name, view] : packed) {
+    const auto parts = stored_tensors(name, view);
     stored.insert(stored.end(), parts.begin(), parts.end());
   }
   return safetensors_file_bytes(stored, metadata);

@@ -45,7 +45,9 @@ struct QuantPlan {
   double bits_per_weight() const;  ///< of all: scales, biases, norms and tables too
   /// Of the metadata of the file, without its identity.
   std::string metadata() const;
-  /// The size of the file, to the byte. @param metadata  all of it
+  /// The size of the file, to the byte, where tensors that stay as they are precede packed ones in
+  /// the order of their names: offsets in its header have more or fewer digits in another order.
+  /// @param metadata  all of it
   uint64_t file_bytes(const std::map<std::string, std::string>& metadata) const;
   /// A line for each format with tensors, weights, bits a weight and bytes, then their sum.
   std::string table() const;

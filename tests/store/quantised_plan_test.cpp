@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
 #include "base/error.h"
@@ -63,9 +64,8 @@ TEST(QuantPlan, KnowsTheSizeOfTheFileToTheByte) {
     const std::map<std::string, std::string> metadata{
         {"run_id", "r"}, {std::string(kQuantisedKey), plan.metadata()}};
     std::vector<std::string> bytes;
-    std::vector<QuantisedTensor> packed;
+    std::map<std::string, QuantisedTensor> packed;
     bytes.reserve(plan.tensors.size());
-    packed.reserve(plan.tensors.size());
     std::vector<TensorView> tensors;
     for (const auto& planned : plan.tensors) {
       if (!planned.format) {
@@ -78,10 +78,10 @@ TEST(QuantPlan, KnowsTheSizeOfTheFileToTheByte) {
       values.codes.resize(static_cast<size_t>(layout.rows * layout.columns));
       values.scales.resize(static_cast<size_t>(layout.num_scales()));
       if (!symmetric) values.zeros.resize(values.scales.size());
-      packed.push_back(pack(format, planned.shape, values));
-      for (const auto& part : stored_tensors(planned.name, packed.back().view())) {
-        tensors.push_back(part);
-      }
+      packed.emplace(planned.name, pack(format, planned.shape, values));
+    }
+    for (const auto& [name, tensor] : packed) {
+      for (const auto& part : stored_tensors(name, tensor.view())) tensors.push_back(part);
     }
     const auto path = dir / (symmetric ? "symmetric" : "asymmetric");
     write_safetensors(path, tensors, metadata);
