@@ -102,8 +102,8 @@ def train_alone(options):
 
 def trained(run):
     """Updates, and minutes by the run's own clock, validations included."""
-    updates = [event for event in records.json_lines(run / "metrics.jsonl") if event["event"] == "train"]
-    return {"updates": updates[-1]["step"], "minutes": updates[-1]["seconds"] / 60}
+    end = [event for event in records.json_lines(run / "metrics.jsonl") if event["event"] == "end"][-1]
+    return {"updates": end["step"], "minutes": end["seconds"] / 60}
 
 
 def one_core(options):
