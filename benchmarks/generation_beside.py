@@ -172,7 +172,8 @@ def is_there(options, name):
     """Whether PYTHON has one of the modules of a program, or of what makes a kind of weights; said if not."""
     if any(understanding.version_of(options.python, module) is not None for module in MODULES[name]):
         return True
-    print(f"{understanding.program_name()}: {name} is left out: {options.python} has no {' and no '.join(MODULES[name])}", file=sys.stderr, flush=True)
+    lacking = " and no ".join(MODULES[name])
+    print(f"{understanding.program_name()}: {name} is left out: {options.python} has no {lacking}", file=sys.stderr, flush=True)
     return False
 
 

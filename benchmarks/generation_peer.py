@@ -10,7 +10,8 @@
     generation_peer.py quantise FROM TO        a file of GGUF in fp32 with all its matrices in Q4_0, by llama.cpp's package gguf
 
 The second and the third print an object with the seconds of each kind, without loading and behind a short warm-up, and write the pieces
-of all continuations, where the engine gives them. TEXT is what the tokenizer, a byte-level BPE of GPT-2's size, is trained on and prompts are cut from.
+of all continuations, where the engine gives them. TEXT is what the tokenizer, a byte-level BPE of GPT-2's size, is trained on and prompts
+are cut from.
 """
 import argparse
 import importlib.metadata
@@ -226,11 +227,11 @@ def about(program):
         return importlib.metadata.version(program)
     try:
         import llama_cpp
-        said, package = llama_cpp.llama_print_system_info().decode(), "llama-cpp-python"
+        said, package = llama_cpp.llama_print_system_info().decode(), f"llama-cpp-python {llama_cpp.__version__}"
     except ImportError:
         import xllamacpp
-        said, package = xllamacpp.get_system_info(), "xllamacpp"
-    return f"of {package} {importlib.metadata.version(package)}, {said.strip(' |')}"
+        said, package = xllamacpp.get_system_info(), f"xllamacpp {xllamacpp.__version__}"
+    return f"of {package}, {said.strip(' |')}"
 
 
 def main():

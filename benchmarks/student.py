@@ -36,7 +36,8 @@ BEAM = 5  # of the teacher, when it labels too
 GOAL_RATE, GOAL_MB = 250, 17
 # What a dry run makes of every recipe.
 SMALL = ["tokenizer.vocab_size=300", "data.max_tokens=300"]
-SMALL_TEACHER = ["model.d_model=64", *(f"model.{side}.{key}" for side in ("encoder", "decoder") for key in ("num_layers=1", "num_heads=2", "ffn_dim=128"))]
+SMALL_TEACHER = ["model.d_model=64", *(f"model.{side}.{key}" for side in ("encoder", "decoder")
+                                       for key in ("num_layers=1", "num_heads=2", "ffn_dim=128"))]
 SMALL_STUDENT = [key.replace("=64", "=32").replace("=128", "=64") for key in SMALL_TEACHER]
 
 
