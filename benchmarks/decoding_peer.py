@@ -37,7 +37,7 @@ def main():
     found = translate(sentences)
     seconds = time.perf_counter() - begin
     options.output.write_text("".join(" ".join(one.hypotheses[0]) + "\n" for one in found), encoding="utf-8")
-    print(json.dumps({"seconds": seconds}))
+    print(json.dumps({"seconds": seconds, "version": ctranslate2.__version__}))
 
 
 if __name__ == "__main__":

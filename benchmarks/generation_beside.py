@@ -2,15 +2,23 @@
 """Generation by `stretto infer` beside transformers and CTranslate2: new tokens a second, memory, equal continuations.
 
     python benchmarks/generation_beside.py --data DATA --python PYTHON --work WORK [--out PAGE.md] [--batches 1 8 32] [--rounds 3]
+        [--bits 32 8 4]
 
 The model is GPT-2's smallest (12 layers of width 768, 50,257 tokens) with random weights: GPT2LMHeadModel of transformers, which
 `stretto import` and CTranslate2's converter read. Its tokenizer is trained on the books of DATA. PYTHON has torch, transformers and
 ctranslate2. Each round starts all programs, in turn, for each batch: prompts of 32 tokens, or of 8 to 56 (unequal), 128 new tokens
 each, the likeliest one each time; and once with sampling. fp32, --threads threads.
 
+With --bits, weights of so many bits at batch 1 instead: the same GPT-2, and a Llama with as many weights in each layer, since GGUF holds
+no GPT-2. Ours are made by `stretto compress --bits N`, 4 bits with a scale for 32 weights as in Q4_0. CTranslate2 has float32 and int8, its
+folders are those of `stretto export`. llama.cpp has F32 and Q8_0 of `stretto export --format gguf`, and Q4_0 that its
+package gguf makes of F32. It is llama-cpp-python, which pip builds for the processor at hand, or else xllamacpp, a wheel without AVX-512:
+the page says with which instructions. A program that PYTHON has not is said and left out. Beside each rate: size of the model file, its
+bits a weight with all that is in it, peak memory of the process.
+
 Seconds are without loading: those of `infer --stats`, and for the others those of the call, behind a short warm-up. For the sizes of a
 cache: keys and values of 12 layers are 73,728 bytes a token in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call
-goes on. Takes about ten minutes on two cores.
+goes on (with --bits, of WORK/bits.jsonl). Takes about ten minutes on two cores.
 """
 import argparse
 import json
@@ -32,15 +40,16 @@ PEER = records.ROOT / "benchmarks/generation_peer.py"
 BYTES_OF_TOKEN = 2 * 12 * 768 * 4
 
 
-def make(options):
+def make(options, form="gpt2"):
     """Model, prompts and run; what is there already is taken as it is."""
-    folder, run = options.work / "gpt2", options.work / "run"
-    if not (folder / "ct2/model.bin").exists():
+    folder, run = options.work / form, options.work / ("run" if form == "gpt2" else f"run_{form}")
+    made = "pieces.json" if options.bits else "ct2/model.bin"  # what the peer writes last
+    if not (folder / made).exists():
         train, _ = language_texts.books(options.data, options.work)
         text = options.work / "books.txt"
         records.write_whole(text, "\n".join(path.read_text(encoding="utf-8") for path in train))
-        tiny = ["--tiny"] if options.tiny else []
-        understanding.call([options.python, PEER, "make", folder, text, *tiny], understanding.environment(options.threads))
+        more = [*(["--tiny"] if options.tiny else []), *(["--alone"] if options.bits else [])]
+        understanding.call([options.python, PEER, "make", folder, text, "--form", form, *more], understanding.environment(options.threads))
     if not (run / "config.toml").exists():
         understanding.call([options.stretto, "import", folder / "model", "--run", run])
     return folder, run
@@ -83,9 +92,9 @@ def call_both(command, env):
         return sink.read(), said, usage.ru_maxrss / 1024
 
 
-def peer(options, folder, program, batch, kinds, answers):
+def peer(options, folder, program, batch, kinds, answers, *more):
     command = [options.python, PEER, program.lower(), folder, "--batch", batch, "--kinds", *kinds, "--new", options.new, "--threads",
-               options.threads, "--answers", answers]
+               options.threads, "--answers", answers, *more]
     preload = options.preload if program == "transformers" else ""
     output, _, memory = understanding.call(command, understanding.environment(options.threads, preload))
     return {**json.loads(output.splitlines()[-1]), "peak_mib": memory}
@@ -118,6 +127,111 @@ def agreement(ours, theirs):
     """Share of continuations that are equal to their end."""
     one, other = (json.loads(path.read_text(encoding="utf-8")) for path in (ours, theirs))
     return {kind: sum(a == b for a, b in zip(one[kind], other[kind])) / len(one[kind]) for kind in KINDS[:2]}
+
+
+# Weights of few bits
+
+FORMS = {"gpt2": "GPT-2", "llama": "Llama"}
+# What others call weights of so many bits, and which forms they read.
+OTHERS = {"CTranslate2": ({32: "float32", 8: "int8"}, ("gpt2", "llama")), "llama.cpp": ({32: "F32", 8: "Q8_0", 4: "Q4_0"}, ("llama",))}
+MODULES = {"CTranslate2": ("ctranslate2",), "llama.cpp": ("llama_cpp", "xllamacpp"), "Q4_0": ("gguf",)}  # one of these is needed
+GROUP = {4: 32}  # weights that share a scale, as in Q4_0; else a row does
+
+
+def compressed(options, run, bits):
+    """(run folder, model file)"""
+    if bits != 32:
+        packed = run.with_name(f"{run.name}_int{bits}")
+        group = ["--group", GROUP[bits]] if bits in GROUP else []
+        if not (packed / "compress.json").exists():
+            understanding.call([options.stretto, "compress", run, "--bits", bits, *group, "--run", packed])
+        run = packed
+    return run, next((run / "checkpoints").glob("*/model.safetensors"))
+
+
+def converted(options, run, program, bits):
+    """What another program reads of the same weights: (folder or file, model file)."""
+    kind = OTHERS[program][0][bits]
+    place = run.with_name(f"{run.name}_ct2_{kind}" if program == "CTranslate2" else f"{run.name}_{kind}.gguf")
+    file = place / "model.bin" if program == "CTranslate2" else place
+    if file.exists():
+        return place, file
+    if kind == "Q4_0":
+        source, _ = converted(options, run, program, 32)
+        beside = place.with_suffix(".part")
+        understanding.call([options.python, PEER, "quantise", source, beside, "--threads", options.threads])
+        beside.replace(place)
+        return place, file
+    export_format = "ctranslate2" if program == "CTranslate2" else "gguf"
+    weights = "int8" if bits == 8 else "float32"
+    understanding.call([options.stretto, "export", run, "--format", export_format, "--weights", weights, place])
+    return place, file
+
+
+def is_there(options, name):
+    """Whether PYTHON has one of the modules of a program, or of what makes a kind of weights; said if not."""
+    if any(understanding.version_of(options.python, module) is not None for module in MODULES[name]):
+        return True
+    lacking = " and no ".join(MODULES[name])
+    print(f"{understanding.program_name()}: {name} is left out: {options.python} has no {lacking}", file=sys.stderr, flush=True)
+    return False
+
+
+def measure_bits(options, cells):
+    """Programs that are missing are said, and left out."""
+    there = [name for name in MODULES if name not in options.without and is_there(options, name)]
+    made = {form: make(options, form) for form in FORMS}
+    well = True
+    for number in range(1, options.rounds + 1):
+        for form, (folder, run) in made.items():
+            for bits in options.bits:
+                names = ["Stretto", *(name for name, (kinds, forms) in OTHERS.items() if name in there and form in forms and bits in kinds
+                                      and (kinds[bits] not in MODULES or kinds[bits] in there))]
+                for program in names if number % 2 else names[::-1]:
+                    def one(form=form, folder=folder, run=run, bits=bits, program=program):
+                        return with_bits(options, folder, run, program, bits, options.work / f"{program}_{form}_{bits}.json")
+                    well = cells.measure({"program": program, "form": form, "bits": bits, "round": number, "new": options.new}, one) and well
+    return well
+
+
+def with_bits(options, folder, run, program, bits, answers):
+    """One process with one prompt of each kind at a time."""
+    if program == "Stretto":
+        model, file = compressed(options, run, bits)
+        found = own(options, folder, model, 1, KINDS[:2], answers)
+    else:
+        model, file = converted(options, run, program, bits)
+        kind = ["--type", OTHERS[program][0][bits]] if program == "CTranslate2" else []
+        found = peer(options, folder, program, 1, KINDS[:2], answers, "--model", model, *kind)
+    weights = json.loads((folder / "pieces.json").read_text(encoding="utf-8"))["weights"]
+    return {**found, "bytes": file.stat().st_size, "weights": weights}
+
+
+def sections_bits(cells):
+    rows, seen = [], []
+    for cell in cells.all():
+        case = tuple(cell["key"][name] for name in ("form", "bits", "program"))
+        if case not in seen:
+            seen.append(case)
+    order = ["Stretto", *OTHERS]
+    for form, bits, program in sorted(seen, key=lambda case: (list(FORMS).index(case[0]), -case[1], order.index(case[2]))):
+        found = cells.all(form=form, bits=bits, program=program)
+        ours = {cell["key"]["round"]: cell for cell in cells.all(form=form, bits=bits, program="Stretto")}
+        name = program if program == "Stretto" else f"{program} {OTHERS[program][0][bits]}"
+        size = found[-1]["bytes"]
+        for kind in KINDS[:2]:
+            rates = [cell["key"]["new"] / cell["seconds"][kind] for cell in found]
+            ratios = [cell["seconds"][kind] / ours[cell["key"]["round"]]["seconds"][kind] for cell in found
+                      if program != "Stretto" and cell["key"]["round"] in ours]
+            rows.append([FORMS[form], bits, kind, name, records.spread(rates, decimals=1), records.spread(ratios) if ratios else "",
+                         1.0 if ratios else "", f"{size / 1e6:.1f}", f"{8 * size / found[-1]['weights']:.2f}",
+                         f"{statistics.median(cell['peak_mib'] for cell in found):,.0f}"])
+    versions = sorted({f"{cell['key']['program']} {cell['about']}" for cell in cells.all() if cell.get("about")})
+    missing = [name for name in OTHERS if not cells.all(program=name)]
+    words = [*(f"{version}." for version in versions), *(f"{name} was not there and is left out." for name in missing)]
+    return "\n\n".join([" ".join(words), records.table(
+        ["form", "bits", "prompt", "program", "new tokens/s", "Stretto is faster by", "goal", "model file, MB", "bits a weight",
+         "peak MiB of the process"], rows)])
 
 
 def sections(cells):
@@ -155,7 +269,8 @@ def parse():
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8, 32])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--new", type=int, default=128, help="new tokens of each prompt")
-    parser.add_argument("--without", nargs="+", default=[], choices=list(PROGRAMS)[1:], help="leave programs out")
+    parser.add_argument("--bits", nargs="+", type=int, choices=(32, 8, 4), help="weights of so many bits, at batch 1")
+    parser.add_argument("--without", nargs="+", default=[], choices=[*list(PROGRAMS)[1:], "llama.cpp"], help="leave programs out")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")
     parser.add_argument("--smoke", dest="tiny", action="store_true", help="a tiny model, one round: tries the script, measures nothing")
     options = language_texts.checked(parser, parser.parse_args())
@@ -164,15 +279,26 @@ def parse():
     return options
 
 
+def page_of_bits(options, cells):
+    notes = [f"{options.threads} threads, batch 1: one prompt of 32 tokens, and one of unequal ones. Median (least – most) of rounds, in "
+             "turn. Weights are random, so that only rates, sizes and memory mean something. Bits a weight are those of the whole file: "
+             "scales, tables, norms, and in GGUF the tokenizer."]
+    body = sections_bits(cells) if cells.all() else "Nothing is measured yet."
+    return records.page("Generation with weights of few bits", notes, body, "ten minutes", cells.head())
+
+
 def main():
     options = parse()
     with records.work_folder(options, "stretto_generation_"):
-        cells = understanding.Cells(options.work / "generation.jsonl")
+        cells = understanding.Cells(options.work / ("bits.jsonl" if options.bits else "generation.jsonl"))
         try:
-            well = options.page or measure(options, cells)
+            well = options.page or (measure_bits if options.bits else measure)(options, cells)
         except understanding.Failed as failure:
             print(f"error: {failure}", file=sys.stderr)
             well = False
+        if options.bits:
+            records.publish(page_of_bits(options, cells), options.out)
+            return 0 if well else 1
         notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn. The processes of both others hold transformers "
                  "and PyTorch, whose tokenizer they take."
                  f"{' transformers has a library preloaded that opens the fast path of MKL.' if options.preload else ''}"]

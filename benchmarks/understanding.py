@@ -216,6 +216,14 @@ def call(command, env=None, stdin=None, output=None):
         return ("" if output else sink.read().decode()), seconds, usage.ru_maxrss / 1024
 
 
+def version_of(python, module):
+    """Version of a module that a Python imports, "" if it says none; None: it cannot be imported."""
+    code = f"import {module}; print(getattr({module}, '__version__', ''))"
+    done = subprocess.run([str(python), "-c", code], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def imported(stretto, model, work):
     """The run folder of a Hugging Face folder."""
     run = work / "imported"
