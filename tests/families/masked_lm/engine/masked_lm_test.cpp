@@ -22,7 +22,7 @@
 #include "tests/base/failure.h"
 #include "tests/base/standard_output.h"
 #include "tests/base/temp_dir.h"
-#include "tests/data/documents/animal_lines.h"
+#include "tests/families/masked_lm/small_masked_lm.h"
 #include "tests/tasks/listed_scores.h"
 #include "tests/tasks/size_in_events.h"
 #include "tests/tasks/train_family.h"
@@ -39,23 +39,7 @@ class MaskedLmTest : public ::testing::Test {
  protected:
   MaskedLmTest() {
     experiment_.options.task = experiment::MaskedLmOptions{};
-    auto& own = sections();
-    own.data.train = {folder_.write("train.txt", stretto::testing::animal_lines(300, 1))};
-    own.data.valid = {folder_.write("valid.txt", stretto::testing::animal_lines(40, 2))};
-    own.data.documents = "line";
-    own.data.packing = "document";
-    own.data.max_text_tokens = 16;
-    own.data.max_tokens = 160;
-    own.data.cache_dir = (folder_ / "cache").string();
-    own.tokenizer.vocab_size = 60;
-    own.model.preset = "none";
-    own.model.num_layers = 1;
-    own.model.d_model = 16;
-    own.model.num_heads = 2;
-    own.model.ffn_dim = 32;
-    own.model.max_positions = 16;
-    own.model.dropout = own.model.attention_dropout = 0;
-    own.eval.max_tokens = 100;
+    stretto::testing::make_small(sections(), folder_, 300, 40);
     experiment_.options.report.samples = 3;
   }
 

@@ -24,7 +24,7 @@
 #include "runs/train_state.h"
 #include "store/checkpoint.h"
 #include "tests/base/temp_dir.h"
-#include "tests/data/documents/animal_lines.h"
+#include "tests/families/masked_lm/small_masked_lm.h"
 
 namespace stretto::tasks {
 namespace {
@@ -36,20 +36,8 @@ class SmallerRunTest : public ::testing::Test {
     experiment::Experiment described;
     described.task = experiment::MaskedLmOptions{};
     auto& own = described.task.as<experiment::MaskedLmOptions>();
-    own.data.train = {folder_.write("train.txt", stretto::testing::animal_lines(100, 1))};
-    own.data.valid = {folder_.write("valid.txt", stretto::testing::animal_lines(20, 2))};
-    own.data.documents = "line";
-    own.data.packing = "document";
-    own.data.max_text_tokens = 16;
-    own.data.max_tokens = 160;
-    own.data.cache_dir = (folder_ / "cache").string();
-    own.tokenizer.vocab_size = 60;
-    own.model.preset = "none";
+    stretto::testing::make_small(own, folder_, 100, 20);
     own.model.num_layers = 2;
-    own.model.d_model = 16;
-    own.model.num_heads = 2;
-    own.model.ffn_dim = 32;
-    own.model.max_positions = 16;
     interchange::complete_described(described);
     loaded_ = experiment::load_stored_experiment(
         config::to_toml(experiment::experiment_schema(described)), "test", {});
