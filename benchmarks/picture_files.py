@@ -29,6 +29,22 @@ def cifar10(data, pictures=50_000):
     return {50_000: train, 20_000: train[:1], 2_000: test[:1]}[pictures], test[:1] if pictures == 2_000 else test
 
 
+def unpacked(archives, folder):
+    """Paths of the pictures of archives of CLASS/NAME.jpg, in their order, and their labels by the sorted names of classes."""
+    paths = []
+    for archive in archives:
+        with tarfile.open(archive) as members:
+            for member in members:
+                if not member.isfile():
+                    continue
+                place = folder / pathlib.PurePath(member.name).parent.name / pathlib.PurePath(member.name).name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(members.extractfile(member).read())
+                paths.append(place)
+    number = {name: i for i, name in enumerate(sorted({path.parent.name for path in paths}))}
+    return paths, [number[path.parent.name] for path in paths]
+
+
 def read_idx(path):
     """(shape, bytes) of an idx file of bytes, .gz or not."""
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:

@@ -4,6 +4,7 @@ before a network, decoding and augmentation.
 
     torch_images.py train NET PICTURES [LABELS] [--test PICTURES [LABELS]] [--batch 128 --updates 1000 --lr 0.1] [--compile] …
     torch_images.py infer NET PICTURES [LABELS] [--compile --freeze]
+    torch_images.py classify resnet20|resnet32|resnet56 PICTURES --weights FILE.th
     torch_images.py decode FOLDER --pipeline pillow|tensors|pillow_decode|simplejpeg
 
 PICTURES are idx files or archives of CLASS/NAME.jpg. Each prints `UPD n pictures loss` and `END {…}`, training with --test
@@ -26,6 +27,7 @@ from torch.nn import functional
 
 import picture_files
 
+CIFAR_NETS = ("resnet20", "resnet32", "resnet56")
 
 # Pictures
 
@@ -185,6 +187,26 @@ def infer(options):
     return {}
 
 
+def classify(options):
+    """Probabilities of each picture by a trained network of akamaster/pytorch_resnet_cifar10, normalised as ImageNet."""
+    from torchvision.transforms.functional import normalize
+    pictures, labels = load(options.pictures)
+    depth = int(options.net.removeprefix("resnet"))
+    model, blocks = SmallResNet(depth, int(labels.max()) + 1).eval(), (depth - 2) // 6
+    state = {}
+    for key, tensor in torch.load(options.weights, map_location="cpu", weights_only=True)["state_dict"].items():
+        first, _, rest = key.removeprefix("module.").partition(".")
+        if first.startswith("layer"):
+            block, _, rest = rest.partition(".")
+            first = f"blocks.{(int(first[5:]) - 1) * blocks + int(block)}"
+        state[f"{'fc' if first == 'linear' else first}.{rest}"] = tensor
+    model.load_state_dict(state)
+    with torch.inference_mode():
+        rows = [model(normalize(some / 255, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))).double().softmax(1)
+                for some in pictures.split(500)]
+    return {"probabilities": torch.cat(rows).tolist()}
+
+
 def pipeline(name):
     """A function from the bytes of a JPEG to a picture."""
     if name == "simplejpeg":
@@ -221,16 +243,19 @@ def decode(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kinds = parser.add_subparsers(dest="kind", required=True)
-    for kind in ("train", "infer", "decode"):
+    for kind in ("train", "infer", "classify", "decode"):
         one = kinds.add_parser(kind)
         if kind != "decode":
-            one.add_argument("net", choices=("resnet20", "resnet18", "resnet50"))
+            one.add_argument("net", choices=CIFAR_NETS if kind == "classify" else ("resnet20", "resnet18", "resnet50"))
         one.add_argument("pictures", type=pathlib.Path, nargs="+", help="archives; or idx files of pictures and of labels; or a folder")
         one.add_argument("--threads", type=int, default=2)
         one.add_argument("--seed", type=int, default=1)
         one.add_argument("--updates", type=int, default=100, help="batches, or passes of decode")
         if kind == "decode":
             one.add_argument("--pipeline", choices=("pillow", "tensors", "pillow_decode", "simplejpeg"), default="pillow")
+            continue
+        if kind == "classify":
+            one.add_argument("--weights", type=pathlib.Path, required=True)
             continue
         one.add_argument("--batch", type=int, default=128)
         one.add_argument("--compile", action="store_true")
@@ -247,7 +272,7 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    ended = {"train": train, "infer": infer, "decode": decode}[options.kind](options)
+    ended = {"train": train, "infer": infer, "classify": classify, "decode": decode}[options.kind](options)
     print("END", json.dumps({**ended, "torch": torch.__version__}), flush=True)
     return 0
 
