@@ -259,8 +259,8 @@ def a_grid_makes_points_with_damaged_results_anew(stretto):
     first = json.loads(done(lab.run(command, timeout=300)))["points"]
     result = folder / "results/run-8bit.json"
     whole = result.read_text()
-    score = str(first[0]["score"])
-    for damaged in (whole.replace(score, f"1{score}"), whole[:len(whole) // 2], ""):
+    number = str(first[0]["bytes"])
+    for damaged in (whole.replace(number, f"1{number}"), whole[:len(whole) // 2], ""):
         check(damaged != whole, "the test is stale")
         result.write_text(damaged)
         said = lab.run(command, timeout=300)
@@ -283,13 +283,15 @@ def a_point_that_fails_says_why(stretto):
     refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "fails")]), "run-8bit: ", "matches no tensor")
 
 
-def a_grid_of_a_run_in_training_is_refused(stretto):
+def a_grid_of_a_run_in_training_and_a_second_one_are_refused(stretto):
     lab, run = shared(stretto)
     grid = lab.root / "live.toml"
     grid.write_text("[grid]\nbits = [8]\ntime = false\n")
-    with open(pathlib.Path(run) / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "live")]), "is being trained")
+    (lab.root / "live").mkdir()
+    for folder, words in ((pathlib.Path(run), "is being trained"), (lab.root / "live", "is in use by")):
+        with open(folder / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "live")]), words)
 
 
 def a_grid_that_is_killed_in_a_point_goes_on(stretto):
@@ -346,7 +348,7 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_be
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
-         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why, a_grid_of_a_run_in_training_is_refused,
+         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why, a_grid_of_a_run_in_training_and_a_second_one_are_refused,
          a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
