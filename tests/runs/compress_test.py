@@ -348,8 +348,8 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_be
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
-         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why, a_grid_of_a_run_in_training_and_a_second_one_are_refused,
-         a_grid_that_is_killed_in_a_point_goes_on,
+         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why,
+         a_grid_of_a_run_in_training_and_a_second_one_are_refused, a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
 if __name__ == "__main__":
