@@ -28,6 +28,7 @@
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "experiment/run_config.h"
 #include "experiment/task_rules.h"
 #include "interchange/new_folder.h"
 #include "runs/choose_checkpoint.h"
@@ -115,8 +116,16 @@ bool is_record(const RecordJson& stored) {
          errors.contains("worst_tensor") && errors["worst_tensor"].is_string();
 }
 
+/// Throws as the readers of a run's checkpoint, configuration and tokenizer do.
+void require_whole_run(const fs::path& target) {
+  const auto folder = runs::RunFolder::open(target);
+  experiment::read_run_config(target);
+  runs::require_same_tokenizer(runs::open_checkpoint(target, ""),
+                               runs::tokenizer_hashes(folder.read_assets()), target / "tokenizer");
+}
+
 /// The record of a folder in which the same was done before. Throws Error(kUsage) where something
-/// else was, and what runs::open_checkpoint() throws for a damaged one.
+/// else was, and as require_whole_run() does for a damaged one.
 std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJson& asked) {
   const fs::path path = target / kRecord;
   if (!fs::exists(path)) return std::nullopt;
@@ -137,7 +146,7 @@ std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJso
                     asked[part].dump(),
                 "give a new folder with --run, or remove this one");
   }
-  runs::open_checkpoint(target, "");
+  require_whole_run(target);
   return stored;
 }
 

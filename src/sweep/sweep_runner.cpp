@@ -49,8 +49,9 @@ fs::path model_file(const fs::path& run) {
 }
 
 int64_t num_weights(const fs::path& model) {
+  const store::SafetensorsFile file(model);
   int64_t sum = 0;
-  for (const auto& tensor : store::SafetensorsFile(model).tensors()) sum += tensor.num_elements();
+  for (const auto& tensor : file.tensors()) sum += tensor.num_elements();
   return sum;
 }
 

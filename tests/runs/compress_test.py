@@ -114,6 +114,20 @@ def a_damaged_record_is_named(stretto):
         refused(lab.run([stretto, "compress", run, "--bits", "8", "--run", out]), "compress.json", code=65)
 
 
+def a_run_with_a_damaged_file_is_not_taken_for_a_whole_one(stretto):
+    lab, run = shared(stretto)
+    out, _ = compressed(lab, run, "files", "--bits", "8")
+    folder = lab.root / "files"
+    for path in (folder / "config.toml", folder / "run.json", *(folder / "tokenizer").iterdir()):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:len(whole) // 2])
+        refused(lab.run([stretto, "compress", run, "--bits", "8", "--run", out]), path.name, code=65)
+        path.write_bytes(whole)
+    said = lab.run([stretto, "compress", run, "--bits", "8", "--run", out])
+    done(said)
+    check("is there already" in said.stderr, said.stderr)
+
+
 def names_that_are_not_utf_8_are_compressed(stretto):
     lab, run = shared(stretto)
     odd = os.fsencode(lab.root) + b"/odd\xff"
@@ -238,6 +252,7 @@ def a_grid_goes_on_where_it_stopped(stretto):
         check(point["rate"] > 0 and point["bytes"] > 0, f"{point}")
     sizes = [point["bytes"] for point in first["points"][::2]]
     check(sizes[0] > sizes[1] > sizes[2], f"{sizes}")
+    check(len({point["weights"] for point in first["points"]}) == 1, f"one model, and other weights: {first['points']}")
     (lab.root / "sweep/results/run-8bit.json").unlink()
     second = json.loads(done(lab.run(command, timeout=300)))
     check([point["score"] for point in first["points"]] == [point["score"] for point in second["points"]], "scores differ")
@@ -343,7 +358,8 @@ def bench_measures_each_precision(stretto):
 
 
 TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, the_size_is_told_before_anything_is_rounded,
-         what_was_made_before_stays_and_another_request_is_refused, a_damaged_record_is_named, names_that_are_not_utf_8_are_compressed,
+         what_was_made_before_stays_and_another_request_is_refused, a_damaged_record_is_named,
+         a_run_with_a_damaged_file_is_not_taken_for_a_whole_one, names_that_are_not_utf_8_are_compressed,
          a_kill_at_any_call_leaves_no_half_of_a_run, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
