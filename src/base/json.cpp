@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace stretto {
@@ -107,6 +108,19 @@ class Guard : public nlohmann::json_sax<nlohmann::json> {
   std::string reason_;
 };
 
+std::string dumped(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+constexpr const char* kChecksum = "checksum";
+constexpr int kIndent = 2;
+
+std::string checksum_of(const nlohmann::json& object) {
+  auto others = object;
+  others.erase(kChecksum);
+  return hex64(xxh3_64(dumped(others, -1)));
+}
+
 constexpr const char* kRemedy =
     "it is damaged or was changed by another program: put back a whole copy of it";
 
@@ -149,6 +163,22 @@ nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t
     throw Error(ExitCode::kBadData, std::string(where) + ": " + printable(fault.what(), 300),
                 kRemedy);
   }
+}
+
+nlohmann::json as_stored(const nlohmann::json& json) {
+  return nlohmann::json::parse(dumped(json, -1));
+}
+
+std::string sealed_json(nlohmann::json object) {
+  object = as_stored(object);
+  object[kChecksum] = checksum_of(object);
+  return dumped(object, kIndent) + "\n";
+}
+
+bool is_intact(const nlohmann::json& object) {
+  if (!object.is_object()) return false;
+  const auto stored = object.find(kChecksum);
+  return stored == object.end() || *stored == nlohmann::json(checksum_of(object));
 }
 
 }  // namespace stretto

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 #include "base/allowance.h"
@@ -21,5 +22,13 @@ nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t
 /// The same as a part of a larger reading, whose allowance has the memory of the result.
 nlohmann::json parse_json(std::string_view bytes, std::string_view where, size_t max_bytes,
                           Allowance& allowance, size_t part_at = 0);
+
+/// JSON as it comes back from a file: bytes that are not UTF-8, as in names of files, are U+FFFD.
+nlohmann::json as_stored(const nlohmann::json& json);
+
+/// The text of an object for a small file, with a `checksum` of all its other members.
+std::string sealed_json(nlohmann::json object);
+/// Whether the checksum of an object, if it has one, is that of its other members.
+bool is_intact(const nlohmann::json& object);
 
 }  // namespace stretto

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -35,15 +36,25 @@ experiment::LabelledText labelled_text(const fs::path& folder, size_t text) {
           .labels = text_file(folder, text, ".labels").string()};
 }
 
-// What a process said last, for people.
-std::string last_line_of(const fs::path& path) {
+// The last error that a process told of, else what it said last; for people.
+std::string complaint_of_teacher(const fs::path& path) {
+  constexpr std::string_view kError = "error: ";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
-  std::string last;
+  std::string last, error;
   for (auto& line : split(read_file(path, kMostLogBytes), '\n')) {
+    if (line.starts_with(kError)) error = line.substr(kError.size());
     if (!trim(line).empty()) last = std::move(line);
   }
-  return printable(last);
+  return printable(error.empty() ? last : error);
+}
+
+// Whether a part of a text has its labels.
+bool is_begun(const LabelsRecord& record, const fs::path& folder) {
+  return !record.bytes.empty() || std::ranges::any_of(record.cut.parts, [&](const Part& part) {
+    std::error_code ignored;
+    return fs::exists(labels_of(part, folder), ignored);
+  });
 }
 
 // How far the labelling is, and how long the rest takes at this pace.
@@ -78,6 +89,10 @@ Labelling::Labelling(LabellingSetup setup)
   const auto earlier = read_labels_record(setup_.folder);
   if (!earlier) return;
   if (earlier->fingerprint != setup_.fingerprint) {
+    if (!is_begun(*earlier, setup_.folder)) {
+      take_over(*earlier);
+      return;
+    }
     throw Error(
         ExitCode::kUsage,
         setup_.folder.string() + " has labels of another teacher, of other keys or of other texts",
@@ -105,9 +120,43 @@ bool Labelling::adopt_finished() {
   return true;
 }
 
+// A folder whose teacher has labelled nothing, since its keys were wrong, say.
+void Labelling::take_over(const LabelsRecord& other) {
+  for (const Part& part : other.cut.parts) fs::remove_all(text_file(setup_.folder, part.text, ""));
+  write_fingerprint();
+}
+
+void Labelling::write_fingerprint() {
+  record_.fingerprint = setup_.fingerprint;
+  write_file_atomic(labels_record_path(setup_.folder),
+                    labels_record_text(record_, setup_.texts.size()));
+}
+
+// From here on all that is in the folder is known to be of these labels.
+void Labelling::begin() {
+  for (size_t i = 0; i < setup_.texts.size(); ++i) {
+    for (const char* ending : {"", ".src", ".labels"}) {
+      const fs::path path = text_file(setup_.folder, i, ending);
+      if (!fs::exists(fs::symlink_status(path))) continue;
+      throw Error(ExitCode::kUsage,
+                  path.string() + " is there, and no labels.json says of which teacher it is",
+                  "remove it, or give another folder with --labels");
+    }
+  }
+  write_fingerprint();
+}
+
+// Parts whose labels are joined only take room.
+void Labelling::remove_parts() const {
+  for (size_t i = 0; i < setup_.texts.size(); ++i) {
+    std::error_code ignored;
+    fs::remove_all(text_file(setup_.folder, i, ""), ignored);
+  }
+}
+
 void Labelling::cut() {
   if (!record_.cut.parts.empty()) return;  // of an earlier start
-  record_.fingerprint = setup_.fingerprint;
+  if (record_.fingerprint.empty()) begin();
   record_.cut = cut_texts(setup_.texts, setup_.folder, setup_.part_lines);
   write_file_atomic(labels_record_path(setup_.folder),
                     labels_record_text(record_, setup_.texts.size()));
@@ -188,7 +237,7 @@ int Labelling::label(const std::vector<Part>& open) {
   }
   if (asked_to_stop) return kStopped;
   if (failed != 0) {
-    const auto said = last_line_of(log_path());
+    const auto said = complaint_of_teacher(log_path());
     log::error("a teacher's process failed with exit code " + std::to_string(failed) +
                (said.empty() ? "" : ": " + said) + "\n  " + log_path().string() +
                " has all that it said; the same command tries it again");
@@ -210,19 +259,19 @@ void Labelling::join() {
   }
   write_file_atomic(labels_record_path(setup_.folder),
                     labels_record_text(record_, setup_.texts.size()));
-  for (size_t i = 0; i < setup_.texts.size(); ++i) {
-    std::error_code ignored;  // they only take room
-    fs::remove_all(text_file(setup_.folder, i, ""), ignored);
-  }
 }
 
 int Labelling::run() {
-  if (adopt_finished()) return 0;
+  if (adopt_finished()) {
+    remove_parts();  // of a process that was killed before it did
+    return 0;
+  }
   cut();
   if (const auto open = open_parts(); !open.empty()) {
     if (const int code = label(open); code != 0) return code;
   }
   join();
+  remove_parts();
   adopt_finished();
   return 0;
 }

@@ -56,7 +56,11 @@ class Labelling {
   struct Worker;
 
   bool adopt_finished();
+  void take_over(const LabelsRecord& other);
+  void write_fingerprint();
+  void begin();
   void cut();
+  void remove_parts() const;
   std::vector<Part> open_parts() const;
   int label(const std::vector<Part>& open);
   void start(const Part& part, std::vector<Worker>& workers) const;

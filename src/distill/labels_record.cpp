@@ -48,14 +48,14 @@ fs::path labels_record_path(const fs::path& folder) {
 std::string labels_record_text(const LabelsRecord& record, size_t num_texts) {
   std::vector<std::vector<int64_t>> parts(num_texts);
   for (const Part& part : record.cut.parts) parts.at(part.text).push_back(part.lines);
-  nlohmann::ordered_json json;
+  nlohmann::json json;
   json["fingerprint"] = record.fingerprint;
   json["left_out"] = record.cut.left_out;
   json["lines"] = record.lines;
   json["without_label"] = record.without_label;
   json["bytes"] = record.bytes;
   json["parts"] = parts;
-  return json.dump() + "\n";
+  return sealed_json(json);
 }
 
 LabelsRecord parse_labels_record(std::string_view text, const std::string& where) {
@@ -64,6 +64,7 @@ LabelsRecord parse_labels_record(std::string_view text, const std::string& where
                      json["fingerprint"].is_string() && json.contains("parts") &&
                      json["parts"].is_array() && json.contains("bytes") && json["bytes"].is_array();
   if (!whole) throw_damaged_record(where, "lacks its fingerprint, its parts or its bytes");
+  if (!is_intact(json)) throw_damaged_record(where, "has another checksum");
   LabelsRecord record;
   record.fingerprint = json["fingerprint"].get<std::string>();
   record.cut.left_out = count_of(json, "left_out", where);

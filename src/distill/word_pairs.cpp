@@ -60,7 +60,9 @@ void add_words_of_token(std::string_view token, std::vector<std::string>& words)
 
 std::vector<uint32_t> ids_of_words(std::string_view line, bool splits_punctuation, WordIds& ids) {
   std::vector<uint32_t> found;
-  for (const auto& word : words_of(line, splits_punctuation)) found.push_back(ids.id(word));
+  for (const auto& word : words_of(line, splits_punctuation)) {
+    if (word.size() <= experiment::kMostWordBytes) found.push_back(ids.id(word));
+  }
   return found;
 }
 

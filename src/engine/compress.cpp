@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -26,6 +28,7 @@
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
 #include "experiment/load_experiment.h"
+#include "experiment/run_config.h"
 #include "experiment/task_rules.h"
 #include "interchange/new_folder.h"
 #include "runs/choose_checkpoint.h"
@@ -95,19 +98,45 @@ RecordJson made_of_json(const tasks::ExportedRun& run) {
           {"step", run.checkpoint.step}};
 }
 
+bool has_numbers(const RecordJson& json, std::initializer_list<const char*> names) {
+  return std::ranges::all_of(
+      names, [&](const char* name) { return !json.contains(name) || json[name].is_number(); });
+}
+
+/// Whether write_record() wrote it.
+bool is_record(const RecordJson& stored) {
+  if (!is_intact(stored) || !stored.contains("made_of") || !stored.contains("result")) return false;
+  const RecordJson& result = stored["result"];
+  if (!result.is_object() || !has_numbers(result, {"model_bytes", "bits_per_weight", "sparsity"})) {
+    return false;
+  }
+  if (!result.contains("errors")) return true;
+  const RecordJson& errors = result["errors"];
+  return errors.is_object() && has_numbers(errors, {"mean", "worst"}) &&
+         errors.contains("worst_tensor") && errors["worst_tensor"].is_string();
+}
+
+/// Throws as the readers of a run's checkpoint, configuration and tokenizer do.
+void require_whole_run(const fs::path& target) {
+  const auto folder = runs::RunFolder::open(target);
+  experiment::read_run_config(target);
+  runs::require_same_tokenizer(runs::open_checkpoint(target, ""),
+                               runs::tokenizer_hashes(folder.read_assets()), target / "tokenizer");
+}
+
 /// The record of a folder in which the same was done before. Throws Error(kUsage) where something
-/// else was, and what runs::open_checkpoint() throws for a damaged one.
+/// else was, and as require_whole_run() does for a damaged one.
 std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJson& asked) {
   const fs::path path = target / kRecord;
   if (!fs::exists(path)) return std::nullopt;
-  const RecordJson stored =
+  RecordJson stored =
       parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
-  const bool is_record = stored.is_object() && stored.contains("result") &&
-                         stored["result"].is_object() && stored.contains("made_of");
-  if (!is_record) {
-    throw Error(ExitCode::kBadData, path.string() + ": not a record of `stretto compress`",
+  if (!is_record(stored)) {
+    throw Error(ExitCode::kBadData,
+                path.string() + ": not a record of `stretto compress`, or a damaged one",
                 "remove the folder, or give another one with --run");
   }
+  stored.erase("checksum");
   for (const char* part : {"made_of", "request"}) {
     if (stored.value(part, RecordJson()) == asked[part]) continue;
     throw Error(ExitCode::kUsage,
@@ -117,7 +146,7 @@ std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJso
                     asked[part].dump(),
                 "give a new folder with --run, or remove this one");
   }
-  runs::open_checkpoint(target, "");
+  require_whole_run(target);
   return stored;
 }
 
@@ -343,7 +372,7 @@ RecordJson result_of_smaller(const fs::path& folder,
 void write_record(const fs::path& folder, std::chrono::steady_clock::time_point began,
                   RecordJson& record) {
   record["result"]["seconds"] = seconds_since(began);
-  write_file_atomic(folder / kRecord, record.dump(2) + "\n");
+  write_file_atomic(folder / kRecord, sealed_json(record));
 }
 
 /// Without parts of its layers: a model that is trained on.
@@ -370,7 +399,7 @@ void tell_compressed(const CompressRequest& request, const RecordJson& record) {
   if (request.json) {
     RecordJson shown = record;
     shown["run"] = request.target;
-    std::cout << shown.dump() << std::endl;
+    std::cout << as_stored(shown).dump() << std::endl;
     return;
   }
   const auto bytes = result.value("model_bytes", uint64_t{0});
@@ -397,8 +426,8 @@ int run_compress(const CompressRequest& request) {
   opened.checkpoint = request.checkpoint;
   const auto run = tasks::open_exported_run(opened);
   require_own_checkpoint(run);
-  RecordJson record{
-      {"format", 1}, {"made_of", made_of_json(run)}, {"request", request_json(request)}};
+  RecordJson record = as_stored(
+      {{"format", 1}, {"made_of", made_of_json(run)}, {"request", request_json(request)}});
   if (const auto there = record_of_same(request.target, record)) {
     log::info(request.target + " is there already");
     tell_compressed(request, *there);

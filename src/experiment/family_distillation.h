@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct TextToLabel {
   char separator = '\t';  ///< between columns
   bool operator==(const TextToLabel&) const = default;
 };
+
+/// The most bytes of a word of a file of pairs: the pieces of two longer ones are too many pairs.
+inline constexpr size_t kMostWordBytes = 1000;
 
 /// Such a text once it is labelled: two files, line for line.
 struct LabelledText {

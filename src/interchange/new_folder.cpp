@@ -46,18 +46,20 @@ NewFolder::NewFolder(const fs::path& place) : place_(named(place)) {
 bool NewFolder::claim(const fs::path& staging) {
   const fs::path lock = staging / kLockName;
   std::error_code error;
+  bool is_empty = false;  // a process was killed before it made the lock, or is about to
   if (fs::exists(fs::symlink_status(staging, error))) {
-    const bool ours = fs::is_directory(fs::symlink_status(staging, error)) &&
-                      fs::is_regular_file(fs::symlink_status(lock, error));
-    if (!ours) return false;
+    const bool is_folder = fs::is_directory(fs::symlink_status(staging, error));
+    is_empty = is_folder && fs::is_empty(staging, error);
+    const bool ours = is_folder && fs::is_regular_file(fs::symlink_status(lock, error));
+    if (!ours && !is_empty) return false;
     if (FileLock::is_held(lock)) {
       throw Error(ExitCode::kUsage, "another process writes " + place_.string(),
                   "wait for it, or give another folder");
     }
-    fs::remove_all(staging, error);
+    if (!is_empty) fs::remove_all(staging, error);
     if (error) throw_io_error("cannot remove", staging, error.value());
   }
-  if (!make_directories(staging)) return false;  // another process was first
+  if (!is_empty && !make_directories(staging)) return false;  // another process was first
   staging_ = staging;
   lock_ = FileLock::try_now(lock, "write " + place_.string());
   return true;

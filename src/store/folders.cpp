@@ -118,6 +118,16 @@ void remove_folder(const fs::path& path) {
   if (error) throw_io_error("cannot remove", path, error.value());
 }
 
+void remove_folder(const fs::path& path, std::string_view last) {
+  std::error_code error;
+  if (fs::is_directory(fs::symlink_status(path, error))) {
+    for (const fs::path& entry : entries_of(path)) {
+      if (entry.filename() != last) remove_folder(entry);
+    }
+  }
+  remove_folder(path);
+}
+
 fs::path aside(const fs::path& parent, std::string_view prefix, const std::string& name) {
   static std::atomic<int> count = 0;
   fs::path path;

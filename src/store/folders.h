@@ -35,6 +35,8 @@ void sync_folder(const std::filesystem::path& path);
 
 /// Removes a folder and what is in it, entry by entry; links are removed, not followed.
 void remove_folder(const std::filesystem::path& path);
+/// The same, its entry `last` behind all others: what a crash leaves of the folder still has it.
+void remove_folder(const std::filesystem::path& path, std::string_view last);
 
 /// A path in `parent` that nothing has: `<prefix><name>-<pid>-<count>`.
 std::filesystem::path aside(const std::filesystem::path& parent, std::string_view prefix,

@@ -34,7 +34,7 @@ struct GridOptions {
               "shares of the weights that become zero; 0 = nothing is pruned")
             .also_called({"sparsities", "prune"}),
         field(&O::group, "group", "weights of a row that share a scale; 0 = a row has one scale",
-              at_least(0))
+              between(0, 1 << 20))
             .also_called({"group_size"}),
         field(&O::symmetric, "symmetric", "false: a zero beside each scale"),
         field(&O::rounding, "rounding",
@@ -56,7 +56,7 @@ struct GridOptions {
               "keys with which points are scored and timed: [\"decode.beam_size=1\"]")
             .also_called({"overrides"}),
         field(&O::time, "time", "whether the speed of each point is measured too"),
-        field(&O::seconds, "seconds", "of measuring, for each point", greater(0),
+        field(&O::seconds, "seconds", "of measuring, for each point", between(0.1, 3600),
               {.unit = "seconds"}),
     };
   }

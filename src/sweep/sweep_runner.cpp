@@ -13,6 +13,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "store/checkpoint.h"
+#include "store/folders.h"
 #include "store/run_record.h"
 #include "store/safetensors.h"
 #include "sweep/sweep_page.h"
@@ -23,6 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::milliseconds kLook{100};
+constexpr const char* kRecord = "compress.json";  // of a folder that `stretto compress` made
+constexpr size_t kMostComplaint = 1000;           // bytes
 
 /// Waits for a process, and hands on a signal that ends this one.
 int code_of(ChildProcess& child, const StopSignals& stop) {
@@ -37,17 +40,12 @@ int code_of(ChildProcess& child, const StopSignals& stop) {
   }
 }
 
+/// That of the newest checkpoint: all of a run are of one size.
 fs::path model_file(const fs::path& run) {
-  const fs::path checkpoints = run / "checkpoints";
-  if (!fs::is_directory(checkpoints)) {
-    throw Error(ExitCode::kUsage, run.string() + " has no checkpoint", "train the run first");
-  }
-  for (const auto& entry : fs::directory_iterator(checkpoints)) {
-    const fs::path file = entry.path() / "model.safetensors";
-    if (fs::exists(file)) return file;
-  }
-  throw Error(ExitCode::kBadData, run.string() + ": no checkpoint has a model file",
-              "remove the folder; the point is then made anew");
+  const store::CheckpointStore store(run);
+  const auto steps = store.steps();
+  if (!steps.empty()) return store.path_of(steps.back()) / "model.safetensors";
+  throw Error(ExitCode::kUsage, run.string() + " has no checkpoint", "train the run first");
 }
 
 int64_t num_weights(const fs::path& model) {
@@ -68,8 +66,40 @@ double number_in(const nlohmann::json& json, const std::string& name, const std:
 }
 
 /// Removes the run folder of a point whose request changed; nothing that `compress` has not made.
+/// What a kill leaves of it is known by its record.
 void forget_folder(const fs::path& folder) {
-  if (fs::exists(folder / "compress.json")) fs::remove_all(folder);
+  if (fs::exists(folder / kRecord)) store::remove_folder(folder, kRecord);
+}
+
+/// What a result file has, whole or begun; nothing where there is none, or it is damaged.
+std::optional<nlohmann::json> stored_result(const fs::path& path) {
+  if (!fs::exists(path)) return std::nullopt;
+  try {
+    auto stored = json_file(path);
+    if (is_intact(stored)) return stored;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kBadData) throw;
+  }
+  log::warn(path.string() + " is damaged: the point is made anew");
+  return std::nullopt;
+}
+
+/// The error that a process ended with, as its log has it.
+std::string complaint_in(const fs::path& log) {
+  std::string last;
+  for (const auto& line : split(read_file(log), '\n')) {
+    if (line.starts_with("error: ")) last = ": " + line.substr(7);
+  }
+  return printable(last, kMostComplaint);
+}
+
+/// A run that is trained on has other checkpoints from point to point.
+void require_rest(const std::vector<SweptRun>& runs) {
+  for (const auto& run : runs) {
+    if (!FileLock::is_held(run.directory / ".lock")) continue;
+    throw Error(ExitCode::kUsage, run.directory.string() + " is being trained by another process",
+                "wait until it ends, or stop it: all points are made of one checkpoint");
+  }
 }
 
 /// What `stretto bench --json` says of its only precision.
@@ -103,7 +133,7 @@ nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
   request["eval"] = setup_.options.eval;
   request["metric"] = metric_.name;
   request["time"] = setup_.options.time;
-  return request;
+  return as_stored(request);
 }
 
 std::string SweepRunner::output_of(const SweptPoint& point, const std::string& what,
@@ -122,8 +152,9 @@ std::string SweepRunner::output_of(const SweptPoint& point, const std::string& w
   }
   if (code != 0) {
     throw Error(static_cast<ExitCode>(code),
-                point.name + ": stretto " + what + " ended with code " + std::to_string(code),
-                log.string() + " has what it said");
+                point.name + ": stretto " + what + " ended with code " + std::to_string(code) +
+                    complaint_in(log),
+                log.string() + " has all that it said");
   }
   return read_file(log);
 }
@@ -139,7 +170,7 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
   if (!point.is_plain()) {
     folder = setup_.directory / "points" / point.name;
     output_of(point, "compress", compress_words(options, point, run, setup_.checkpoint, folder));
-    const fs::path record = folder / "compress.json";
+    const fs::path record = folder / kRecord;
     const auto json = json_file(record);
     result.weights = static_cast<int64_t>(number_in(json, "weights", record));
     result.bits_per_weight = number_in(json, "bits_per_weight", record);
@@ -176,26 +207,26 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
 PointResult SweepRunner::result_of(const SweptPoint& point) const {
   const fs::path path = setup_.directory / "results" / (point.name + ".json");
   const auto request = request_of(point);
-  if (fs::exists(path)) {
-    const auto stored = json_file(path);
-    const bool is_same = stored.is_object() && stored.value("request", nlohmann::json()) == request;
-    if (is_same && stored.contains("score")) {
-      PointResult result = read_result(stored, path.string());
-      result.point = point;
-      return result;
-    }
-    if (!is_same) forget_folder(setup_.directory / "points" / point.name);
+  const bool is_there = fs::exists(path);
+  const auto stored = stored_result(path);
+  const bool is_same = stored && stored->value("request", nlohmann::json()) == request;
+  if (is_same && stored->contains("score")) {
+    PointResult result = read_result(*stored, path.string());
+    result.point = point;
+    result.run = setup_.runs[point.run].name;
+    return result;
   }
+  if (is_there && !is_same) forget_folder(setup_.directory / "points" / point.name);
   log::info(point.name);
   // What its folder is made for stands there before the folder does: a grid that is stopped here,
   // and goes on with another request, knows by it that the folder is another point's.
   auto json = nlohmann::json::object();
   json["request"] = request;
-  write_file_atomic(path, json.dump(2) + "\n");
+  write_file_atomic(path, sealed_json(json));
   const PointResult result = measured(point);
   json = result_json(result);
   json["request"] = request;
-  write_file_atomic(path, json.dump(2) + "\n");
+  write_file_atomic(path, sealed_json(json));
   return result;
 }
 
@@ -206,6 +237,7 @@ void SweepRunner::write(const std::vector<PointResult>& results) const {
 }
 
 ExitCode SweepRunner::run(bool json) {
+  require_rest(setup_.runs);
   for (const char* part : {"points", "results", "logs"}) {
     make_directories(setup_.directory / part);
   }
@@ -223,6 +255,10 @@ ExitCode SweepRunner::run(bool json) {
       log::error(error.message());
       if (!failure) failure = error;
       continue;
+    } catch (const fs::filesystem_error& error) {
+      log::error(point.name + ": " + error.what());
+      if (!failure) failure = Error(ExitCode::kIo, error.what());
+      continue;
     }
     write(results);
   }
@@ -233,7 +269,7 @@ ExitCode SweepRunner::run(bool json) {
     out["higher_is_better"] = metric_.higher_is_better;
     out["points"] = nlohmann::json::array();
     for (const auto& result : results) out["points"].push_back(result_json(result));
-    std::cout << out.dump(2) << std::endl;
+    std::cout << as_stored(out).dump(2) << std::endl;
   } else {
     std::cout << sweep_table(view) << std::flush;
   }

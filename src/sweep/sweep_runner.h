@@ -35,7 +35,7 @@ class SweepRunner {
   explicit SweepRunner(SweepSetup setup);
 
   /// A point that fails is named, and the others go on. Throws Error(kInterrupted) after SIGINT,
-  /// Error(kIo), Error(kUsage) where another process works in the folder.
+  /// Error(kIo), Error(kUsage) where another process works in the folder or trains one of the runs.
   /// @param json  the results on stdout as one JSON object, in the place of the table
   /// @return kOk, or the code of the first failure
   ExitCode run(bool json);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "tests/base/failure.h"
@@ -97,6 +98,21 @@ TEST(Json, IsRefusedBeforeItTakesMoreThanItsReadingMay) {
   });
   EXPECT_NE(std::string(error.what()).find("a folder: the JSON of f.json would take more than"),
             std::string::npos);
+}
+
+TEST(Json, ASealTellsOfEveryOtherValue) {
+  const std::string text = sealed_json({{"score", 0.75}, {"name", "a\xff"}, {"none", NAN}});
+  const auto json = parse_json(text, "f.json", 0);
+  EXPECT_TRUE(is_intact(json));
+  EXPECT_EQ(json["name"], "a\xef\xbf\xbd") << "bytes that are not UTF-8";
+  EXPECT_TRUE(json["none"].is_null());
+  EXPECT_EQ(sealed_json(json), text);
+  auto changed = json;
+  changed["score"] = 0.85;
+  EXPECT_FALSE(is_intact(changed));
+  changed.erase("checksum");
+  EXPECT_TRUE(is_intact(changed)) << "it never had one";
+  EXPECT_FALSE(is_intact(nlohmann::json::array()));
 }
 
 }  // namespace

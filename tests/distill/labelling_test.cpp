@@ -86,6 +86,44 @@ TEST_F(LabellingTest, RefusesTheFolderOfOtherLabels) {
   testing::failure(ExitCode::kUsage, [&] { Labelling other(setup(1, "another teacher")); });
 }
 
+TEST_F(LabellingTest, KnowsTheFolderOfACommandThatWasStoppedBeforeItsFirstLabel) {
+  auto unreadable = setup();
+  unreadable.texts[0].column = 2;
+  testing::failure(ExitCode::kBadData, [&] { Labelling(std::move(unreadable)).run(); });
+  EXPECT_TRUE(fs::exists(folder_ / "labels/text_0")) << "it was stopped while it cut its texts";
+  folder_.write("text.txt", "three\n");
+  folder_.write("fail", "71");
+  auto wrong = setup(1, "another teacher");
+  const std::string text = (folder_ / "text.txt").string();
+  wrong.texts = {{.path = text}, {.path = text}};
+  EXPECT_EQ(Labelling(std::move(wrong)).run(), 71);
+  EXPECT_TRUE(fs::exists(folder_ / "labels/text_1"));
+  fs::remove(folder_ / "fail");
+  EXPECT_EQ(starts(), 1);
+  EXPECT_EQ(Labelling(setup()).run(), 0);
+  EXPECT_EQ(starts(), 3);
+  EXPECT_FALSE(fs::exists(folder_ / "labels/text_1")) << "parts of the other texts";
+}
+
+TEST_F(LabellingTest, RefusesPartsAndTextsOfWhichNobodyKnowsWhoseTheyAre) {
+  folder_.write("fail", "71");
+  EXPECT_EQ(Labelling(setup()).run(), 71);
+  fs::remove(folder_ / "labels/labels.json");
+  const auto error = testing::failure(ExitCode::kUsage, [&] { Labelling(setup()).run(); });
+  EXPECT_NE(error.message().find("text_0 is there"), std::string::npos) << error.message();
+  fs::remove_all(folder_ / "labels");
+  folder_.write("labels/text_0.labels", "precious");
+  testing::failure(ExitCode::kUsage, [&] { Labelling(setup()).run(); });
+  EXPECT_EQ(read_file(folder_ / "labels/text_0.labels"), "precious");
+}
+
+TEST_F(LabellingTest, RemovesThePartsThatAKilledProcessLeftBehindItsLabels) {
+  EXPECT_EQ(Labelling(setup()).run(), 0);
+  folder_.write("labels/text_0/000000.src", "one\ntwo\n");
+  EXPECT_EQ(Labelling(setup()).run(), 0);
+  EXPECT_FALSE(fs::exists(folder_ / "labels/text_0"));
+}
+
 TEST_F(LabellingTest, RefusesLabelsThatWereChangedAndTooFewOfThem) {
   EXPECT_EQ(Labelling(setup()).run(), 0);
   write_file_atomic(folder_ / "labels/text_0.labels", "t:one\n");
@@ -112,6 +150,9 @@ TEST(LabelsRecord, IsReadAsItWasWrittenAndRefusedWhereItIsDamaged) {
   EXPECT_EQ(read.cut.left_out, 3);
   EXPECT_EQ(read.bytes, record.bytes);
   EXPECT_EQ(read.lines, 6);
+  std::string flipped = labels_record_text(record, 2);
+  flipped.replace(flipped.find("\"lines\": 6"), 10, "\"lines\": 7");
+  testing::failure(ExitCode::kBadData, [&] { parse_labels_record(flipped, "labels.json"); });
   for (
       const char* text :
       {"[]", "{}",

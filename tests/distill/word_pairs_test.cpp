@@ -57,6 +57,13 @@ TEST_F(WordPairsTest, ALanguageWithoutSpacesHasNone) {
   EXPECT_TRUE(find_word_pairs(texts("a b\n", std::string(60, 'x') + "\n")).empty());
 }
 
+TEST_F(WordPairsTest, LeavesOutWordsThatAShortlistRefuses) {
+  const std::string text = "x " + std::string(experiment::kMostWordBytes + 1, 'y') + "\nx\n";
+  const auto pairs = find_word_pairs(texts(text, "p\np\n"), {});
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].source, "x");
+}
+
 TEST_F(WordPairsTest, KeepsTheBestAndWritesThemWithTheirProbabilities) {
   const auto all = texts("x\nx\nx\n", "p q\np r\np\n");
   const auto pairs = find_word_pairs(all, {.best = 1});

@@ -59,5 +59,18 @@ TEST(NewFolder, RemovesWhatAKilledProcessLeftAndNothingElse) {
   }
 }
 
+TEST(NewFolder, TakesTheEmptyFolderOfAProcessThatWasKilledBeforeItsLock) {
+  const TempDir dir;
+  fs::create_directory(dir / ".tmp-model");
+  {
+    NewFolder folder(dir / "model");
+    EXPECT_EQ(folder.path(), dir / ".tmp-model");
+    write_file_atomic(folder.path() / "config.json", "{}");
+    folder.publish();
+  }
+  EXPECT_TRUE(fs::exists(dir / "model/config.json"));
+  EXPECT_FALSE(fs::exists(dir / ".tmp-model"));
+}
+
 }  // namespace
 }  // namespace stretto::interchange

@@ -4,9 +4,11 @@
     tests/runs/compress_test.py build/release/stretto [TEST...]
 """
 import atexit
+import fcntl
 import functools
 import json
 import math
+import os
 import pathlib
 import shutil
 import signal
@@ -113,6 +115,67 @@ def what_was_made_before_stays_and_another_request_is_refused(stretto):
     refused(lab.run([stretto, "compress", run, "--bits", "6", "--run", out]), "model.safetensors", code=65)
 
 
+def a_damaged_record_is_named(stretto):
+    lab, run = shared(stretto)
+    out, _ = compressed(lab, run, "record", "--bits", "8")
+    path = lab.root / "record/compress.json"
+    whole = path.read_text()
+    number = str(json.loads(whole)["result"]["model_bytes"])
+    for damaged in (whole.replace(number, '"many"'), whole.replace(number, f"1{number}"), whole[:-30], "[]"):
+        check(damaged != whole, "the test is stale")
+        path.write_text(damaged)
+        refused(lab.run([stretto, "compress", run, "--bits", "8", "--run", out]), "compress.json", code=65)
+
+
+def a_run_with_a_damaged_file_is_not_taken_for_a_whole_one(stretto):
+    lab, run = shared(stretto)
+    out, _ = compressed(lab, run, "files", "--bits", "8")
+    folder = lab.root / "files"
+    for path in (folder / "config.toml", folder / "run.json", *(folder / "tokenizer").iterdir()):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:len(whole) // 2])
+        refused(lab.run([stretto, "compress", run, "--bits", "8", "--run", out]), path.name, code=65)
+        path.write_bytes(whole)
+    said = lab.run([stretto, "compress", run, "--bits", "8", "--run", out])
+    done(said)
+    check("is there already" in said.stderr, said.stderr)
+
+
+def names_that_are_not_utf_8_are_compressed(stretto):
+    lab, run = shared(stretto)
+    odd = os.fsencode(lab.root) + b"/odd\xff"
+    shutil.copytree(os.fsencode(run), odd)
+    grid = lab.root / "odd.toml"
+    grid.write_text("[grid]\nbits = [8]\ntime = false\n")
+    command = [stretto, "compress", odd, "--grid", str(grid), "--dir", os.fsencode(lab.root) + b"/odd-sweep\xff", "--json"]
+    points = [json.loads(done(lab.run(command)))["points"] for _ in range(2)]
+    check(len(points[0]) == 1 and points[0] == points[1], f"{points}")
+    done(lab.run([stretto, "compress", odd, "--bits", "8", "--run", odd + b"8", "--json"]))
+    said = lab.run([stretto, "compress", odd, "--bits", "8", "--run", odd + b"8", "--json"])
+    done(said)
+    check("is there already" in said.stderr, said.stderr)
+
+
+def a_kill_at_any_call_leaves_no_half_of_a_run(stretto):
+    """For every 7th call, in CI every 31st."""
+    lab, run = shared(stretto)
+    out = lab.root / "killed-call"
+    for n in range(1, 2000, 7 if FULL else 31):
+        command = [stretto, "compress", run, "--bits", "8", "--prune", "0.3", "--run", str(out)]
+        code = lab.run(command, env={"STRETTO_FAILPOINT": f"*:kill:{n}"}).returncode
+        check(code in (0, -signal.SIGKILL), f"failpoint {n}: {code}")
+        whole = out.exists()
+        check(not whole or (out / "compress.json").is_file(), f"failpoint {n}: half of a run")
+        said = lab.run(command)
+        done(said)
+        check(("is there already" in said.stderr) == whole, f"failpoint {n}: {said.stderr}")
+        check(not list(lab.root.glob(".tmp-killed-call*")), f"failpoint {n}: what a killed process left is still there")
+        if code == 0:
+            return
+        shutil.rmtree(out)
+    check(False, "the failpoints never ran out")
+
+
 def pruned_weights_are_zero_with_any_rounding(stretto):
     lab, run = shared(stretto)
     for rounding in ("nearest", "least_error", "calibrated"):
@@ -217,6 +280,49 @@ def a_grid_goes_on_where_it_stopped(stretto):
     check((lab.root / "sweep/sweep.tsv").read_text().count("\n") == 7, "sweep.tsv")
 
 
+def a_grid_makes_points_with_damaged_results_anew(stretto):
+    lab, run = shared(stretto)
+    grid, folder = lab.root / "damaged.toml", lab.root / "damaged"
+    grid.write_text("[grid]\nbits = [8, 4]\ntime = false\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(folder), "--json"]
+    first = json.loads(done(lab.run(command, timeout=300)))["points"]
+    result = folder / "results/run-8bit.json"
+    whole = result.read_text()
+    number = str(first[0]["bytes"])
+    for damaged in (whole.replace(number, f"1{number}"), whole[:len(whole) // 2], ""):
+        check(damaged != whole, "the test is stale")
+        result.write_text(damaged)
+        said = lab.run(command, timeout=300)
+        check(json.loads(done(said))["points"] == first, "another result")
+        check("run-8bit.json is damaged" in said.stderr and "run-4bit.json" not in said.stderr, said.stderr)
+    # What a kill leaves while a point of another request is removed: all but the files that went first.
+    point = folder / "points/run-4bit"
+    grid.write_text("[grid]\nbits = [8, 4]\ngroup = 16\ntime = false\n")
+    killed = lab.run(command, env={"STRETTO_FAILPOINT": "checkpoint.unlink:kill:5"})
+    check(killed.returncode == -signal.SIGKILL, f"the test is stale: {killed.returncode} {killed.stderr}")
+    check(any((folder / "points" / name / "compress.json").exists() for name in ("run-8bit", "run-4bit")), "no record is left")
+    done(lab.run(command, timeout=300))
+    check(point.is_dir(), "no point")
+
+
+def a_point_that_fails_says_why(stretto):
+    lab, run = shared(stretto)
+    grid = lab.root / "fails.toml"
+    grid.write_text("[grid]\nbits = [8]\nkeep = [\"no.such.tensor\"]\ntime = false\n")
+    refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "fails")]), "run-8bit: ", "matches no tensor")
+
+
+def a_grid_of_a_run_in_training_and_a_second_one_are_refused(stretto):
+    lab, run = shared(stretto)
+    grid = lab.root / "live.toml"
+    grid.write_text("[grid]\nbits = [8]\ntime = false\n")
+    (lab.root / "live").mkdir()
+    for folder, words in ((pathlib.Path(run), "is being trained"), (lab.root / "live", "is in use by")):
+        with open(folder / ".lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "live")]), words)
+
+
 def a_grid_that_is_killed_in_a_point_goes_on(stretto):
     lab, run = shared(stretto)
     grid, folder = lab.root / "killed.toml", lab.root / "killed"
@@ -267,11 +373,14 @@ def bench_measures_each_precision(stretto):
 
 TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, a_text_encoder_of_eight_bits_gives_nearly_the_same_vectors,
          the_size_is_told_before_anything_is_rounded,
-         what_was_made_before_stays_and_another_request_is_refused, pruned_weights_are_zero_with_any_rounding,
+         what_was_made_before_stays_and_another_request_is_refused, a_damaged_record_is_named,
+         a_run_with_a_damaged_file_is_not_taken_for_a_whole_one, names_that_are_not_utf_8_are_compressed,
+         a_kill_at_any_call_leaves_no_half_of_a_run, pruned_weights_are_zero_with_any_rounding,
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
-         a_grid_that_is_killed_in_a_point_goes_on,
+         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why,
+         a_grid_of_a_run_in_training_and_a_second_one_are_refused, a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 
     tests/runs/distill_test.py build/release/stretto [TEST...]
 """
+import fcntl
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -103,6 +105,62 @@ def a_student_is_packed(stretto):
         distilled(lab, "student")
         said = lab.run([stretto, "infer", str(lab.root / "student/int8"), str(lab.root / "valid.src")])
         check(said.returncode == 0 and len(said.stdout.splitlines()) == 20, said.stderr)
+
+
+def a_student_that_trained_on_is_packed_anew_whenever_it_was_killed(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "student")
+        packed = lab.root / "student/int8"
+
+        def is_newest():
+            saved = (path.stat().st_mtime_ns for path in (lab.root / "student/checkpoints").glob("*/manifest.json"))
+            return (packed / "compress.json").stat().st_mtime_ns > max(saved)
+        # With --bits 0 nothing is packed, as in a command that is killed behind the training.
+        for steps, more in ((50, ("--bits", "0")), (50, ())):
+            distilled(lab, "student", f"train.max_steps={steps}", *more)
+        check(is_newest(), "packed of an earlier checkpoint")
+        distilled(lab, "student", "train.max_steps=60", "--bits", "0")
+        killed = lab.run(distill(lab, "student", "train.max_steps=60"), env={"STRETTO_FAILPOINT": "checkpoint.unlink:kill:3"})
+        check(killed.returncode == -signal.SIGKILL, f"the test is stale: {killed.returncode} {killed.stderr}")
+        check((packed / "compress.json").exists(), "what is left of the folder is nobody's")
+        distilled(lab, "student", "train.max_steps=60")
+        check(is_newest(), "packed of an earlier checkpoint")
+
+
+def a_student_is_distilled_by_one_command_and_not_by_two(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        (lab.root / "student").mkdir()
+        with open(lab.root / "student/.distill-lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            other = lab.run(distill(lab, "student"))
+            check(other.returncode == 2 and "is in use" in other.stderr, other.stderr)
+        # A process of a killed command may still save.
+        with open(lab.root / "student/.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            process = subprocess.Popen(distill(lab, "student", "--bits", "0", "--no-shortlist"), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=lab.environment(), text=True)
+            line = next((line for line in process.stderr if "waiting for" in line), "")
+            check(line, "it does not wait")
+        stderr = process.stderr.read()
+        check(process.wait(timeout=120) == 0, stderr)
+
+
+def a_student_has_a_teacher_at_rest_and_another_folder(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        same = lab.run(distill(lab, "teacher"))
+        check(same.returncode == 2 and "is the teacher's folder" in same.stderr, same.stderr)
+        check(not (lab.root / "teacher/labels").exists(), "the teacher's folder was touched")
+        with open(lab.root / "teacher/.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            live = lab.run(distill(lab, "student"))
+            check(live.returncode == 2 and "is being trained" in live.stderr, live.stderr)
+        odd = distill(lab, "student")
+        odd[odd.index("--run") + 1] = os.fsencode(lab.root) + b"/odd\xff"
+        said = lab.run(odd)
+        check(said.returncode == 2 and "is not UTF-8" in said.stderr, said.stderr)
 
 
 def a_student_of_the_shipped_recipe_is_small(stretto):

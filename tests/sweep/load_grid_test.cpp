@@ -48,6 +48,9 @@ TEST(LoadGrid, RefusesBitsAndSharesThatThereAreNot) {
   expect_refusal_of_grid("sparsity = [1.0]\n", "has the share 1");
   expect_refusal_of_grid("sparsity = [-0.1]\n", "from 0 to below 1");
   expect_refusal_of_grid("rounding = \"best\"\n", "grid.rounding");
+  expect_refusal_of_grid("group = 1000000000000\n", "grid.group");
+  expect_refusal_of_grid("seconds = 1e300\n", "grid.seconds");
+  expect_refusal_of_grid("seconds = 0.01\n", "grid.seconds");
   expect_refusal_of_grid("bit = [8]\n", "bits");
 }
 

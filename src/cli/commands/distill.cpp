@@ -1,14 +1,17 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/child_process.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/program_path.h"
@@ -29,6 +32,7 @@
 #include "experiment/task_rules.h"
 #include "search/search_plan.h"
 #include "store/checkpoint.h"
+#include "store/folders.h"
 
 namespace stretto::cli {
 namespace {
@@ -36,8 +40,11 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr int kCoresOfProcess = 8;    // of those that label
-constexpr uint64_t kFewestBytes = 4;  // of a file of pairs that has one
+constexpr int kCoresOfProcess = 8;                // of those that label
+constexpr uint64_t kFewestBytes = 4;              // of a file of pairs that has one
+constexpr const char* kRecord = "compress.json";  // of a folder that `stretto compress` made
+// A process that trained for a killed command saves, and ends.
+constexpr std::chrono::minutes kPatience{5};
 
 struct DistillArguments {
   std::string teacher, student, run, labels, checkpoint;
@@ -99,8 +106,31 @@ const experiment::Experiment& reader_of_labels(const DistillArguments& options,
   return options.has_word_level() ? made.teacher.options : made.student.options;
 }
 
-Distillation load_distillation(DistillArguments& options) {
+// Whose folder is another one than the student's, and whose checkpoints stay as they are.
+void require_teacher_at_rest(const DistillArguments& options) {
   require_run(options.teacher);
+  std::error_code ignored;
+  if (fs::equivalent(options.teacher, options.run, ignored)) {
+    throw Error(ExitCode::kUsage, "--run " + options.run + " is the teacher's folder",
+                "give another one to the student");
+  }
+  if (!FileLock::is_held(fs::path(options.teacher) / ".lock")) return;
+  throw Error(ExitCode::kUsage, options.teacher + " is being trained by another process",
+              "wait until it ends, or stop it: a student has the teacher of one checkpoint");
+}
+
+// A configuration names it.
+std::string utf8_of(const std::string& text) {
+  if (is_valid_utf8(text)) return text;
+  throw Error(
+      ExitCode::kUsage,
+      printable(text, 4096) + " is not UTF-8, and the student's configuration has to name it",
+      "take another path: --run and --labels say where labels are, TEACHER and --checkpoint "
+      "which teacher is asked for probabilities");
+}
+
+Distillation load_distillation(DistillArguments& options) {
+  require_teacher_at_rest(options);
   Distillation made;
   made.student = search::load_configuration(options.student, options.overrides, options.run);
   made.family = distillation_of(made.student.options);
@@ -187,7 +217,7 @@ std::string fingerprint_of(const DistillArguments& options, const Distillation& 
                             {"column", texts[i].column},
                             {"separator", int(texts[i].separator)}});
   }
-  return hex64(xxh3_64(all.dump()));
+  return hex64(xxh3_64(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 // Whether a student's words are those between spaces, as in text that is in pieces already.
@@ -208,7 +238,7 @@ int label_text(const DistillArguments& options, Distillation& made) {
       options.processes > 0 ? options.processes : std::max(1, cores / kCoresOfProcess);
   const int threads = std::max(1, cores / processes);
   distill::LabellingSetup setup;
-  setup.folder = fs::absolute(options.labels_folder());
+  setup.folder = utf8_of(fs::absolute(options.labels_folder()).string());
   setup.texts = texts;
   setup.fingerprint = fingerprint_of(options, made, texts);
   setup.processes = processes;
@@ -260,23 +290,43 @@ int run_child(const Words& words) {
   }
 }
 
-// What was packed of a student that has trained on since, if `compress` made it.
+// What was packed of a student that has trained on since, if `compress` made it. What a kill leaves
+// of it is forgotten at the next start.
 void forget_packed(const DistillArguments& options) {
-  std::error_code ignored;
-  if (!fs::exists(options.packed_run() / "compress.json", ignored)) return;
-  fs::remove_all(options.packed_run());
+  std::error_code none;
+  const auto packed = fs::last_write_time(options.packed_run() / kRecord, none);
+  if (none) return;
+  const store::CheckpointStore store(options.run);
+  const auto steps = store.steps();
+  const bool is_older = std::ranges::any_of(steps, [&](int64_t step) {
+    std::error_code gone;
+    const auto saved = fs::last_write_time(store.path_of(step) / store::kManifestName, gone);
+    return !gone && saved > packed;
+  });
+  if (is_older) store::remove_folder(options.packed_run(), kRecord);
+}
+
+// Until no process trains in the student's folder: one of a killed command may still save. Another
+// one is named by the training that is then begun.
+void wait_for_training(const DistillArguments& options) {
+  const fs::path lock = fs::path(options.run) / ".lock";
+  if (!FileLock::is_held(lock)) return;
+  log::info("waiting for the process that trains in " + options.run);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (FileLock::is_held(lock) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 int train_student(const DistillArguments& options, const Distillation& made) {
-  const auto steps = [&] { return store::CheckpointStore(options.run).steps(); };
-  const auto before = steps();
+  wait_for_training(options);
   Words words{program_path().string(), "train", options.student};
   words.insert(words.end(), options.overrides.begin(), options.overrides.end());
   words.insert(words.end(), made.keys.begin(), made.keys.end());
   words.insert(words.end(), {"--run", options.run});
   if (options.quiet) words.push_back("--quiet");
   const int code = run_child(words);
-  if (steps() != before) forget_packed(options);
+  forget_packed(options);
   return code;
 }
 
@@ -295,9 +345,11 @@ int run_distill(DistillArguments options) {
   auto made = load_distillation(options);
   tell_notes(made.student.origins);
   tell_of_larger_student(options, made);
+  make_directories(options.run);
+  const auto lock = FileLock::try_now(fs::path(options.run) / ".distill-lock", "stretto distill");
   if (options.has_word_level()) {
-    made.keys =
-        made.family.word_level_keys(fs::absolute(options.teacher).string(), options.checkpoint);
+    made.keys = made.family.word_level_keys(utf8_of(fs::absolute(options.teacher).string()),
+                                            utf8_of(options.checkpoint));
   }
   if (options.labels_text()) {
     if (const int code = label_text(options, made); code != 0) return code;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/lines.h"
+#include "experiment/family_distillation.h"
 
 namespace stretto::experiment {
 namespace {
@@ -35,7 +36,7 @@ double pair_probability(std::string_view word, const data::LineReader& lines) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(number) ||
       number < 0) {
-    refuse_pair(lines, "`" + std::string(word) + "` is no probability");
+    refuse_pair(lines, "`" + printable(word) + "` is no probability");
   }
   return number;
 }
@@ -50,6 +51,11 @@ std::vector<WordPair> read_word_pairs(const std::string& path) {
     if (words.empty()) continue;
     if (words.size() != 2 && words.size() != 3) {
       refuse_pair(lines, counted(std::ssize(words), "word"));
+    }
+    for (const auto word : {words[0], words[1]}) {
+      if (word.size() <= kMostWordBytes) continue;
+      refuse_pair(lines, "a word of " + counted(std::ssize(word), "byte") + ", at most " +
+                             with_thousands(kMostWordBytes) + " are read");
     }
     pairs.push_back({.src = std::string(words[0]),
                      .tgt = std::string(words[1]),

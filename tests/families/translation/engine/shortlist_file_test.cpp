@@ -62,6 +62,9 @@ TEST_F(ShortlistFileTest, RefusesLinesOfAnotherFormAndNamesThem) {
     EXPECT_NE(refusal("haus house " + number + "\n").find("is no probability"), std::string::npos)
         << number;
   }
+  EXPECT_NE(refusal("haus " + std::string(1001, 'x') + "\n").find("pairs:1: a word of 1,001 bytes"),
+            std::string::npos)
+      << "pieces of two such words make too many pairs";
   EXPECT_NE(refusal("\n\n").find("has no pair of words"), std::string::npos);
 }
 
