@@ -55,11 +55,23 @@ constexpr const char* kRecord = "compress.json";
 // ---------------------------------------------------------------------------------------------
 // What was asked for, and what is there already.
 
+const char* name_of(store::QuantScope scope) {
+  switch (scope) {
+    case store::QuantScope::kTensor:
+      return "tensor";
+    case store::QuantScope::kGroup:
+      return "group";
+    case store::QuantScope::kRow:
+      break;
+  }
+  return "row";
+}
+
 RecordJson format_json(const store::QuantFormat& format) {
   return {{"bits", format.bits},
           {"group", format.group_size},
           {"symmetric", format.symmetric},
-          {"scope", static_cast<int>(format.scope)}};
+          {"scope", name_of(format.scope)}};
 }
 
 bool takes_parts_out(const CompressRequest& request) {
@@ -77,11 +89,11 @@ RecordJson request_json(const CompressRequest& request) {
   }
   asked["sparsity"] = request.sparsity;
   if (request.sparsity > 0) asked["scope"] = request.scope;
+  asked["kept"] = request.quantised.kept;  // they are not pruned either
   if (!request.packs) return asked;
   asked["format"] = format_json(request.quantised.format);
   asked["rounding"] = request.rounding;
   if (!request.calibration_keys.empty()) asked["calibrate"] = request.calibration_keys;
-  asked["kept"] = request.quantised.kept;
   asked["others"] = RecordJson::array();
   for (const auto& [pattern, format] : request.quantised.others) {
     asked["others"].push_back({pattern, format_json(format)});
@@ -93,6 +105,21 @@ RecordJson made_of_json(const tasks::ExportedRun& run) {
   return {{"run_id", run.checkpoint.run_id},
           {"checkpoint", run.checkpoint.directory.filename().string()},
           {"step", run.checkpoint.step}};
+}
+
+/// What one of them has otherwise: "bits is 8 there, now 4".
+std::string differences(const RecordJson& there, const RecordJson& now) {
+  RecordJson all = there.is_object() ? there : RecordJson::object();
+  all.update(now);
+  std::string text;
+  for (const auto& [key, ignored] : all.items()) {
+    const RecordJson was = there.is_object() ? there.value(key, RecordJson()) : RecordJson();
+    const RecordJson is = now.value(key, RecordJson());
+    if (was == is) continue;
+    text += (text.empty() ? "" : "; ") + printable(key) + " is " + printable(was.dump()) +
+            " there, now " + is.dump();
+  }
+  return text;
 }
 
 /// The record of a folder in which the same was done before. Throws Error(kUsage) where something
@@ -113,8 +140,7 @@ std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJso
     throw Error(ExitCode::kUsage,
                 target.string() + " holds a compressed run of another " +
                     (std::string(part) == "made_of" ? "checkpoint: " : "request: ") +
-                    stored.value(part, RecordJson()).dump() + ", now asked for is " +
-                    asked[part].dump(),
+                    differences(stored.value(part, RecordJson()), asked[part]),
                 "give a new folder with --run, or remove this one");
   }
   runs::open_checkpoint(target, "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -162,6 +163,20 @@ std::string html_table(const SweepView& view, const Fronts& fronts) {
          "6</sup> bytes. Zeros are stored like other weights.</p></section>\n";
 }
 
+std::string status_of(const SweepView& view) {
+  if (view.results.size() == view.num_points) return "finished";
+  if (!view.has_ended) return "running";
+  if (view.failed.empty()) return "stopped";
+  return counted(static_cast<int64_t>(view.failed.size()), "point") + " failed";
+}
+
+std::string failures_text(const SweepView& view) {
+  if (view.failed.empty()) return "";
+  return "<p class=\"note\">Without a result: " +
+         report::escape_html(join(view.failed, ", "), report::kMaxCell) +
+         ". The folder `logs` has what their processes said.</p>\n";
+}
+
 std::string tiles_of(const SweepView& view, const Fronts& fronts) {
   std::set<std::string> runs, processors;
   for (const auto& result : view.results) {
@@ -220,12 +235,11 @@ std::string sweep_tsv(const SweepView& view) {
 
 std::string render_sweep(const SweepView& view) {
   const Fronts fronts = fronts_of(view);
-  const bool is_complete = view.results.size() == view.num_points;
   report::Page page;
   page.title = view.metric.name + " of compressed models";
   page.kind = "Stretto compression";
   page.over = "Compressed models";
-  page.status = is_complete ? "finished" : "running";
+  page.status = status_of(view);
   page.footer =
       "Written by Stretto into the folder of the grid. Everything on this page is in this one "
       "file; sweep.tsv has the numbers.";
@@ -237,9 +251,9 @@ std::string render_sweep(const SweepView& view) {
                                             view.metric.name + " against measured time",
                                             "ms a thousand " + view.results.front().unit));
   }
-  return report::render_page(
-      page, tiles_of(view, fronts),
-      "<div class=\"charts wide\">" + charts + "</div>" + html_table(view, fronts));
+  return report::render_page(page, tiles_of(view, fronts),
+                             "<div class=\"charts wide\">" + charts + "</div>" +
+                                 html_table(view, fronts) + failures_text(view));
 }
 
 }  // namespace stretto::sweep

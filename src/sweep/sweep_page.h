@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sweep/swept_point.h"
 
@@ -12,6 +13,8 @@ struct SweepView {
   std::span<const PointResult> results;
   KnownScore metric;
   size_t num_points = 0;  ///< of the grid; more than there are results while some are missing
+  std::vector<std::string> failed = {};  ///< names of points that came to nothing
+  bool has_ended = false;                ///< nobody works on it any more
 };
 
 /// A table for people: a line for each point, with a mark for those on a Pareto front.
