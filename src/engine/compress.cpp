@@ -39,6 +39,7 @@
 #include "store/quantised_plan.h"
 #include "tasks/checkpoint_experiment.h"
 #include "tasks/exported_run.h"
+#include "tasks/family.h"
 #include "tasks/registry.h"
 #include "tasks/smaller_run.h"
 #include "train/calibration.h"
@@ -203,12 +204,23 @@ Weights weights_of(const CompressRequest& request, const store::LoadedCheckpoint
 
 using Inputs = std::map<std::string, std::vector<compress::RowInputs>>;
 
+/// Its vocabulary stays: what is to be done about text that it does not know is to give other text.
+void require_known_data(const tasks::FamilyTask& task) {
+  try {
+    task.require_known_data(/*warn=*/true);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("calibration: ") + error.what(),
+                "calibrate with text like that of the training (--calibrate), or round without "
+                "calibration");
+  }
+}
+
 /// What the linear maps see of the validation data with these weights.
 Inputs calibration_inputs(const experiment::Experiment& own, const tasks::ExportedRun& run,
                           const store::SafetensorsFile& file) {
   const auto& family = tasks::family_of(own);
   const auto task = family.make_task(own, run.assets, {.group = {}, .device = at::kCPU});
-  task->require_known_data(/*warn=*/true);
+  require_known_data(*task);
   const std::string where = (run.checkpoint.directory / "model.safetensors").string();
   runs::load_weights(file, where, task->model());
   log::info("calibrating with the validation data");

@@ -21,8 +21,8 @@ struct SweepView {
 std::string sweep_table(const SweepView& view);
 /// The same with tabs between columns, and numbers as programs read them.
 std::string sweep_tsv(const SweepView& view);
-/// One self-contained page: the score against megabytes and against time, a curve for each run, the
-/// Pareto front over all of them, and the table.
+/// One self-contained page: the score against megabytes and against time, a curve for each run
+/// and share of zeros, the Pareto front over all of them, and the table.
 std::string render_sweep(const SweepView& view);
 
 }  // namespace stretto::sweep

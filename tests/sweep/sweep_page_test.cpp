@@ -59,6 +59,16 @@ TEST(SweepPage, HasACurveForEachRunAndEscapesNames) {
   EXPECT_NE(page.find("running"), std::string::npos) << "a point of four is missing";
 }
 
+TEST(SweepPage, HasACurveForEachShareOfZeros) {
+  auto results = kResults;
+  results.front().point.sparsity = 0.5;
+  const std::string page =
+      render_sweep({.results = results, .metric = {"accuracy", true}, .num_points = 3});
+  EXPECT_NE(page.find(">big, 50.0 % zeros</span>"), std::string::npos);
+  EXPECT_NE(page.find(">big</span>"), std::string::npos);
+  EXPECT_NE(page.find("MB; higher is better"), std::string::npos);
+}
+
 TEST(SweepPage, SaysThatItStoppedAndWhichPointsFailed) {
   SweepView view = view_of_results();
   view.has_ended = true;
