@@ -297,12 +297,11 @@ void require_budget(const PlanOptions& options) {
 
 // What would be needed, a reason each.
 [[noreturn]] void refuse_budget(const plan::Plan& plan, const plan::Budget& budget) {
-  const auto megabytes = [](double bytes) { return fixed(bytes / 1e6, 1) + " MB"; };
   std::vector<std::string> why;
   if (plan.too_large_to_deploy > 0) {
     why.push_back(counted(plan.too_large_to_deploy, "size") + " cannot be compressed to " +
-                  megabytes(budget.deploy_bytes) + ": the smallest takes " +
-                  megabytes(plan.least_deploy_bytes));
+                  megabytes_text(budget.deploy_bytes) + ": the smallest takes " +
+                  megabytes_text(plan.least_deploy_bytes));
   }
   if (plan.too_slow_to_deploy > 0) {
     why.push_back(counted(plan.too_slow_to_deploy, "size") + " cannot answer in " +
@@ -311,8 +310,8 @@ void require_budget(const PlanOptions& options) {
   }
   if (plan.too_large_to_train > 0) {
     why.push_back(counted(plan.too_large_to_train, "size") + " cannot be trained within " +
-                  megabytes(budget.memory_bytes) + ": the smallest takes " +
-                  megabytes(plan.least_memory));
+                  megabytes_text(budget.memory_bytes) + ": the smallest takes " +
+                  megabytes_text(plan.least_memory));
   }
   if (plan.too_slow > 0) {
     why.push_back(counted(plan.too_slow, "size") + " cannot make one update in " +
@@ -337,6 +336,11 @@ plan::SizeModel model_of(const BudgetPlan& plan) {
 }
 
 }  // namespace
+
+std::string megabytes_text(double bytes) {
+  const int decimals = bytes < 1e5 ? 4 : bytes < 1e7 ? 3 : bytes < 1e8 ? 1 : 0;
+  return fixed(bytes / 1e6, decimals) + " MB";
+}
 
 BudgetPlan make_budget_plan(const PlanOptions& options) {
   require_budget(options);

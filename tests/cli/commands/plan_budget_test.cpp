@@ -105,7 +105,7 @@ TEST_F(PlanOfAMeasuredBudget, ChoosesASizeThatFitsAndMeasuresOnce) {
 
   const auto impossible = plan_with({"--deploy-mb", "0.0001"});
   EXPECT_EQ(impossible.code, 2);
-  EXPECT_TRUE(has(impossible.err, "the smallest takes")) << impossible.err;
+  EXPECT_TRUE(has(impossible.err, "to 0.0001 MB: the smallest takes 0.00")) << impossible.err;
 }
 
 TEST_F(PlanOfAMeasuredBudget, MeasuresAnewWhereAnIncludedFileChanged) {
