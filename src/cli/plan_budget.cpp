@@ -295,6 +295,12 @@ void require_budget(const PlanOptions& options) {
   }
 }
 
+// "0.0041 ms", "12.5 ms", "2h 10m"
+std::string short_time(double seconds) {
+  if (seconds >= 1) return human_duration(seconds);
+  return fixed(seconds * 1e3, seconds < 1e-3 ? 4 : 1) + " ms";
+}
+
 // What would be needed, a reason each.
 [[noreturn]] void refuse_budget(const plan::Plan& plan, const plan::Budget& budget) {
   std::vector<std::string> why;
@@ -305,8 +311,8 @@ void require_budget(const PlanOptions& options) {
   }
   if (plan.too_slow_to_deploy > 0) {
     why.push_back(counted(plan.too_slow_to_deploy, "size") + " cannot answer in " +
-                  fixed(budget.deploy_seconds * 1e3, 1) + " ms: the fastest takes " +
-                  fixed(plan.least_deploy_seconds * 1e3, 1) + " ms");
+                  short_time(budget.deploy_seconds) + ": the fastest takes " +
+                  short_time(plan.least_deploy_seconds));
   }
   if (plan.too_large_to_train > 0) {
     why.push_back(counted(plan.too_large_to_train, "size") + " cannot be trained within " +
@@ -315,8 +321,8 @@ void require_budget(const PlanOptions& options) {
   }
   if (plan.too_slow > 0) {
     why.push_back(counted(plan.too_slow, "size") + " cannot make one update in " +
-                  human_duration(budget.seconds) + ": the fastest takes " +
-                  human_duration(plan.least_seconds));
+                  short_time(budget.seconds) + ": the fastest takes " +
+                  short_time(plan.least_seconds));
   }
   refuse_plan("no size is within the budget. " + join(why, "; "),
               "raise what is exceeded, or begin with a smaller model and smaller tables "

@@ -105,6 +105,8 @@ TEST_F(PlanOfAMeasuredBudget, ChoosesASizeThatFitsAndMeasuresOnce) {
 
   const auto impossible = plan_with({"--deploy-mb", "0.0001"});
   EXPECT_EQ(impossible.code, 2);
+  const auto slow = plan_with({"--deploy-ms", "0.0001"});
+  EXPECT_TRUE(has(slow.err, "cannot answer in 0.0001 ms: ")) << slow.err;
   EXPECT_TRUE(has(impossible.err, "to 0.0001 MB: the smallest takes 0.00")) << impossible.err;
 }
 
