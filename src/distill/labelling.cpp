@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -35,15 +36,29 @@ experiment::LabelledText labelled_text(const fs::path& folder, size_t text) {
           .labels = text_file(folder, text, ".labels").string()};
 }
 
-// What a process said last, for people.
-std::string last_line_of(const fs::path& path) {
+// What a process said of its failure, for people: its last error, else its last line.
+std::string complaint_in(const fs::path& path) {
+  constexpr std::string_view kError = "error: ";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
-  std::string last;
-  for (auto& line : split(read_file(path, kMostLogBytes), '\n')) {
-    if (!trim(line).empty()) last = std::move(line);
+  std::string last, error;
+  for (const auto& line : split(read_file(path, kMostLogBytes), '\n')) {
+    if (line.starts_with(kError)) error = line.substr(kError.size());
+    if (!trim(line).empty()) last = trim(line);
   }
-  return printable(last);
+  return printable(error.empty() ? last : error);
+}
+
+// A folder in which no part has been labelled yet: it belongs to no teacher.
+bool is_unlabelled(const LabelsRecord& record, const fs::path& folder) {
+  return record.bytes.empty() && std::ranges::none_of(record.cut.parts, [&](const Part& part) {
+           std::error_code ignored;
+           return fs::exists(labels_of(part, folder), ignored);
+         });
+}
+
+void forget_parts(const LabelsRecord& record, const fs::path& folder) {
+  for (const Part& part : record.cut.parts) fs::remove_all(text_file(folder, part.text, ""));
 }
 
 // How far the labelling is, and how long the rest takes at this pace.
@@ -78,6 +93,10 @@ Labelling::Labelling(LabellingSetup setup)
   const auto earlier = read_labels_record(setup_.folder);
   if (!earlier) return;
   if (earlier->fingerprint != setup_.fingerprint) {
+    if (is_unlabelled(*earlier, setup_.folder)) {
+      forget_parts(*earlier, setup_.folder);
+      return;
+    }
     throw Error(
         ExitCode::kUsage,
         setup_.folder.string() + " has labels of another teacher, of other keys or of other texts",
@@ -188,7 +207,7 @@ int Labelling::label(const std::vector<Part>& open) {
   }
   if (asked_to_stop) return kStopped;
   if (failed != 0) {
-    const auto said = last_line_of(log_path());
+    const auto said = complaint_in(log_path());
     log::error("a teacher's process failed with exit code " + std::to_string(failed) +
                (said.empty() ? "" : ": " + said) + "\n  " + log_path().string() +
                " has all that it said; the same command tries it again");

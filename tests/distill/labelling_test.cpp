@@ -86,6 +86,16 @@ TEST_F(LabellingTest, RefusesTheFolderOfOtherLabels) {
   testing::failure(ExitCode::kUsage, [&] { Labelling other(setup(1, "another teacher")); });
 }
 
+TEST_F(LabellingTest, AFolderInWhichNothingWasLabelledIsOfNoTeacher) {
+  auto failing = setup(1, "a key with a mistake");
+  failing.part_lines = 1;
+  failing.command = [](const fs::path&) { return std::vector<std::string>{"/bin/false"}; };
+  EXPECT_EQ(Labelling(failing).run(), 1);
+  Labelling labelling(setup());
+  ASSERT_EQ(labelling.run(), 0);
+  EXPECT_EQ(labelling.labels().lines, 5);
+}
+
 TEST_F(LabellingTest, RefusesLabelsThatWereChangedAndTooFewOfThem) {
   EXPECT_EQ(Labelling(setup()).run(), 0);
   write_file_atomic(folder_ / "labels/text_0.labels", "t:one\n");

@@ -55,6 +55,7 @@ TEST(CompressCommand, RefusesWordsThatDoNotGoTogether) {
       {{"compress", "run", "--bits", "8", "--dir", "d"}, "--dir goes with --grid"},
       {{"bench", "run", "--precision", "int5"}, "there is no precision `int5`"},
       {{"bench", "run"}, "no run folder at run"},
+      {{"bench", "none.toml"}, "no configuration file none.toml"},
   };
   for (const auto& one : cases) {
     const auto result = program.run(one.words);
