@@ -103,9 +103,10 @@ constexpr std::array kCommands{
             "  stretto import all-MiniLM-L6-v2/ --run runs/minilm --encoder-only\n"
             "  stretto import resnet50.pth --run runs/resnet50 --labels imagenet.txt",
             &declare_import},
-    Command{"export", "write a run's model as a folder that transformers loads",
+    Command{"export", "write a run's model for transformers or other programs",
             "  stretto export runs/my --format hf my-model/\n"
-            "  stretto export runs/my --format hf my-model/ --checkpoint averaged",
+            "  stretto export runs/my --format hf my-model/ --checkpoint averaged\n"
+            "  stretto export runs/en-de --format ctranslate2 --weights int8 en-de-ct2/",
             &declare_export},
     Command{"replay", "run an update that was not finite again, every tensor watched",
             "  stretto replay runs/my/forensics/step_00000123.json\n"
@@ -121,7 +122,8 @@ constexpr std::array kCommands{
             "  stretto check my.toml model.d_model=512 --resolved\n"
             "  stretto check my.toml --processes 8 --json",
             &declare_check},
-    Command{"plan", "what an update will cost on more processes",
+    Command{"plan", "which model for a time and a size, or what an update costs on more processes",
+            "  stretto plan --hours 8 --deploy-mb 20 my.toml\n"
             "  stretto plan --scaling my.toml --world-size 64\n"
             "  stretto plan --scaling my.toml --run runs/my --world-size 16 --per-host 8 "
             "--link-gbit 25\n"

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log_silence.h"
 #include "base/system_info.h"
@@ -18,6 +17,8 @@
 #include "cli/engine.h"
 #include "cli/plan_measure.h"
 #include "cli/run_config.h"
+#include "config/resolved.h"
+#include "experiment/experiment_schema.h"
 #include "experiment/family_spec.h"
 
 namespace stretto::cli {
@@ -143,14 +144,19 @@ std::vector<ModelSize> sizes_to_choose(const PlanOptions& options, const SizeMak
   return sizes.take();
 }
 
+// All that a measured time and loss depend on, files that the configuration includes among it.
+std::string recipe_of(const Experiment& e, const ModelSize& size, int64_t update_freq) {
+  Experiment options = e;
+  return config::to_toml(experiment::experiment_schema(options)) + "\n" +
+         join(size.overrides, "\n") + "\n" + std::to_string(update_freq);
+}
+
 // Sizes of one configuration have folders that tell them apart, and so have other configurations.
-fs::path folder_of(const PlanOptions& options, const ModelSize& size, int64_t update_freq) {
+fs::path folder_of(const PlanOptions& options, const std::string& recipe) {
   const fs::path config(options.config);
   const fs::path directory = options.directory.empty()
                                  ? fs::path("runs") / ("plan_" + config.stem().string())
                                  : fs::path(options.directory);
-  const std::string recipe = read_file(config) + "\n" + join(options.overrides, "\n") + "\n" +
-                             join(size.overrides, "\n") + "\n" + std::to_string(update_freq);
   return directory / hex64(xxh3_64(recipe));
 }
 
@@ -166,7 +172,7 @@ void measure_sizes(const PlanOptions& options, const Experiment& e, const SizeMa
     request.overrides = options.overrides;
     request.overrides.insert(request.overrides.end(), size.overrides.begin(), size.overrides.end());
     request.overrides.push_back("train.update_freq=" + std::to_string(update_freq));
-    request.directory = folder_of(options, size, update_freq);
+    request.directory = folder_of(options, recipe_of(e, size, update_freq));
     request.seconds = options.measure_seconds / static_cast<double>(sizes.size());
     train_to_measure(request);
     plan.measured.push_back(measured_run(request.directory, e, size, update_freq));
@@ -271,34 +277,52 @@ void require_budget(const PlanOptions& options) {
   if (options.config.empty())
     refuse_plan("CONFIG is missing", "name the recipe whose size is planned");
   if (options.hours <= 0) refuse_plan("no time at all", "give the hours that training may take");
+  for (const auto& [name, value] :
+       {std::pair("--deploy-mb", options.deploy_mb), std::pair("--deploy-ms", options.deploy_ms),
+        std::pair("--deploy-units", options.deploy_units),
+        std::pair("--memory-gb", options.memory_gb)}) {
+    if (is_given(value) && value <= 0) {
+      refuse_plan(std::string(name) + " of 0 leaves room for nothing",
+                  "give a number above 0, or leave it out");
+    }
+  }
+  if (options.measure_seconds <= 0 && options.measured.empty()) {
+    refuse_plan("with --measure-seconds 0 nothing is measured",
+                "name runs with --measured, or give it seconds");
+  }
   if (!options.sizes.empty() && options.sizes.size() < 2) {
     refuse_plan("one --size tells nothing about others", "give --size at least twice");
   }
 }
 
+// "0.0041 ms", "12.5 ms", "2h 10m"
+std::string short_time(double seconds) {
+  if (seconds >= 1) return human_duration(seconds);
+  return fixed(seconds * 1e3, seconds < 1e-3 ? 4 : 1) + " ms";
+}
+
 // What would be needed, a reason each.
 [[noreturn]] void refuse_budget(const plan::Plan& plan, const plan::Budget& budget) {
-  const auto megabytes = [](double bytes) { return fixed(bytes / 1e6, 1) + " MB"; };
   std::vector<std::string> why;
   if (plan.too_large_to_deploy > 0) {
     why.push_back(counted(plan.too_large_to_deploy, "size") + " cannot be compressed to " +
-                  megabytes(budget.deploy_bytes) + ": the smallest takes " +
-                  megabytes(plan.least_deploy_bytes));
+                  megabytes_text(budget.deploy_bytes) + ": the smallest takes " +
+                  megabytes_text(plan.least_deploy_bytes));
   }
   if (plan.too_slow_to_deploy > 0) {
     why.push_back(counted(plan.too_slow_to_deploy, "size") + " cannot answer in " +
-                  fixed(budget.deploy_seconds * 1e3, 1) + " ms: the fastest takes " +
-                  fixed(plan.least_deploy_seconds * 1e3, 1) + " ms");
+                  short_time(budget.deploy_seconds) + ": the fastest takes " +
+                  short_time(plan.least_deploy_seconds));
   }
   if (plan.too_large_to_train > 0) {
     why.push_back(counted(plan.too_large_to_train, "size") + " cannot be trained within " +
-                  megabytes(budget.memory_bytes) + ": the smallest takes " +
-                  megabytes(plan.least_memory));
+                  megabytes_text(budget.memory_bytes) + ": the smallest takes " +
+                  megabytes_text(plan.least_memory));
   }
   if (plan.too_slow > 0) {
     why.push_back(counted(plan.too_slow, "size") + " cannot make one update in " +
-                  human_duration(budget.seconds) + ": the fastest takes " +
-                  human_duration(plan.least_seconds));
+                  short_time(budget.seconds) + ": the fastest takes " +
+                  short_time(plan.least_seconds));
   }
   refuse_plan("no size is within the budget. " + join(why, "; "),
               "raise what is exceeded, or begin with a smaller model and smaller tables "
@@ -318,6 +342,11 @@ plan::SizeModel model_of(const BudgetPlan& plan) {
 }
 
 }  // namespace
+
+std::string megabytes_text(double bytes) {
+  const int decimals = bytes < 1e5 ? 4 : bytes < 1e7 ? 3 : bytes < 1e8 ? 1 : 0;
+  return fixed(bytes / 1e6, decimals) + " MB";
+}
 
 BudgetPlan make_budget_plan(const PlanOptions& options) {
   require_budget(options);

@@ -28,6 +28,9 @@ struct BudgetPlan {
 /// size is within the budget, and says by how much.
 BudgetPlan make_budget_plan(const PlanOptions& options);
 
+/// Bytes for people: "0.0012 MB", "4.125 MB", "230 MB".
+std::string megabytes_text(double bytes);
+
 /// Prints it, for people or as one JSON object.
 void print_budget_plan(const BudgetPlan& plan, bool json);
 

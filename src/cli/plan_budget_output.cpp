@@ -89,10 +89,6 @@ std::string with_error(const Estimate& estimate, int decimals) {
   return fixed(estimate.value, decimals) + " ± " + fixed(estimate.error, decimals);
 }
 
-std::string megabytes_text(double bytes) {
-  return fixed(bytes / 1e6, bytes < 1e8 ? 1 : 0) + " MB";
-}
-
 std::string parameters_text(double parameters) {
   return parameters < 1e6 ? fixed(parameters / 1e3, 0) + "k" : fixed(parameters / 1e6, 1) + "M";
 }
@@ -136,8 +132,10 @@ void print_assumed(const BudgetPlan& plan) {
     std::cout
         << "assumed: the batch stays, since train.update_freq cuts it and makes it no larger\n";
   } else if (!plan.model->noise_scale()) {
-    std::cout << "assumed: the batch stays, since no noise scale was measured: it needs "
-                 "train.noise_scale and two micro-batches an update\n";
+    std::cout << "assumed: the batch stays as it was measured, since no noise scale was measured: "
+                 "it needs "
+                 "train.noise_scale, two micro-batches an update and some updates "
+                 "(--measure-seconds)\n";
   } else {
     std::cout
         << "assumed: the noise scale stays as it was measured; it grows while the loss falls, "

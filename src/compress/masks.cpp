@@ -36,11 +36,13 @@ void require_something_left(const std::vector<Candidate>& tensors, double sparsi
       continue;
     }
     const std::string other =
-        scope == "global" ? ", prune the same share of each tensor (scope = \"layer\")" : "";
+        scope == "global" && sparsity < 1
+            ? ", prune the same share of each tensor (--prune-scope layer, compress.prune.scope)"
+            : "";
     throw Error(
         ExitCode::kUsage,
         "pruning to a share of " + shortest(sparsity) + " leaves nothing of `" + tensor.name + "`",
-        "prune less" + other + ", or leave the tensor out (compress.prune.except)");
+        "prune less" + other + ", or leave the tensor out (--keep, compress.prune.except)");
   }
 }
 

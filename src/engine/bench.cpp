@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/log_silence.h"
 #include "base/stdout.h"
 #include "base/system_info.h"
 #include "base/text.h"
@@ -149,9 +150,11 @@ std::unique_ptr<tasks::FamilyTask> task_in(const Measured& measured, const std::
   } else if (bits > 0) {
     const auto where = measured.checkpoint->directory / "model.safetensors";
     load_codes(measured.checkpoint->file("model"), where.string(), bits, model);
+  } else if (precision == "stored") {
+    runs::load_weights(*measured.checkpoint, model, "", runs::PackedAs::kFaster);
   } else {
-    runs::load_weights(*measured.checkpoint, model, "",
-                       precision == "stored" ? runs::PackedAs::kFaster : runs::PackedAs::kNumbers);
+    const log::Silence silence;  // of what is packed, `stored` tells
+    runs::load_weights(*measured.checkpoint, model, "", runs::PackedAs::kNumbers);
   }
   return task;
 }

@@ -42,6 +42,7 @@
 #include "store/quantised_plan.h"
 #include "tasks/checkpoint_experiment.h"
 #include "tasks/exported_run.h"
+#include "tasks/family.h"
 #include "tasks/registry.h"
 #include "tasks/smaller_run.h"
 #include "train/calibration.h"
@@ -58,11 +59,23 @@ constexpr const char* kRecord = "compress.json";
 // ---------------------------------------------------------------------------------------------
 // What was asked for, and what is there already.
 
+const char* name_of(store::QuantScope scope) {
+  switch (scope) {
+    case store::QuantScope::kTensor:
+      return "tensor";
+    case store::QuantScope::kGroup:
+      return "group";
+    case store::QuantScope::kRow:
+      break;
+  }
+  return "row";
+}
+
 RecordJson format_json(const store::QuantFormat& format) {
   return {{"bits", format.bits},
           {"group", format.group_size},
           {"symmetric", format.symmetric},
-          {"scope", static_cast<int>(format.scope)}};
+          {"scope", name_of(format.scope)}};
 }
 
 bool takes_parts_out(const CompressRequest& request) {
@@ -80,11 +93,11 @@ RecordJson request_json(const CompressRequest& request) {
   }
   asked["sparsity"] = request.sparsity;
   if (request.sparsity > 0) asked["scope"] = request.scope;
+  asked["kept"] = request.quantised.kept;  // they are not pruned either
   if (!request.packs) return asked;
   asked["format"] = format_json(request.quantised.format);
   asked["rounding"] = request.rounding;
   if (!request.calibration_keys.empty()) asked["calibrate"] = request.calibration_keys;
-  asked["kept"] = request.quantised.kept;
   asked["others"] = RecordJson::array();
   for (const auto& [pattern, format] : request.quantised.others) {
     asked["others"].push_back({pattern, format_json(format)});
@@ -124,6 +137,21 @@ void require_whole_run(const fs::path& target) {
                                runs::tokenizer_hashes(folder.read_assets()), target / "tokenizer");
 }
 
+/// What one of them has otherwise: "bits is 8 there, now 4".
+std::string differences(const RecordJson& there, const RecordJson& now) {
+  RecordJson all = there.is_object() ? there : RecordJson::object();
+  all.update(now);
+  std::string text;
+  for (const auto& [key, ignored] : all.items()) {
+    const RecordJson was = there.is_object() ? there.value(key, RecordJson()) : RecordJson();
+    const RecordJson is = now.value(key, RecordJson());
+    if (was == is) continue;
+    text += (text.empty() ? "" : "; ") + printable(key) + " is " + printable(was.dump()) +
+            " there, now " + is.dump();
+  }
+  return text;
+}
+
 /// The record of a folder in which the same was done before. Throws Error(kUsage) where something
 /// else was, and as require_whole_run() does for a damaged one.
 std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJson& asked) {
@@ -142,8 +170,7 @@ std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJso
     throw Error(ExitCode::kUsage,
                 target.string() + " holds a compressed run of another " +
                     (std::string(part) == "made_of" ? "checkpoint: " : "request: ") +
-                    stored.value(part, RecordJson()).dump() + ", now asked for is " +
-                    asked[part].dump(),
+                    differences(stored.value(part, RecordJson()), asked[part]),
                 "give a new folder with --run, or remove this one");
   }
   require_whole_run(target);
@@ -206,12 +233,23 @@ Weights weights_of(const CompressRequest& request, const store::LoadedCheckpoint
 
 using Inputs = std::map<std::string, std::vector<compress::RowInputs>>;
 
+/// Its vocabulary stays: what is to be done about text that it does not know is to give other text.
+void require_known_data(const tasks::FamilyTask& task) {
+  try {
+    task.require_known_data(/*warn=*/true);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("calibration: ") + error.what(),
+                "calibrate with text like that of the training (--calibrate), or round without "
+                "calibration");
+  }
+}
+
 /// What the linear maps see of the validation data with these weights.
 Inputs calibration_inputs(const experiment::Experiment& own, const tasks::ExportedRun& run,
                           const store::SafetensorsFile& file) {
   const auto& family = tasks::family_of(own);
   const auto task = family.make_task(own, run.assets, {.group = {}, .device = at::kCPU});
-  task->require_known_data(/*warn=*/true);
+  require_known_data(*task);
   const std::string where = (run.checkpoint.directory / "model.safetensors").string();
   runs::load_weights(file, where, task->model());
   log::info("calibrating with the validation data");

@@ -245,7 +245,7 @@ void throw_no_whole_checkpoint(const fs::path& run_directory,
                                               : ": none of its " + std::to_string(broken.size()) +
                                                     " checkpoints is valid; the newest: ";
   throw Error(ExitCode::kBadData, run_directory.string() + what + broken.front(),
-              "restore the folder from a copy, or train again");
+              "restore the folder from a copy, or train, or compress, again");
 }
 
 }  // namespace stretto::runs

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -21,7 +22,8 @@ constexpr size_t kInks = 8;
 // Those behind the three of page_style.h, which are read on light pages and on dark ones.
 constexpr const char* kStyle =
     ".ink4{--c:#9b59d0}.ink5{--c:#d6457c}.ink6{--c:#1597a5}.ink7{--c:#8a9a1b}.ink8{--c:#a1704f}"
-    ".front{--c:var(--warn)}.wide{grid-template-columns:minmax(0,1fr)}";
+    ".front{--c:var(--warn)}.wide{grid-template-columns:minmax(0,1fr)}"
+    ".list .text{text-align:left}";
 
 double megabytes(const PointResult& result) {
   return static_cast<double>(result.bytes) / kMegabyte;
@@ -91,8 +93,15 @@ std::string row_text(const std::vector<std::string>& cells, const std::vector<si
   return trim(line) + "\n";
 }
 
-std::string chart_summary(const SweepView& view) {
-  return view.metric.higher_is_better ? "higher is better" : "lower is better";
+std::string chart_summary(const SweepView& view, const std::string& unit) {
+  return unit + (view.metric.higher_is_better ? "; higher is better" : "; lower is better");
+}
+
+// A curve goes through the bits of one run with one share of zeros: through all points of a run it
+// would go up and down.
+std::string curve_of(const PointResult& result) {
+  if (result.point.sparsity <= 0) return result.run;
+  return result.run + ", " + percent_text(result.point.sparsity) + " zeros";
 }
 
 using Cost = std::optional<double> (*)(const PointResult&);
@@ -101,21 +110,22 @@ report::Chart chart_of(const SweepView& view, const std::vector<size_t>& front, 
                        const std::string& title, const std::string& unit) {
   report::Chart chart;
   chart.title = title;
-  chart.summary = chart_summary(view);
+  chart.summary = chart_summary(view, unit);
   chart.wide = true;
   chart.x_unit = unit;
-  std::vector<std::string> runs;  // in the order in which they were named
+  std::vector<std::string> curves;  // in the order in which their runs were named
   for (const auto& result : view.results) {
-    if (std::ranges::count(runs, result.run) == 0) runs.push_back(result.run);
+    const std::string name = curve_of(result);
+    if (std::ranges::count(curves, name) == 0) curves.push_back(name);
   }
-  for (size_t i = 0; i < runs.size(); ++i) {
+  for (size_t i = 0; i < curves.size(); ++i) {
     report::Series series;
-    series.name = runs[i];
+    series.name = curves[i];
     series.css = "ink" + std::to_string(i % kInks + 1);
     series.style = report::LineStyle::kDots;
     for (const auto& result : view.results) {
       const auto x = cost(result);
-      if (result.run == runs[i] && x) series.points.push_back({*x, result.score});
+      if (curve_of(result) == curves[i] && x) series.points.push_back({*x, result.score});
     }
     std::ranges::stable_sort(series.points, {}, &report::Point::x);
     if (!series.points.empty()) chart.series.push_back(std::move(series));
@@ -160,6 +170,20 @@ std::string html_table(const SweepView& view, const Fronts& fronts) {
          "</tbody></table></div><p class=\"note\">A point is on the Pareto front of size or time "
          "where no other one scores as well for as little. MB are those of the model file, 10<sup>"
          "6</sup> bytes. Zeros are stored like other weights.</p></section>\n";
+}
+
+std::string status_of(const SweepView& view) {
+  if (view.results.size() == view.num_points) return "finished";
+  if (!view.has_ended) return "running";
+  if (view.failed.empty()) return "stopped";
+  return counted(static_cast<int64_t>(view.failed.size()), "point") + " failed";
+}
+
+std::string failures_text(const SweepView& view) {
+  if (view.failed.empty()) return "";
+  return "<p class=\"note\">Without a result: " +
+         report::escape_html(join(view.failed, ", "), report::kMaxCell) +
+         ". The folder `logs` has what their processes said.</p>\n";
 }
 
 std::string tiles_of(const SweepView& view, const Fronts& fronts) {
@@ -220,12 +244,11 @@ std::string sweep_tsv(const SweepView& view) {
 
 std::string render_sweep(const SweepView& view) {
   const Fronts fronts = fronts_of(view);
-  const bool is_complete = view.results.size() == view.num_points;
   report::Page page;
   page.title = view.metric.name + " of compressed models";
   page.kind = "Stretto compression";
   page.over = "Compressed models";
-  page.status = is_complete ? "finished" : "running";
+  page.status = status_of(view);
   page.footer =
       "Written by Stretto into the folder of the grid. Everything on this page is in this one "
       "file; sweep.tsv has the numbers.";
@@ -237,9 +260,9 @@ std::string render_sweep(const SweepView& view) {
                                             view.metric.name + " against measured time",
                                             "ms a thousand " + view.results.front().unit));
   }
-  return report::render_page(
-      page, tiles_of(view, fronts),
-      "<div class=\"charts wide\">" + charts + "</div>" + html_table(view, fronts));
+  return report::render_page(page, tiles_of(view, fronts),
+                             "<div class=\"charts wide\">" + charts + "</div>" +
+                                 html_table(view, fronts) + failures_text(view));
 }
 
 }  // namespace stretto::sweep

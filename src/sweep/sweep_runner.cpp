@@ -1,9 +1,10 @@
 #include "sweep/sweep_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/child_process.h"
@@ -14,9 +15,9 @@
 #include "base/text.h"
 #include "store/checkpoint.h"
 #include "store/folders.h"
+#include "store/quantised_file.h"
 #include "store/run_record.h"
 #include "store/safetensors.h"
-#include "sweep/sweep_page.h"
 
 namespace stretto::sweep {
 namespace {
@@ -55,12 +56,29 @@ int64_t num_weights(const fs::path& model) {
   return sum;
 }
 
+void require_unpacked(const SweptRun& run) {
+  if (!store::is_packed(store::SafetensorsFile(model_file(run.directory)))) return;
+  throw Error(ExitCode::kUsage, run.directory.string() + " is compressed already",
+              "name the run that it was made from");
+}
+
 nlohmann::json json_file(const fs::path& path) {
   return parse_json(read_file(path, kMaxSmallTextBytes), path.string(), kMaxSmallTextBytes);
 }
 
+/// Whether a number of this name was printed as null: JSON has no NaN and no infinity.
+bool is_not_finite(const nlohmann::json& json, const std::string& name) {
+  if (!json.is_object()) return false;
+  if (const auto found = json.find(name); found != json.end()) return found->is_null();
+  return std::ranges::any_of(json, [&](const auto& part) { return is_not_finite(part, name); });
+}
+
 double number_in(const nlohmann::json& json, const std::string& name, const std::string& where) {
   if (const auto found = find_number(json, name)) return *found;
+  if (is_not_finite(json, name)) {
+    throw Error(ExitCode::kNumeric, where + ": `" + name + "` is infinite or NaN",
+                "compress less, or begin with a run whose own score is a number");
+  }
   throw Error(ExitCode::kBadData, where + ": there is no number `" + name + "`",
               "set grid.metric to one of the numbers that `stretto eval --json` prints");
 }
@@ -84,15 +102,6 @@ std::optional<nlohmann::json> stored_result(const fs::path& path) {
   return std::nullopt;
 }
 
-/// The error that a process ended with, as its log has it.
-std::string complaint_in(const fs::path& log) {
-  std::string last;
-  for (const auto& line : split(read_file(log), '\n')) {
-    if (line.starts_with("error: ")) last = ": " + line.substr(7);
-  }
-  return printable(last, kMostComplaint);
-}
-
 /// A run that is trained on has other checkpoints from point to point.
 void require_rest(const std::vector<SweptRun>& runs) {
   for (const auto& run : runs) {
@@ -100,6 +109,16 @@ void require_rest(const std::vector<SweptRun>& runs) {
     throw Error(ExitCode::kUsage, run.directory.string() + " is being trained by another process",
                 "wait until it ends, or stop it: all points are made of one checkpoint");
   }
+}
+
+/// What a program said of its failure.
+std::string complaint_in(const std::string& output) {
+  constexpr std::string_view kError = "error: ";
+  std::string last;
+  for (const auto& line : split(output, '\n')) {
+    if (line.starts_with(kError)) last = ": " + line.substr(kError.size());
+  }
+  return printable(last, kMostComplaint);
 }
 
 /// What `stretto bench --json` says of its only precision.
@@ -118,7 +137,9 @@ void take_speed(const nlohmann::json& bench, const std::string& where, PointResu
 SweepRunner::SweepRunner(SweepSetup setup)
     : setup_(std::move(setup)),
       points_(points_of(setup_.options, setup_.runs)),
-      metric_(metric_of(setup_.options, setup_.runs)) {}
+      metric_(metric_of(setup_.options, setup_.runs)) {
+  for (const auto& run : setup_.runs) require_unpacked(run);
+}
 
 // What decides a result.
 nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
@@ -150,13 +171,14 @@ std::string SweepRunner::output_of(const SweptPoint& point, const std::string& w
     throw Error(ExitCode::kInterrupted, "stopped at " + point.name,
                 "the same command goes on from here");
   }
+  auto said = read_file(log);
   if (code != 0) {
     throw Error(static_cast<ExitCode>(code),
                 point.name + ": stretto " + what + " ended with code " + std::to_string(code) +
-                    complaint_in(log),
+                    complaint_in(said),
                 log.string() + " has all that it said");
   }
-  return read_file(log);
+  return said;
 }
 
 PointResult SweepRunner::measured(const SweptPoint& point) const {
@@ -230,10 +252,31 @@ PointResult SweepRunner::result_of(const SweptPoint& point) const {
   return result;
 }
 
-void SweepRunner::write(const std::vector<PointResult>& results) const {
-  const SweepView view{.results = results, .metric = metric_, .num_points = points_.size()};
-  write_file_atomic(setup_.directory / "sweep.tsv", sweep_tsv(view));
-  write_file_atomic(setup_.directory / "sweep.html", render_sweep(view));
+SweepView SweepRunner::view(bool has_ended) const {
+  return {.results = results_,
+          .metric = metric_,
+          .num_points = points_.size(),
+          .failed = failed_,
+          .has_ended = has_ended};
+}
+
+void SweepRunner::write(bool has_ended) const {
+  write_file_atomic(setup_.directory / "sweep.tsv", sweep_tsv(view(has_ended)));
+  write_file_atomic(setup_.directory / "sweep.html", render_sweep(view(has_ended)));
+}
+
+void SweepRunner::print(bool json) const {
+  if (!json) {
+    std::cout << sweep_table(view(/*has_ended=*/true)) << std::flush;
+    return;
+  }
+  nlohmann::json out = nlohmann::json::object();
+  out["metric"] = metric_.name;
+  out["higher_is_better"] = metric_.higher_is_better;
+  out["points"] = nlohmann::json::array();
+  for (const auto& result : results_) out["points"].push_back(result_json(result));
+  out["failed"] = failed_;
+  std::cout << as_stored(out).dump(2) << std::endl;
 }
 
 ExitCode SweepRunner::run(bool json) {
@@ -244,37 +287,31 @@ ExitCode SweepRunner::run(bool json) {
   const auto lock = FileLock::try_now(setup_.directory / ".lock", "a grid");
   const StopSignals stop;
   stop_ = &stop;
-  std::vector<PointResult> results;
-  std::optional<Error> failure;
-  write(results);
+  results_.clear();
+  failed_.clear();
+  ExitCode code = ExitCode::kOk;
   for (const auto& point : points_) {
+    write(/*has_ended=*/false);
     try {
-      results.push_back(result_of(point));
+      results_.push_back(result_of(point));
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kInterrupted) throw;
+      if (error.code() == ExitCode::kInterrupted) {
+        write(/*has_ended=*/true);
+        throw;
+      }
       log::error(error.message());
-      if (!failure) failure = error;
-      continue;
+      failed_.push_back(point.name);
+      if (code == ExitCode::kOk) code = error.code();
     } catch (const fs::filesystem_error& error) {
       log::error(point.name + ": " + error.what());
-      if (!failure) failure = Error(ExitCode::kIo, error.what());
-      continue;
+      failed_.push_back(point.name);
+      if (code == ExitCode::kOk) code = ExitCode::kIo;
     }
-    write(results);
   }
-  const SweepView view{.results = results, .metric = metric_, .num_points = points_.size()};
-  if (json) {
-    nlohmann::json out = nlohmann::json::object();
-    out["metric"] = metric_.name;
-    out["higher_is_better"] = metric_.higher_is_better;
-    out["points"] = nlohmann::json::array();
-    for (const auto& result : results) out["points"].push_back(result_json(result));
-    std::cout << as_stored(out).dump(2) << std::endl;
-  } else {
-    std::cout << sweep_table(view) << std::flush;
-  }
+  write(/*has_ended=*/true);
+  print(json);
   log::info((setup_.directory / "sweep.html").string());
-  return failure ? failure->code() : ExitCode::kOk;
+  return code;
 }
 
 }  // namespace stretto::sweep

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/signals.h"
 #include "sweep/grid_options.h"
+#include "sweep/sweep_page.h"
 #include "sweep/swept_point.h"
 
 namespace stretto::sweep {
@@ -31,7 +32,8 @@ struct SweepSetup {
 /// What is there already for the same request is kept, so that a sweep goes on where it stopped.
 class SweepRunner {
  public:
-  /// Throws Error(kUsage) for a metric that a run does not have.
+  /// Throws Error(kUsage) for a metric that a run does not have, for a run without a checkpoint,
+  /// and for one whose weights are packed already.
   explicit SweepRunner(SweepSetup setup);
 
   /// A point that fails is named, and the others go on. Throws Error(kInterrupted) after SIGINT,
@@ -46,11 +48,15 @@ class SweepRunner {
   nlohmann::json request_of(const SweptPoint& point) const;
   std::string output_of(const SweptPoint& point, const std::string& what,
                         std::vector<std::string> words) const;
-  void write(const std::vector<PointResult>& results) const;
+  SweepView view(bool has_ended) const;
+  void write(bool has_ended) const;
+  void print(bool json) const;
 
   SweepSetup setup_;
   std::vector<SweptPoint> points_;
   KnownScore metric_;
+  std::vector<PointResult> results_;
+  std::vector<std::string> failed_;    ///< names of points
   const StopSignals* stop_ = nullptr;  ///< while it runs
 };
 

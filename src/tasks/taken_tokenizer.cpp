@@ -19,6 +19,15 @@ constexpr std::array<const char*, 7> kTrainingKeys{
 
 }  // namespace
 
+void tell_taken_tokenizer(const experiment::LoadedExperiment& loaded, const std::string& of) {
+  std::vector<std::string> given;
+  for (const char* key : kTrainingKeys) {
+    if (loaded.origins.given(key)) given.emplace_back(key);
+  }
+  log::info("tokenizer of " + of +
+            (given.empty() ? "" : "; it takes the place of " + join(given, ", ")));
+}
+
 text::TokenizerPair taken_tokenizers(const experiment::LoadedExperiment& loaded,
                                      const runs::InitialRun& run,
                                      const text::TokenizerOptions& options) {
@@ -29,12 +38,7 @@ text::TokenizerPair taken_tokenizers(const experiment::LoadedExperiment& loaded,
                 "with tokenizer.model or tokenizer.src_vocab");
   }
   auto tokenizers = text::load_tokenizers(options, run.tokenizer);
-  std::vector<std::string> given;
-  for (const char* key : kTrainingKeys) {
-    if (loaded.origins.given(key)) given.emplace_back(key);
-  }
-  log::info("tokenizer of " + run.folder.string() + ", from which the weights come" +
-            (given.empty() ? "" : "; it takes the place of " + join(given, ", ")));
+  tell_taken_tokenizer(loaded, run.folder.string() + ", from which the weights come");
   return tokenizers;
 }
 

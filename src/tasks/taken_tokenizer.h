@@ -8,12 +8,16 @@
 #include "runs/initial_weights.h"
 #include "text/tokenizer.h"
 
-/// What a run of any family takes over of the tokenizer of the run that `train.init_from` names.
+/// What a run of any family takes over of another run's tokenizer: of the one that
+/// `train.init_from` names, or of its teacher.
 namespace stretto::tasks {
 
-/// That run's tokenizers. A line of the log says so, and which keys of the configuration, that
-/// would train one, yield to them. Throws Error(kUsage) where it has none, and as load_tokenizers()
-/// does.
+/// A line of the log: whose tokenizer it is, and which keys of the configuration, that would train
+/// one, yield to it.
+void tell_taken_tokenizer(const experiment::LoadedExperiment& loaded, const std::string& of);
+
+/// The tokenizers of `train.init_from`, told as above. Throws Error(kUsage) where it has none, and
+/// as load_tokenizers() does.
 text::TokenizerPair taken_tokenizers(const experiment::LoadedExperiment& experiment,
                                      const runs::InitialRun& run,
                                      const text::TokenizerOptions& options);

@@ -421,6 +421,8 @@ TEST(DescribeCommand, KnowsSectionsKeysAndComponents) {
   EXPECT_TRUE(has(program.run({"describe"}).out, "[schedule]"));
   EXPECT_TRUE(has(program.run({"describe", "optim"}).out, "beta2 = 0.98"));
   EXPECT_TRUE(has(program.run({"describe", "adamw"}).out, "`adamw` is a value of optim.name"));
+  EXPECT_TRUE(has(program.run({"describe", "grid"}).out, "bits_of"));
+  EXPECT_TRUE(has(program.run({"describe", "grid.rounding"}).out, "least_error"));
   const auto both = program.run({"describe", "optim.lr", "nothing_at_all"});
   EXPECT_EQ(both.code, 2);
   EXPECT_EQ(both.out, "") << "all names or none";

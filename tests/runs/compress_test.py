@@ -102,7 +102,7 @@ def what_was_made_before_stays_and_another_request_is_refused(stretto):
     _, second = compressed(lab, run, "again", "--bits", "6")
     check(first == second, f"{first} and {second}")
     check(model_of(lab, "again").stat().st_mtime_ns == before, "it was made anew")
-    refused(lab.run([stretto, "compress", run, "--bits", "4", "--run", out]), "another request")
+    refused(lab.run([stretto, "compress", run, "--bits", "4", "--run", out]), "another request", '"bits":6', '"bits":4')
     refused(lab.run([stretto, "compress", out, "--bits", "4", "--run", out + "4"]), "compressed already")
     refused(lab.run([stretto, "compress", run, "--bits", "4", "--group", "7", "--run", out + "7"]), "groups of 7")
     model = model_of(lab, "again")
@@ -188,7 +188,10 @@ def pruned_weights_are_zero_with_any_rounding(stretto):
     out, record = compressed(lab, run, "pruned", "--prune", "0.4", "--prune-scope", "layer")
     check("errors" not in record["result"], "nothing was rounded")
     check(score(lab, out) < 10, "fp32")
-    refused(lab.run([stretto, "compress", run, "--prune", "1", "--run", out + "-all"]))
+    refused(lab.run([stretto, "compress", run, "--prune", "1", "--run", out + "-all"]), "leaves nothing of")
+    # Other tensors are pruned where some are kept.
+    kept = ["--prune", "0.4", "--prune-scope", "layer", "--keep", "*embed*"]
+    refused(lab.run([stretto, "compress", run, *kept, "--run", out]), "another request", "kept")
 
 
 def parts_that_were_taken_out_leave_a_model_that_trains_and_rounds(stretto):
@@ -305,13 +308,6 @@ def a_grid_makes_points_with_damaged_results_anew(stretto):
     check(point.is_dir(), "no point")
 
 
-def a_point_that_fails_says_why(stretto):
-    lab, run = shared(stretto)
-    grid = lab.root / "fails.toml"
-    grid.write_text("[grid]\nbits = [8]\nkeep = [\"no.such.tensor\"]\ntime = false\n")
-    refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "fails")]), "run-8bit: ", "matches no tensor")
-
-
 def a_grid_of_a_run_in_training_and_a_second_one_are_refused(stretto):
     lab, run = shared(stretto)
     grid = lab.root / "live.toml"
@@ -321,6 +317,22 @@ def a_grid_of_a_run_in_training_and_a_second_one_are_refused(stretto):
         with open(folder / ".lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             refused(lab.run([stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "live")]), words)
+
+
+def a_point_that_fails_is_named_and_packed_runs_are_refused(stretto):
+    lab, run = shared(stretto)
+    grid, folder = lab.root / "fails.toml", lab.root / "fails"
+    grid.write_text("[grid]\nbits = [8]\nsparsity = [0, 0.999999]\ntime = false\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(folder), "--json"]
+    result = lab.run(command, timeout=300)
+    refused(result, "run-8bit-s0.999999: stretto compress ended with code 2: ", "leaves nothing of")
+    said = json.loads(result.stdout)
+    check(said["failed"] == ["run-8bit-s0.999999"] and len(said["points"]) == 1, f"{said}")
+    page = (folder / "sweep.html").read_text()
+    check("1 point failed" in page and ">running<" not in page, "the page does not say that it ended")
+    packed, _ = compressed(lab, run, "for-grid", "--bits", "8")
+    refused(lab.run([stretto, "compress", packed, *command[3:-2], str(lab.root / "none")]), "compressed already")
+    refused(lab.run([stretto, "compress", run, run + "/", *command[3:]]), "is named twice")
 
 
 def a_grid_that_is_killed_in_a_point_goes_on(stretto):
@@ -379,7 +391,7 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, a_text_encoder_of_e
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
-         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_says_why,
+         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_is_named_and_packed_runs_are_refused,
          a_grid_of_a_run_in_training_and_a_second_one_are_refused, a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 

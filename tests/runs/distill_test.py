@@ -89,6 +89,8 @@ def a_student_learns_probabilities_with_the_teachers_vocabulary(stretto):
         for level in ("word", "both"):
             distilled(lab, level, "--bits", "0", "--level", level, "loss.teacher_weight=1", "loss.teacher_temperature=2")
             check(tokenizer_of(lab, level) == tokenizer_of(lab, "teacher"), f"{level}: another tokenizer")
+            log = (lab.root / level / "log.txt").read_text()
+            check(", the teacher; it takes the place of tokenizer.vocab_size" in log, log[:2000])
             losses = [event["loss"] for event in lab.events(level) if event["event"] == "train"]
             check(losses[-1] < losses[0], f"{level}: from {losses[0]} to {losses[-1]}")
         check(not (lab.root / "word/labels").exists(), "nothing is labelled at the level of words")

@@ -59,6 +59,27 @@ TEST(SweepPage, HasACurveForEachRunAndEscapesNames) {
   EXPECT_NE(page.find("running"), std::string::npos) << "a point of four is missing";
 }
 
+TEST(SweepPage, HasACurveForEachShareOfZeros) {
+  auto results = kResults;
+  results.front().point.sparsity = 0.5;
+  const std::string page =
+      render_sweep({.results = results, .metric = {"accuracy", true}, .num_points = 3});
+  EXPECT_NE(page.find(">big, 50.0 % zeros</span>"), std::string::npos);
+  EXPECT_NE(page.find(">big</span>"), std::string::npos);
+  EXPECT_NE(page.find("MB; higher is better"), std::string::npos);
+}
+
+TEST(SweepPage, SaysThatItStoppedAndWhichPointsFailed) {
+  SweepView view = view_of_results();
+  view.has_ended = true;
+  EXPECT_EQ(render_sweep(view).find(">running<"), std::string::npos);
+  EXPECT_NE(render_sweep(view).find("stopped"), std::string::npos);
+  view.failed = {"<b>-3bit"};
+  const std::string page = render_sweep(view);
+  EXPECT_NE(page.find("1 point failed"), std::string::npos);
+  EXPECT_NE(page.find("Without a result: &lt;b&gt;-3bit"), std::string::npos);
+}
+
 TEST(SweepPage, CurvesOfManyRunsHaveColoursOfTheirOwn) {
   std::vector<PointResult> results;
   for (int run = 0; run < 5; ++run) {

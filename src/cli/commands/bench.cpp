@@ -39,7 +39,9 @@ int run_bench(const BenchArguments& arguments) {
   require_own_start("stretto bench is one process", "start it without mpirun, srun or torchrun");
   engine::BenchRequest request;
   request.precisions = asked_precisions(arguments.precisions);
-  const bool is_config = std::filesystem::is_regular_file(arguments.place);
+  const std::filesystem::path place(arguments.place);
+  const bool is_config = std::filesystem::is_regular_file(place) ||
+                         (place.extension() == ".toml" && !std::filesystem::exists(place));
   if (is_config) {
     if (!arguments.checkpoint.empty()) {
       throw Error(ExitCode::kUsage, "stretto bench: a configuration has no checkpoints",

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,13 +23,17 @@
 namespace stretto::cli {
 namespace {
 
+constexpr const char* kRounding = "least_error";
+constexpr const char* kScope = "global";
+
 struct CompressArguments {
   std::vector<std::string> runs;
   int64_t bits = 0;  ///< 0 = not given
   int64_t group = 0;
   bool asymmetric = false, per_tensor = false, json = false;
   std::vector<std::string> kept, others, calibration;
-  std::string rounding = "least_error", scope = "global", checkpoint, target, grid, directory;
+  std::string rounding, scope;  ///< empty = not given
+  std::string checkpoint, target, grid, directory;
   double sparsity = 0, layers = 0, units = 0, heads = 0;
   int64_t micro_batches = 0;
 
@@ -71,15 +76,16 @@ void refuse_words(const std::string& what, const std::string& advice) {
   throw Error(ExitCode::kUsage, "stretto compress: " + what, advice);
 }
 
-void check_one_run(const CompressArguments& arguments) {
+/// What is to be done, and where to.
+void require_goal(const CompressArguments& arguments) {
   if (arguments.runs.size() != 1) {
     refuse_words("several runs need --grid",
-                 "compress one after the other, each into its own --run");
+                 "name a grid file, or compress one after the other, each into its own --run");
   }
+  if (!arguments.directory.empty()) refuse_words("--dir goes with --grid", "give --run OUT");
   if (arguments.target.empty()) {
     refuse_words("--run is missing", "name the run folder to write: --run runs/small");
   }
-  if (!arguments.directory.empty()) refuse_words("--dir goes with --grid", "give --run OUT");
   if (arguments.takes_parts_out() && (arguments.bits > 0 || arguments.sparsity > 0)) {
     refuse_words("parts are taken out of a model that then trains again, before it is rounded",
                  "give --remove-… alone, train with train.init_from, then give --bits or --prune");
@@ -88,24 +94,36 @@ void check_one_run(const CompressArguments& arguments) {
     refuse_words("nothing is asked for",
                  "give --bits 8, --prune 0.5 or both, or --remove-units 0.5");
   }
+}
+
+/// An option that would change nothing is a mistake.
+void require_options_that_count(const CompressArguments& arguments) {
   if (arguments.micro_batches > 0 && !arguments.takes_parts_out()) {
     refuse_words("--importance-batches goes with --remove-…", "leave it out");
+  }
+  if (!arguments.kept.empty() && arguments.takes_parts_out()) {
+    refuse_words("--keep goes with --bits and --prune", "leave it out: parts have no patterns");
+  }
+  if (!arguments.scope.empty() && arguments.sparsity == 0) {
+    refuse_words("--prune-scope goes with --prune", "add --prune 0.5, or leave it out");
   }
   if (arguments.group > 0 && arguments.per_tensor) {
     refuse_words("--group and --per-tensor exclude each other", "give one of them");
   }
-  const bool about_bits = arguments.group > 0 || arguments.per_tensor || arguments.asymmetric ||
-                          !arguments.others.empty();
   if (!arguments.calibration.empty() && arguments.rounding != "calibrated") {
     refuse_words("--calibrate goes with --rounding calibrated", "add it, or leave out --calibrate");
   }
+  const bool about_bits = arguments.group > 0 || arguments.per_tensor || arguments.asymmetric ||
+                          !arguments.others.empty() || !arguments.rounding.empty();
   if (arguments.bits == 0 && about_bits) {
-    refuse_words("--group, --asymmetric, --per-tensor and --bits-of need --bits", "add --bits 8");
+    refuse_words("--group, --asymmetric, --per-tensor, --rounding and --bits-of need --bits",
+                 "add --bits 8, or leave them out");
   }
 }
 
 int compress_one(const CompressArguments& arguments) {
-  check_one_run(arguments);
+  require_goal(arguments);
+  require_options_that_count(arguments);
   engine::CompressRequest request;
   request.packs = arguments.bits > 0;
   if (request.packs) {
@@ -124,9 +142,9 @@ int compress_one(const CompressArguments& arguments) {
   }
   request.checkpoint = arguments.checkpoint;
   request.target = arguments.target;
-  request.rounding = arguments.rounding;
+  request.rounding = arguments.rounding.empty() ? kRounding : arguments.rounding;
   request.sparsity = arguments.sparsity;
-  request.scope = arguments.scope;
+  request.scope = arguments.scope.empty() ? kScope : arguments.scope;
   request.removal = {
       .layers = arguments.layers, .units = arguments.units, .heads = arguments.heads};
   request.micro_batches = arguments.micro_batches;
@@ -142,12 +160,22 @@ void check_grid(const CompressArguments& arguments) {
   const bool has_own = arguments.bits > 0 || arguments.sparsity > 0 || arguments.group > 0 ||
                        !arguments.target.empty() || arguments.asymmetric || arguments.per_tensor ||
                        !arguments.kept.empty() || !arguments.others.empty() ||
-                       !arguments.calibration.empty() || arguments.rounding != "least_error" ||
-                       arguments.scope != "global" || arguments.takes_parts_out() ||
+                       !arguments.calibration.empty() || !arguments.rounding.empty() ||
+                       !arguments.scope.empty() || arguments.takes_parts_out() ||
                        arguments.micro_batches > 0;
   if (has_own) {
     refuse_words("what is compressed, and how, stands in the file of --grid",
                  "leave out all options but --checkpoint, --dir and --json");
+  }
+}
+
+void require_different_runs(const std::vector<std::string>& runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(runs[i], runs[j], ignored)) continue;
+      refuse_words("the run " + printable(runs[i]) + " is named twice", "name it once");
+    }
   }
 }
 
@@ -161,6 +189,7 @@ int compress_grid(const CompressArguments& arguments) {
   check_grid(arguments);
   require_own_start("a grid is one process", "start it without mpirun, srun or torchrun");
   ignore_broken_pipes();
+  require_different_runs(arguments.runs);
   sweep::SweepSetup setup;
   setup.options = sweep::load_grid(arguments.grid);
   for (const auto& run : arguments.runs) setup.runs.push_back(swept_run(run));
@@ -173,7 +202,9 @@ int compress_grid(const CompressArguments& arguments) {
 
 int run_compress(const CompressArguments& arguments) {
   for (const auto& word : arguments.runs) {
-    if (!is_override(word)) continue;
+    const bool is_key = is_override(word) ||
+                        (word.find('=') != std::string::npos && !std::filesystem::exists(word));
+    if (!is_key) continue;
     refuse_words("takes no key=value, but there is `" + printable(word) + "`",
                  "a grid file has `eval` for keys with which points are scored and timed");
   }
@@ -196,13 +227,15 @@ void declare_formats(CLI::App& app, const std::shared_ptr<CompressArguments>& ar
       ->check(one_of({"nearest", "least_error", "calibrated"}))
       ->type_name("HOW");
   for (auto* list :
-       {app.add_option("--keep", arguments->kept, "pattern of tensors that stay as they are")
+       {app.add_option("--keep", arguments->kept,
+                       "pattern of tensors that stay as they are; may stand several times")
             ->type_name("PATTERN"),
         app.add_option("--calibrate", arguments->calibration,
                        "other data for calibrated rounding than the run's own, such as "
                        "data.valid=texts.tsv; may stand several times")
             ->type_name("KEY=VALUE"),
-        app.add_option("--bits-of", arguments->others, "other bits for some tensors")
+        app.add_option("--bits-of", arguments->others,
+                       "other bits for some tensors; may stand several times")
             ->type_name("PATTERN=N")}) {
     list->expected(1)->allow_extra_args(false)->multi_option_policy(
         CLI::MultiOptionPolicy::TakeAll);
@@ -236,11 +269,12 @@ std::function<int()> declare_compress(CLI::App& app) {
       ->type_name("SHARE");
   app.add_option("--prune-scope", arguments->scope,
                  "global: the smallest weights of all matrices; layer: the same share of each; "
-                 "block: that in whole blocks of 32 x 32")
+                 "block: that in whole blocks of 32 x 32; default global")
       ->check(one_of({"global", "layer", "block"}))
       ->type_name("SCOPE");
   declare_removal(app, arguments);
-  app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step or a name")
+  app.add_option("--checkpoint", arguments->checkpoint,
+                 "best, last, a step or a name; default best")
       ->type_name("NAME");
   app.add_option("--run", arguments->target, "run folder to write; new or empty")->type_name("DIR");
   app.add_option("--grid", arguments->grid,

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "experiment/experiment_schema.h"
 #include "search/search_plan.h"
+#include "sweep/grid_options.h"
 
 namespace stretto::cli {
 namespace {
@@ -40,6 +41,12 @@ std::string describe_name(const config::Schema& schema, const std::string& name)
   search::SearchFileOptions defaults;
   if (has_place(search::search_schema(defaults), name) && !has_place(schema, name)) {
     throw_of_search_files(name);
+  }
+  // A grid file of `stretto compress` has one section, and no command of its own.
+  sweep::GridFileOptions grid;
+  if (const auto grid_schema = config::schema_of(grid);
+      has_place(grid_schema, name) && !has_place(schema, name)) {
+    return config::describe(grid_schema, name);
   }
   try {
     return config::describe(schema, name);

@@ -24,6 +24,7 @@
 #include "cli/run_config.h"
 #include "data/file_digest.h"
 #include "distill/labelling.h"
+#include "distill/labels_record.h"
 #include "distill/word_pairs.h"
 #include "experiment/data_files.h"
 #include "experiment/family_distillation.h"
@@ -82,6 +83,40 @@ const experiment::FamilyDistillation& distillation_of(const experiment::Experime
               "those of " + join(able, ", ") + " can");
 }
 
+// An option about labels would change nothing where there are none.
+void require_no_labels(const DistillArguments& options) {
+  const std::pair<const char*, bool> about_labels[] = {
+      {"--text", !options.texts.empty()},
+      {"--labels", !options.labels.empty()},
+      {"--teacher-key", !options.teacher_keys.empty()},
+      {"--keep-own", options.keep_own},
+      {"--no-shortlist", options.no_shortlist},
+      {"--processes", options.processes > 0}};
+  for (const auto& [option, is_given] : about_labels) {
+    if (!is_given) continue;
+    throw Error(ExitCode::kUsage,
+                std::string(option) + ": a teacher labels no text with --level word",
+                "leave it out: the student trains on its own text; only --level sequence and both "
+                "have labels");
+  }
+}
+
+// What is there is looked at before hours of labelling, not behind them.
+void require_own_folder(const DistillArguments& options) {
+  std::error_code ignored;
+  if (fs::equivalent(options.run, options.teacher, ignored)) {
+    throw Error(ExitCode::kUsage, "--run " + options.run + " is the teacher's folder",
+                "give the student a folder of its own");
+  }
+  const bool has_run = fs::exists(fs::path(options.run) / "config.toml", ignored);
+  const bool has_labels = distill::read_labels_record(options.labels_folder()).has_value();
+  if (!options.labels_text() || !has_run || has_labels) return;
+  throw Error(ExitCode::kUsage,
+              options.run + " holds a run, and " + options.labels_folder().string() +
+                  " no labels that it could have learnt from",
+              "give a new folder with --run, or the folder of its labels with --labels");
+}
+
 void require_level(const DistillArguments& options, const Distillation& made) {
   if (options.labels_text() && made.family.texts == nullptr) {
     throw Error(ExitCode::kUsage,
@@ -89,10 +124,7 @@ void require_level(const DistillArguments& options, const Distillation& made) {
                     " labels no text",
                 "take --level word");
   }
-  if (!options.texts.empty() && !options.labels_text()) {
-    throw Error(ExitCode::kUsage, "--text: a teacher labels no text with --level word",
-                "take --level sequence or both");
-  }
+  if (!options.labels_text()) require_no_labels(options);
   if (!options.has_word_level() || made.family.word_level_keys != nullptr) return;
   throw Error(ExitCode::kUsage,
               "--level " + options.level + ": a student of " + made.student.options.task.name() +
@@ -154,6 +186,7 @@ Distillation load_distillation(DistillArguments& options) {
     made.family.require_match(made.teacher.options, made.student.options);
   }
   require_level(options, made);
+  require_own_folder(options);
   return made;
 }
 

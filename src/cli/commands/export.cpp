@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
@@ -16,7 +17,19 @@ struct ExportArguments {
   std::string run, format, folder, checkpoint, model_type = "auto", weights = "auto";
 };
 
+/// Formats of other programs have no classes to choose from.
+void require_class_goes_with(const ExportArguments& arguments) {
+  const auto& format = arguments.format;
+  const bool has_classes = format == "hf" || format == "timm" || format == "torchvision";
+  if (arguments.model_type == "auto" || has_classes) return;
+  throw Error(
+      ExitCode::kUsage,
+      "--model-type " + arguments.model_type + ": --format " + format + " has no such types",
+      "leave --model-type out, or take --format hf");
+}
+
 int run_export(const ExportArguments& arguments) {
+  require_class_goes_with(arguments);
   interchange::require_free_place(arguments.folder);  // before anything is read or converted
   const engine::ExportRequest request{.experiment = load_run_config(arguments.run, {}),
                                       .run_directory = arguments.run,
@@ -59,7 +72,8 @@ std::function<int()> declare_export(CLI::App& app) {
   app.add_option(
          "--weights", arguments->weights,
          "how ctranslate2, onnx and gguf store matrices: auto (int8 of a run with packed weights, "
-         "else float32), float32, int8, of gguf float16")
+         "else float32), float32, int8, of gguf float16; of safetensors auto (as they are) and "
+         "float32")
       ->check(one_of(interchange::stored_weights_names()))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };

@@ -34,6 +34,22 @@ TEST_F(Distill, RefusesATeacherThatIsNoRunAndWrongKeys) {
   refuses("run", {"--bits", "5"}, "--bits");
   program_.write_run("[task]\nname = \"translation\"\n[train]\nmax_steps = 9000\n");
   refuses("run", {"--level", "word", "--text", "more.en"}, "labels no text with --level word");
+  for (const char* option : {"--keep-own", "--no-shortlist", "--labels=l", "--processes=2",
+                             "--teacher-key=decode.beam_size=2"}) {
+    refuses("run", {"--level", "word", option}, "labels no text with --level word");
+  }
+}
+
+TEST_F(Distill, RefusesAFolderThatIsAnotherRunBeforeItLabels) {
+  program_.write_run("[task]\nname = \"translation\"\n[train]\nmax_steps = 9000\n");
+  const auto result = program_.run({"distill", "run", "--student", bench_.config, "--run", "run"});
+  EXPECT_EQ(result.code, 2) << result.err;
+  expect_in("is the teacher's folder", result.err);
+  program_.folder.write("old/config.toml", "");
+  const auto other = program_.run({"distill", "run", "--student", bench_.config, "--run", "old"});
+  EXPECT_EQ(other.code, 2) << other.err;
+  expect_in("old holds a run, and old/labels no labels", other.err);
+  EXPECT_FALSE(std::filesystem::exists(program_.folder / "old/labels"));
 }
 
 TEST_F(Distill, RefusesAnotherTaskAndOtherLanguages) {

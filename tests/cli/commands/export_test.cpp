@@ -56,6 +56,13 @@ TEST_F(ExportCommand, LooksAtItsTargetBeforeTheRun) {
   EXPECT_TRUE(fs::is_empty(folder_ / "empty"));
 }
 
+TEST_F(ExportCommand, RefusesAClassForAFormatWithoutClasses) {
+  const auto result = program_.run(
+      {"export", "run", "--format", "onnx", "--model-type", "bert", folder_ / "new"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(has(result.err, "--model-type bert: --format onnx has no such types")) << result.err;
+}
+
 TEST_F(ExportCommand, LooksAtItsTargetBeforeACheckpoint) {
   if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
   auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);

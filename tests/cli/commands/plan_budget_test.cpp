@@ -50,6 +50,11 @@ TEST(PlanOfABudget, SaysWhatIsMissing) {
            {{"plan", "--hours", "1"}, "CONFIG is missing"},
            {{"plan", "--hours", "0", "small.toml"}, "no time at all"},
            {{"plan", "--hours", "1", "none.toml"}, "none.toml"},
+           {{"plan", "--hours", "1", "--deploy-mb", "0", "small.toml"},
+            "--deploy-mb of 0 leaves room for nothing"},
+           {{"plan", "--hours", "1", "--memory-gb", "0", "small.toml"}, "--memory-gb of 0"},
+           {{"plan", "--hours", "1", "--measure-seconds", "0", "small.toml"},
+            "nothing is measured"},
            {{"plan", "--hours", "1", "--scaling", "small.toml"}, "are two plans"},
            {{"plan", "--hours", "1", "small.toml", "--size", "model.d_model=16"},
             "one --size tells nothing"}}) {
@@ -100,7 +105,26 @@ TEST_F(PlanOfAMeasuredBudget, ChoosesASizeThatFitsAndMeasuresOnce) {
 
   const auto impossible = plan_with({"--deploy-mb", "0.0001"});
   EXPECT_EQ(impossible.code, 2);
-  EXPECT_TRUE(has(impossible.err, "the smallest takes")) << impossible.err;
+  const auto slow = plan_with({"--deploy-ms", "0.0001"});
+  EXPECT_TRUE(has(slow.err, "cannot answer in 0.0001 ms: ")) << slow.err;
+  EXPECT_TRUE(has(impossible.err, "to 0.0001 MB: the smallest takes 0.00")) << impossible.err;
+}
+
+TEST_F(PlanOfAMeasuredBudget, MeasuresAnewWhereAnIncludedFileChanged) {
+  const auto measured_runs = [&](const std::string& rate) {
+    lab_.folder.write("part.toml", "[optim]\nclip_norm = " + rate + "\n");
+    lab_.folder.write("whole.toml", "include = [\"small.toml\", \"part.toml\"]\n");
+    const auto outcome =
+        lab_.run({"plan", "--hours", "0.1", "whole.toml", "--dir", "sizes", "--measure-seconds",
+                  "2", "--size", "model.d_model=16", "--size", "model.d_model=32", "--json"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::vector<std::string> runs;
+    for (const auto& one : BudgetJson::parse(outcome.out)["measured"]) runs.push_back(one["run"]);
+    return runs;
+  };
+  const auto first = measured_runs("1.0");
+  EXPECT_EQ(measured_runs("1.0"), first);
+  EXPECT_NE(measured_runs("2.0"), first);
 }
 
 TEST_F(PlanOfAMeasuredBudget, TakesSizesThatAreGiven) {

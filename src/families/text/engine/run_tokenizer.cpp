@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "data/tokenizer_store.h"
 #include "experiment/task_rules.h"
 #include "families/text/engine/text_teacher.h"
@@ -34,11 +33,12 @@ RunTokenizer own_tokenizer(const experiment::Experiment& experiment,
 }
 
 // Of a student that names none.
-RunTokenizer tokenizer_of_teacher(const experiment::Experiment& student) {
+RunTokenizer tokenizer_of_teacher(const experiment::LoadedExperiment& loaded) {
+  const auto& student = loaded.options;
   const auto directory = experiment::find_task_rules(student)->teacher_run(student);
   const auto teacher = experiment_of_text_teacher(directory, student);
   auto taken = load_tokenizer(teacher, assets_of(runs::RunFolder::open(directory)));
-  log::info("tokenizer of " + directory + ", the teacher");
+  tell_taken_tokenizer(loaded, directory + ", the teacher");
   return taken;
 }
 
@@ -49,7 +49,7 @@ RunTokenizer first_tokenizer(const experiment::LoadedExperiment& loaded,
   const auto& train = loaded.options.train;
   if (train.init_from.empty()) {
     return experiment::takes_tokenizer_of_other_run(loaded.options)
-               ? tokenizer_of_teacher(loaded.options)
+               ? tokenizer_of_teacher(loaded)
                : own_tokenizer(loaded.options, training_text);
   }
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.

@@ -15,7 +15,7 @@ text::TokenizerPair first_tokenizers(const experiment::LoadedExperiment& loaded)
   if (options.train.init_from.empty()) {
     const auto& own = translation_of(options);
     const bool takes_teachers = own.loss.has_teacher() && !text::names_tokenizer(own.tokenizer);
-    return takes_teachers ? tokenizers_of_teacher(options)
+    return takes_teachers ? tokenizers_of_teacher(loaded)
                           : experiment::make_experiment_tokenizers(options);
   }
   // Weights are verified where they are loaded; to take a tokenizer along they must be, too.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
@@ -18,6 +17,7 @@
 #include "models/seq2seq_options.h"
 #include "runs/run_folder.h"
 #include "tasks/load_checkpoints.h"
+#include "tasks/taken_tokenizer.h"
 
 namespace stretto::tasks {
 namespace {
@@ -84,12 +84,12 @@ std::vector<losses::OutputRows> rows_of_teachers(
   return all;
 }
 
-text::TokenizerPair tokenizers_of_teacher(const experiment::Experiment& student) {
-  const std::string& directory = translation_of(student).loss.teacher;
+text::TokenizerPair tokenizers_of_teacher(const experiment::LoadedExperiment& student) {
+  const std::string& directory = translation_of(student.options).loss.teacher;
   const auto teacher = experiment_of_teacher(directory);
   auto tokenizers = text::load_tokenizers(translation_of(teacher).tokenizer,
                                           assets_of(runs::RunFolder::open(directory)));
-  log::info("tokenizer of " + directory + ", the teacher");
+  tell_taken_tokenizer(student, directory + ", the teacher");
   return tokenizers;
 }
 

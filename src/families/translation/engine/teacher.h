@@ -5,6 +5,7 @@
 
 #include "data/batch.h"
 #include "experiment/experiment.h"
+#include "experiment/load_experiment.h"
 #include "losses/teacher.h"
 #include "models/seq2seq_model.h"
 #include "text/tokenizer.h"
@@ -27,7 +28,8 @@ std::vector<losses::OutputRows> rows_of_teachers(
     const std::vector<std::shared_ptr<models::Seq2SeqModel>>& teachers, const data::Batch& batch,
     const models::PairTensors& tensors);
 
-/// The tokenizers of that run, for a student that names none.
-text::TokenizerPair tokenizers_of_teacher(const experiment::Experiment& student);
+/// The tokenizers of that run, for a student that names none. The log says which keys yield to
+/// them.
+text::TokenizerPair tokenizers_of_teacher(const experiment::LoadedExperiment& student);
 
 }  // namespace stretto::tasks
