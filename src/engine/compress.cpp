@@ -313,6 +313,16 @@ fs::path save_unpacked(const fs::path& directory, const store::LoadedCheckpoint&
   return store::CheckpointStore(directory).save(content);
 }
 
+/// Of tensors that are not packed, counted as a plan does: without the header of the file.
+double stored_bits_per_weight(const store::SafetensorsFile& file) {
+  double bytes = 0, weights = 0;
+  for (const auto& tensor : file.tensors()) {
+    bytes += static_cast<double>(tensor.bytes.size());
+    weights += static_cast<double>(tensor.num_elements());
+  }
+  return weights > 0 ? 8 * bytes / weights : 0;
+}
+
 double share_of_zeros(const compress::PackedMasks& masks, const store::QuantPlan& plan) {
   int64_t pruned = 0, weights = 0;
   for (const auto& tensor : plan.tensors) {
@@ -370,8 +380,7 @@ RecordJson write_compressed_run(const CompressRequest& request, const tasks::Exp
   const auto bytes = static_cast<uint64_t>(fs::file_size(saved / "model.safetensors"));
   result["model_bytes"] = bytes;
   result["bits_per_weight"] =
-      request.packs ? plan.bits_per_weight()
-                    : 8.0 * static_cast<double>(bytes) / static_cast<double>(plan.num_weights());
+      request.packs ? plan.bits_per_weight() : stored_bits_per_weight(weights.pruned.file);
   return result;
 }
 
@@ -400,10 +409,9 @@ RecordJson result_of_smaller(const fs::path& folder,
   const store::SafetensorsFile file(model);
   int64_t weights = 0;
   for (const auto& tensor : file.tensors()) weights += tensor.num_elements();
-  const auto bytes = static_cast<uint64_t>(fs::file_size(model));
   result["weights"] = weights;
-  result["model_bytes"] = bytes;
-  result["bits_per_weight"] = 8.0 * static_cast<double>(bytes) / static_cast<double>(weights);
+  result["model_bytes"] = static_cast<uint64_t>(fs::file_size(model));
+  result["bits_per_weight"] = stored_bits_per_weight(file);
   return result;
 }
 

@@ -187,6 +187,7 @@ def pruned_weights_are_zero_with_any_rounding(stretto):
         check("masks.safetensors" in names, f"{names}")
     out, record = compressed(lab, run, "pruned", "--prune", "0.4", "--prune-scope", "layer")
     check("errors" not in record["result"], "nothing was rounded")
+    check(record["result"]["bits_per_weight"] == 32, f"{record['result']}")
     check(score(lab, out) < 10, "fp32")
     refused(lab.run([stretto, "compress", run, "--prune", "1", "--run", out + "-all"]), "leaves nothing of")
     # Other tensors are pruned where some are kept.
