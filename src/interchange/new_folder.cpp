@@ -56,8 +56,9 @@ bool NewFolder::claim(const fs::path& staging) {
       throw Error(ExitCode::kUsage, "another process writes " + place_.string(),
                   "wait for it, or give another folder");
     }
-    if (!is_empty) fs::remove_all(staging, error);
-    if (error) throw_io_error("cannot remove", staging, error.value());
+    if (!is_empty && (fs::remove_all(staging, error), error)) {
+      throw_io_error("cannot remove", staging, error.value());
+    }
   }
   if (!is_empty && !make_directories(staging)) return false;  // another process was first
   staging_ = staging;

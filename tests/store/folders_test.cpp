@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(RemoveFolder, LeavesTheLastEntryWhileThereIsAnother) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   const fs::path folder = dir / "run";
   int n = 1;
   for (bool fails = true; fails; ++n) {
@@ -35,7 +35,7 @@ TEST(RemoveFolder, LeavesTheLastEntryWhileThereIsAnother) {
 }
 
 TEST(RemoveFolder, RemovesALinkAndNotWhatItLeadsTo) {
-  const testing::TempDir dir;
+  const stretto::testing::TempDir dir;
   dir.write("run/mark", "");
   fs::create_directory_symlink(dir / "run", dir / "link");
   remove_folder(dir / "link", "mark");

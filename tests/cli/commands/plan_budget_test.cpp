@@ -119,7 +119,8 @@ TEST_F(PlanOfAMeasuredBudget, MeasuresAnewWhereAnIncludedFileChanged) {
                   "2", "--size", "model.d_model=16", "--size", "model.d_model=32", "--json"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     std::vector<std::string> runs;
-    for (const auto& one : BudgetJson::parse(outcome.out)["measured"]) runs.push_back(one["run"]);
+    const auto json = BudgetJson::parse(outcome.out);
+    for (const auto& one : json["measured"]) runs.push_back(one["run"]);
     return runs;
   };
   const auto first = measured_runs("1.0");
