@@ -96,8 +96,7 @@ void RoundedWeights::round_slot(const optim::Arena::Slot& slot, double share, ui
   const torch::Tensor drawn = drawn_groups(slot.name, groups[0] * groups[1], share, key)
                                   .to(weights.device())
                                   .view({groups[0], groups[1], 1});
-  weights.copy_(
-      torch::where(drawn, codes.reshape(groups), weights.view(groups)).view(slot.shape));
+  weights.copy_(torch::where(drawn, codes.reshape(groups), weights.view(groups)).view(slot.shape));
 }
 
 }  // namespace stretto::compress

@@ -57,8 +57,8 @@ TEST_F(ExportCommand, LooksAtItsTargetBeforeTheRun) {
 }
 
 TEST_F(ExportCommand, RefusesAClassForAFormatWithoutClasses) {
-  const auto result = program_.run(
-      {"export", "run", "--format", "onnx", "--model-type", "bert", folder_ / "new"});
+  const auto result =
+      program_.run({"export", "run", "--format", "onnx", "--model-type", "bert", folder_ / "new"});
   EXPECT_EQ(result.code, 2);
   EXPECT_TRUE(has(result.err, "--model-type bert: --format onnx has no such types")) << result.err;
 }

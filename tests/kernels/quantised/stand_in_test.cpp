@@ -64,8 +64,8 @@ TEST(StandIn, IsMultipliedAsItsCodes) {
                         want.narrow(1, 10, 30)));
   // Where there is no product of codes, the numbers are taken.
   const at::Tensor wide = x.to(at::kDouble);
-  EXPECT_TRUE(
-      at::allclose(kernels::linear(wide, weight), at::matmul(wide, matrix->dense().to(at::kDouble).t())));
+  EXPECT_TRUE(at::allclose(kernels::linear(wide, weight),
+                           at::matmul(wide, matrix->dense().to(at::kDouble).t())));
 }
 
 TEST(StandIn, HasItsNumbersWhereAGradientIsWanted) {
