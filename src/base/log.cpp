@@ -15,6 +15,7 @@
 #include "base/log_silence.h"
 #include "base/system_info.h"
 #include "base/text.h"
+#include "base/told_error.h"
 
 namespace stretto::log {
 namespace {
@@ -94,7 +95,7 @@ void warn(std::string_view message) {
   if (silences() == 0) emit("warning: ", message, true);
 }
 void error(std::string_view message) {
-  emit("error: ", message, true);
+  emit(kErrorPrefix, message, true);
 }
 
 void open_file(const std::filesystem::path& path) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/program_path.h"
 #include "base/text.h"
+#include "base/told_error.h"
 #include "experiment/family_spec.h"
 #include "report/metrics_log.h"
 
@@ -66,11 +67,7 @@ std::vector<std::string> measuring_words(const MeasureRequest& request) {
 }
 
 std::string complaint_in(const fs::path& output) {
-  std::string last;
-  for (const auto& line : split(read_file(output, uint64_t{1} << 20), '\n')) {
-    if (line.starts_with("error: ")) last = line.substr(7);
-  }
-  return printable(last, 1000);
+  return printable(last_told_error(read_file(output, uint64_t{1} << 20)), 1000);
 }
 
 // Means over bins of updates that grow in proportion, so that late updates do not outweigh all.

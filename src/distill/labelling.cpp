@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "base/told_error.h"
 
 namespace stretto::distill {
 namespace {
@@ -38,15 +39,15 @@ experiment::LabelledText labelled_text(const fs::path& folder, size_t text) {
 
 // The last error that a process told of, else what it said last; for people.
 std::string complaint_of_teacher(const fs::path& path) {
-  constexpr std::string_view kError = "error: ";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "";
-  std::string last, error;
-  for (auto& line : split(read_file(path, kMostLogBytes), '\n')) {
-    if (line.starts_with(kError)) error = line.substr(kError.size());
+  const std::string output = read_file(path, kMostLogBytes);
+  if (const auto error = last_told_error(output); !error.empty()) return printable(error);
+  std::string last;
+  for (auto& line : split(output, '\n')) {
     if (!trim(line).empty()) last = std::move(line);
   }
-  return printable(error.empty() ? last : error);
+  return printable(last);
 }
 
 // Whether a part of a text has its labels.

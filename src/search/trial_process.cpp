@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/told_error.h"
 #include "search/watched_trial.h"
 
 namespace stretto::search {
@@ -120,26 +121,22 @@ void TrialProcess::stop() {
 }
 
 // The output of this process alone: what earlier ones complained about has been reported.
-std::vector<std::string> TrialProcess::output_lines() const {
+std::string TrialProcess::own_output() const {
   try {
     const std::string text = read_file(run_.directory / kOutput, kMostOutput);
-    return split(text.substr(std::min<size_t>(output_begin_, text.size())), '\n');
+    return text.substr(std::min<size_t>(output_begin_, text.size()));
   } catch (const Error&) {
     return {};
   }
 }
 
 std::string TrialProcess::complaint() const {
-  std::string last;
-  for (const auto& line : output_lines()) {
-    if (line.starts_with("error: ")) last = line.substr(7);
-  }
-  return printable(last, 1000);
+  return printable(last_told_error(own_output()), 1000);
 }
 
 std::string TrialProcess::last_line() const {
   std::string last;
-  for (const auto& line : output_lines()) {
+  for (const auto& line : split(own_output(), '\n')) {
     if (!trim(line).empty()) last = trim(line);
   }
   return printable(last, 1000);

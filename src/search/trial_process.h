@@ -71,7 +71,7 @@ class TrialProcess {
   bool may_start() const;
   void start();
   void send_heartbeat();
-  std::vector<std::string> output_lines() const;
+  std::string own_output() const;
 
   Job job_;
   TrialRun run_;

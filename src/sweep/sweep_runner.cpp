@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/text.h"
+#include "base/told_error.h"
 #include "store/checkpoint.h"
 #include "store/folders.h"
 #include "store/quantised_file.h"
@@ -113,12 +114,8 @@ void require_rest(const std::vector<SweptRun>& runs) {
 
 /// What a program said of its failure.
 std::string complaint_in(const std::string& output) {
-  constexpr std::string_view kError = "error: ";
-  std::string last;
-  for (const auto& line : split(output, '\n')) {
-    if (line.starts_with(kError)) last = ": " + line.substr(kError.size());
-  }
-  return printable(last, kMostComplaint);
+  const std::string last = last_told_error(output);
+  return last.empty() ? "" : printable(": " + last, kMostComplaint);
 }
 
 /// What `stretto bench --json` says of its only precision.
