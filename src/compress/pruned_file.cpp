@@ -1,36 +1,17 @@
 #include "compress/pruned_file.h"
 
-#include <ATen/ops/from_blob.h>
 #include <c10/core/ScalarType.h>
-#include <c10/util/Exception.h>
 
 #include <cstddef>
 #include <utility>
 
+#include "compress/stored_numbers.h"
+
 namespace stretto::compress {
 namespace {
 
-at::ScalarType type_in_file(const store::TensorView& tensor) {
-  switch (tensor.dtype) {
-    case store::DType::kF64:
-      return at::kDouble;
-    case store::DType::kF16:
-      return at::kHalf;
-    case store::DType::kBF16:
-      return at::kBFloat16;
-    default:
-      TORCH_CHECK(tensor.dtype == store::DType::kF32, "[prune] `", tensor.name,
-                  "` has no floating-point numbers");
-      return at::kFloat;
-  }
-}
-
 at::Tensor fp32_copy_of(const store::TensorView& tensor) {
-  // from_blob() wants a pointer that may be written through; nothing is.
-  auto* bytes = const_cast<char*>(tensor.bytes.data());
-  return at::from_blob(bytes, tensor.shape, at::dtype(type_in_file(tensor)))
-      .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true)
-      .contiguous();
+  return stored_numbers(tensor).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
 }
 
 store::TensorView view_of_values(const std::string& name, const at::Tensor& values) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "compress/quantise_scales.h"
 #include "compress/quantise_values.h"
+#include "compress/stored_numbers.h"
 #include "store/quantised_file.h"
 
 namespace stretto::compress {
@@ -40,26 +41,6 @@ ScaleAndZero scale_by(Rounding rounding, std::span<const float> weights,
 
 std::span<const float> part_of_matrix(const at::Tensor& matrix, int64_t first, int64_t count) {
   return {matrix.const_data_ptr<float>() + first, static_cast<size_t>(count)};
-}
-
-at::ScalarType type_of(store::DType dtype) {
-  switch (dtype) {
-    case store::DType::kF64:
-      return at::kDouble;
-    case store::DType::kF16:
-      return at::kHalf;
-    case store::DType::kBF16:
-      return at::kBFloat16;
-    default:
-      TORCH_CHECK(dtype == store::DType::kF32, "[quantise] integers are not packed");
-      return at::kFloat;
-  }
-}
-
-// from_blob wants a mutable pointer; the tensor is only read.
-at::Tensor stored_weight(const store::TensorView& view) {
-  return at::from_blob(const_cast<char*>(view.bytes.data()), at::IntArrayRef(view.shape),
-                       at::dtype(type_of(view.dtype)));
 }
 
 double relative_error(const at::Tensor& weight, const store::QuantisedTensor& packed) {
@@ -148,7 +129,7 @@ QuantisedModel quantise_model(const store::SafetensorsFile& model, const store::
       quantised.kept.push_back(*view);
       continue;
     }
-    const at::Tensor weight = stored_weight(*view);
+    const at::Tensor weight = stored_numbers(*view);
     const auto seen = inputs.find(planned.name);
     const bool calibrated = rounding == Rounding::kCalibrated && seen != inputs.end();
     const Rounding otherwise = rounding == Rounding::kCalibrated ? Rounding::kLeastError : rounding;

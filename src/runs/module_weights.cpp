@@ -1,7 +1,6 @@
 #include "runs/module_weights.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/ScalarType.h>
 
 #include <memory>
@@ -15,6 +14,7 @@
 #include "base/name_pattern.h"
 #include "base/text.h"
 #include "compress/quantise.h"
+#include "compress/stored_numbers.h"
 #include "kernels/quantised/quantised.h"
 #include "nn/compressed.h"
 #include "runs/stored_targets.h"
@@ -43,22 +43,6 @@ std::vector<ModuleTensor> tensors_of(const torch::nn::Module& module) {
   return tensors;
 }
 
-/// nullopt: the file has integers.
-std::optional<at::ScalarType> floating_type(store::DType dtype) {
-  switch (dtype) {
-    case store::DType::kF64:
-      return at::kDouble;
-    case store::DType::kF32:
-      return at::kFloat;
-    case store::DType::kF16:
-      return at::kHalf;
-    case store::DType::kBF16:
-      return at::kBFloat16;
-    default:
-      return std::nullopt;
-  }
-}
-
 /// A model file and what is packed in it.
 struct ModelFile {
   const store::SafetensorsFile& file;
@@ -74,7 +58,7 @@ std::optional<TensorMismatch> mismatch_of(const ModelFile& model, const ModuleTe
   if (auto problem = shape_mismatch(found, tensor.name, tensor.values.sizes().vec()))
     return problem;
   const std::string type = "is " + std::string(store::name_of(found->dtype));
-  if (!floating_type(found->dtype)) {
+  if (!compress::floating_type(found->dtype)) {
     return TensorMismatch{tensor.name, type + ", the model wants floating-point numbers"};
   }
   if (!at::isFloatingType(tensor.values.scalar_type())) {
@@ -192,9 +176,7 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
     }
     const auto& stored = *file.find(tensor.name);
     // from_blob wants a mutable pointer; the copy only reads.
-    numbers_of(tensor.values)
-        .copy_(at::from_blob(const_cast<char*>(stored.bytes.data()), at::IntArrayRef(stored.shape),
-                             at::dtype(*floating_type(stored.dtype))));
+    numbers_of(tensor.values).copy_(compress::stored_numbers(stored));
   }
   require_finite_module(model, where, tensors);
   tell_of_packed(model, num_codes);
