@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "config/key_check.h"
 #include "config/load.h"
 #include "experiment/rules.h"
 #include "experiment/task_rules.h"
@@ -20,24 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kValid = "valid.";
 
-/// Notes what is wrong with a key of `[search]`.
-class FileCheck {
- public:
-  FileCheck(const config::Origins& origins, std::vector<config::Problem>& problems)
-      : origins_(origins), problems_(problems) {}
-
-  void wrong(const std::string& key, const std::string& what, const std::string& hint) {
-    if (config::is_unreliable(problems_, key)) return;
-    problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
-  }
-
- private:
-  const config::Origins& origins_;
-  std::vector<config::Problem>& problems_;
-};
-
 // The score that trials are ranked by, among those that validations of the configuration have.
-void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
+void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe,
+                   config::KeyCheck& check) {
   const auto& options = plan.options.search;
   const experiment::TaskRules* task = experiment::find_task_rules(recipe);
   std::string wanted = options.metric.empty() ? recipe.eval.best_metric : options.metric;
@@ -62,7 +48,7 @@ void choose_metric(SearchPlan& plan, const experiment::Experiment& recipe, FileC
   if (options.goal != "auto") plan.higher_is_better = options.goal == "maximize";
 }
 
-void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, FileCheck& check) {
+void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, config::KeyCheck& check) {
   plan.max_steps = recipe.train.max_steps;
   if (plan.max_steps <= 0) {
     const auto epochs = static_cast<int64_t>(recipe.train.max_epochs);
@@ -82,7 +68,7 @@ void check_recipe(SearchPlan& plan, const experiment::Experiment& recipe, FileCh
   }
 }
 
-void check_slots(const SearchOptions& options, FileCheck& check) {
+void check_slots(const SearchOptions& options, config::KeyCheck& check) {
   if (options.slots > 0 && options.slots_per_trial > options.slots) {
     check.wrong("search.slots_per_trial",
                 "is " + std::to_string(options.slots_per_trial) + ", more than the " +
@@ -102,7 +88,7 @@ void check_slots(const SearchOptions& options, FileCheck& check) {
 }
 
 // A host without room for a trial is useless; at least one must have room.
-std::vector<Host> load_hosts(const SearchOptions& options, FileCheck& check) {
+std::vector<Host> load_hosts(const SearchOptions& options, config::KeyCheck& check) {
   if (options.hosts.empty()) return {};
   auto hosts = parse_hosts(read_file(options.hosts, kMaxSmallTextBytes), options.hosts);
   const bool any_room = std::any_of(hosts.begin(), hosts.end(), [&](const Host& host) {
@@ -145,7 +131,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   const auto& search = plan.options.search;
   if (experiment::readable(problems)) {
     make_values_absolute(plan.options, folders_of_files(path, loaded.origins));
-    FileCheck check(loaded.origins, problems);
+    config::KeyCheck check(loaded.origins, problems);
     check_slots(search, check);
     loaded.hosts = load_hosts(search, check);
     plan.space = build_space(plan.options, loaded.origins, use, problems);
@@ -154,7 +140,7 @@ LoadedSearch load_search(const fs::path& path, const SpaceUse& use) {
   config::throw_problems(problems);
   complete(plan);
   const auto recipe = load_recipe(search);
-  FileCheck check(loaded.origins, problems);
+  config::KeyCheck check(loaded.origins, problems);
   check_recipe(plan, recipe.options, check);
   choose_metric(plan, recipe.options, check);
   check_space(plan, loaded.origins, problems);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "config/key_check.h"
 #include "config/load.h"
-#include "config/problem.h"
 #include "config/schema.h"
 #include "store/quantised.h"
 #include "sweep/swept_point.h"
@@ -14,27 +14,11 @@
 namespace stretto::sweep {
 namespace {
 
-/// Notes what is wrong with a key of `[grid]`.
-class GridCheck {
- public:
-  GridCheck(const config::Origins& origins, std::vector<config::Problem>& problems)
-      : origins_(origins), problems_(problems) {}
-
-  void wrong(const std::string& key, const std::string& what, const std::string& hint) {
-    if (config::is_unreliable(problems_, key)) return;
-    problems_.push_back({origins_.of(key), what, hint, key, origins_.order_of(key)});
-  }
-
- private:
-  const config::Origins& origins_;
-  std::vector<config::Problem>& problems_;
-};
-
 bool is_whole(double value) {
   return std::isfinite(value) && value == std::floor(value) && std::abs(value) < 1000;
 }
 
-void check_bits(const GridOptions& grid, GridCheck& check) {
+void check_bits(const GridOptions& grid, config::KeyCheck& check) {
   if (grid.bits.empty()) {
     check.wrong("grid.bits", "is empty: the grid asks for nothing", "give some: [8, 6, 4, 3]");
   }
@@ -49,7 +33,7 @@ void check_bits(const GridOptions& grid, GridCheck& check) {
   }
 }
 
-void check_sparsities(const GridOptions& grid, GridCheck& check) {
+void check_sparsities(const GridOptions& grid, config::KeyCheck& check) {
   if (grid.sparsity.empty()) {
     check.wrong("grid.sparsity", "is empty: the grid asks for nothing",
                 "leave it out, or give shares: [0, 0.5]");
@@ -63,7 +47,7 @@ void check_sparsities(const GridOptions& grid, GridCheck& check) {
 }
 
 // The runs as they are take no compression.
-void require_compression(const GridOptions& grid, GridCheck& check) {
+void require_compression(const GridOptions& grid, config::KeyCheck& check) {
   const auto packs = [](double bits) { return bits != kUnpackedBits; };
   const auto prunes = [](double share) { return share > 0; };
   if (std::ranges::any_of(grid.bits, packs) || std::ranges::any_of(grid.sparsity, prunes)) return;
@@ -79,7 +63,7 @@ GridOptions load_grid(const std::filesystem::path& path) {
   std::vector<config::Problem> problems;
   const auto origins = config::load_file(path, {}, config::schema_of(options),
                                          config::schema_of(fallback), problems);
-  GridCheck check(origins, problems);
+  config::KeyCheck check(origins, problems);
   check_bits(options.grid, check);
   check_sparsities(options.grid, check);
   require_compression(options.grid, check);
