@@ -24,6 +24,16 @@ std::string shared_causal_incompatibility(const models::CausalTransformerOptions
     return "model.norm = \"" + model.norm + "\": its norms stand in front of parts";
   }
   if (model.parallel_residual) return "model.parallel_residual = true: its parts follow each other";
+  return incompatibility_of_output(model);
+}
+
+NamePair causal_output_name(const char* ours) {
+  return {.theirs = {kTheirCausalOutput}, .ours = ours};
+}
+
+}  // namespace
+
+std::string incompatibility_of_output(const models::CausalTransformerOptions& model) {
   if (model.attention_softcap > 0) return "model.attention_softcap: its scores are not capped";
   if (model.logit_softcap > 0) return "model.logit_softcap: its logits are not capped";
   if (model.embedding_scale != "none") {
@@ -35,12 +45,6 @@ std::string shared_causal_incompatibility(const models::CausalTransformerOptions
   }
   return "";
 }
-
-NamePair causal_output_name(const char* ours) {
-  return {.theirs = {kTheirCausalOutput}, .ours = ours};
-}
-
-}  // namespace
 
 std::span<const CausalClass* const> causal_classes() {
   static constexpr std::array<const CausalClass*, 5> kClasses{&kGpt2, &kLlama, &kMistral, &kQwen2,

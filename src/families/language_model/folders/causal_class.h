@@ -62,6 +62,9 @@ CausalDescription read_causal_config(std::string_view bytes, const std::string& 
 std::string write_causal_config(const CausalDescription& description,
                                 const text::SpecialIds& specials);
 
+/// Why a program with a plain output cannot express a model that caps its scores or logits, scales
+/// its vectors, or has another output; empty when it can.
+std::string incompatibility_of_output(const models::CausalTransformerOptions& model);
 /// Why the class cannot express a model; empty when it can.
 std::string causal_incompatibility(const CausalClass& its,
                                    const models::CausalTransformerOptions& model);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "families/language_model/folders/causal_class.h"
 #include "families/language_model/folders/gguf_tokenizer.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/incompatibility.h"
@@ -48,14 +49,8 @@ std::string gguf_form_problem(const CausalTransformerOptions& model) {
 
 std::string gguf_output_problem(const CausalTransformerOptions& model) {
   if (model.sliding_window > 0) return "model.sliding_window: it attends to all earlier tokens";
-  if (model.attention_softcap > 0) return "model.attention_softcap: its scores are not capped";
-  if (model.logit_softcap > 0) return "model.logit_softcap: its logits are not capped";
-  if (model.embedding_scale != "none") {
-    return "model.embedding_scale = \"" + model.embedding_scale + "\": it adds vectors as they are";
-  }
-  if (model.output_bias) return "model.output_bias = true: its output has none";
-  if (model.adaptive_softmax.is_on()) {
-    return "model.adaptive_softmax: its output is one softmax over all tokens";
+  if (auto incompatibility = incompatibility_of_output(model); !incompatibility.empty()) {
+    return incompatibility;
   }
   if (model.qk_norm && model.biases != "none") {
     return "model.qk_norm = true with biases: with norms over heads its maps have none";

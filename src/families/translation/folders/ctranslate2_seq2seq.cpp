@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "families/translation/folders/marian.h"
 #include "interchange/ctranslate2.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/incompatibility.h"
@@ -40,14 +41,8 @@ CTranslate2Layers layers_of_side(const models::Seq2SeqOptions& model,
 }
 
 std::string problem_of_parts(const models::Seq2SeqOptions& model) {
-  if (model.adapter.is_on()) return adapter_incompatibility(model.adapter);
-  if (models::has_two_encoders(model)) return "model.encoders: it has one encoder";
-  if (!model.heads.empty()) return "model.heads: it has one decoder";
-  if (!model.encoder.is<models::StackOptions>()) {
-    return "model.encoder.name = \"" + model.encoder.name() + "\": its encoder is a Transformer";
-  }
-  if (!model.decoder.is<models::StackOptions>()) {
-    return "model.decoder.name = \"" + model.decoder.name() + "\": its decoder is a Transformer";
+  if (auto incompatibility = incompatibility_of_parts(model); !incompatibility.empty()) {
+    return incompatibility;
   }
   if (model.encoder.as<models::StackOptions>().head_dim > 0 ||
       model.decoder.as<models::StackOptions>().head_dim > 0) {

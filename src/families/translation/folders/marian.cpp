@@ -283,7 +283,7 @@ std::string write_marian_generation(const Seq2SeqDescription& description) {
   return config.dump(2) + "\n";
 }
 
-std::string marian_incompatibility(const models::Seq2SeqOptions& model) {
+std::string incompatibility_of_parts(const models::Seq2SeqOptions& model) {
   if (model.adapter.is_on()) return adapter_incompatibility(model.adapter);
   if (models::has_two_encoders(model)) return "model.encoders: it has one encoder";
   if (!model.heads.empty()) return "model.heads: it has one decoder";
@@ -292,6 +292,13 @@ std::string marian_incompatibility(const models::Seq2SeqOptions& model) {
   }
   if (!model.decoder.is<models::StackOptions>()) {
     return "model.decoder.name = \"" + model.decoder.name() + "\": its decoder is a Transformer";
+  }
+  return "";
+}
+
+std::string marian_incompatibility(const models::Seq2SeqOptions& model) {
+  if (auto incompatibility = incompatibility_of_parts(model); !incompatibility.empty()) {
+    return incompatibility;
   }
   if (auto incompatibility = incompatibility_of_layers(model); !incompatibility.empty())
     return incompatibility;

@@ -50,6 +50,9 @@ Seq2SeqDescription read_marian_config(const ConfigReader& config);
 std::string write_marian_config(const Seq2SeqDescription& description);
 std::string write_marian_generation(const Seq2SeqDescription& description);
 
+/// Why a program of one encoder and one decoder, both Transformers without adapters, cannot express
+/// a model; empty when it can.
+std::string incompatibility_of_parts(const models::Seq2SeqOptions& model);
 /// Why the class of its norms cannot express a model; empty when it can.
 std::string marian_incompatibility(const models::Seq2SeqOptions& model);
 
