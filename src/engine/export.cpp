@@ -27,10 +27,13 @@ void require_format(const tasks::Family& family, const experiment::Experiment& e
       "formats for it: " + join(known, ", "));
 }
 
-/// Folders for training packages are fp32.
+/// Formats that engines run; folders for training packages are fp32.
+bool may_be_int8(const std::string& format) {
+  return format == "ctranslate2" || format == "gguf" || format == "onnx";
+}
+
 void require_weights(const std::string& format, const std::string& weights) {
-  const bool chooses = format == "ctranslate2" || format == "gguf" || format == "onnx";
-  if (chooses || std::ranges::count(tasks::safetensors_weights(), weights) > 0) return;
+  if (may_be_int8(format) || std::ranges::count(tasks::safetensors_weights(), weights) > 0) return;
   throw Error(ExitCode::kUsage,
               "--weights " + weights + ": a model of --format " + format + " is fp32",
               "leave the option out");
@@ -41,9 +44,8 @@ void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& requ
   constexpr int64_t kInt8 = 8;
   const bool is_auto = request.weights == "auto";
   if (!run.has_packed_weights() || (request.format == tasks::kSafetensorsFormat && is_auto)) return;
-  const bool may_be_int8 =
-      request.format == "ctranslate2" || request.format == "gguf" || request.format == "onnx";
-  if (may_be_int8 && (is_auto || request.weights == "int8")) {
+  const bool has_int8 = may_be_int8(request.format);
+  if (has_int8 && (is_auto || request.weights == "int8")) {
     if (run.fewest_bits() == kInt8) return;
     log::warn("weights of " + counted(run.fewest_bits(), "bit") +
               " are written as int8: --format " + request.format + " is not written with fewer");
@@ -51,8 +53,8 @@ void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& requ
   }
   const std::string type = request.weights == "float16" ? "fp16" : "fp32";
   log::warn("the packed weights of the run are written as " + type +
-            (may_be_int8 ? ": --weights int8 is smaller"
-                         : "; --format safetensors leaves them as they are"));
+            (has_int8 ? ": --weights int8 is smaller"
+                      : "; --format safetensors leaves them as they are"));
 }
 
 }  // namespace
