@@ -4,14 +4,12 @@
 
 #include <string>
 
-#include "config/resolved.h"
-#include "experiment/experiment_schema.h"
 #include "families/masked_lm/engine/masked_lm.h"
 #include "families/masked_lm/engine/masked_lm_family.h"
-#include "store/run_record.h"
 #include "tests/base/failure.h"
 #include "tests/base/temp_dir.h"
 #include "tests/families/masked_lm/small_masked_lm.h"
+#include "tests/tasks/teacher_run.h"
 #include "tests/tasks/train_family.h"
 #include "tests/train/toy_task.h"
 
@@ -35,13 +33,7 @@ class MaskedTeacherTest : public ::testing::Test {
 
   void train_teacher(int64_t updates) {
     const auto setup = train("teacher", updates);
-    auto stored = experiment_.options;
-    stored.train.max_steps = 5000;
-    folder_.write("teacher/config.toml",
-                  store::seal_config(config::to_toml(experiment::experiment_schema(stored)),
-                                     setup.identity.run_id));
-    sections().loss.teacher = (folder_ / "teacher").string();
-    sections().loss.teacher_checkpoint = "last";
+    make_teacher(folder_, experiment_.options, setup, sections().loss);
   }
 
   const Family& family_ = masked_lm_family();

@@ -5,11 +5,9 @@
 
 #include <string>
 
-#include "config/resolved.h"
-#include "experiment/experiment_schema.h"
-#include "store/run_record.h"
 #include "tests/base/failure.h"
 #include "tests/families/text_classification/engine/sentences.h"
+#include "tests/tasks/teacher_run.h"
 #include "tests/train/toy_task.h"
 
 namespace stretto::tasks {
@@ -48,13 +46,7 @@ class LabelTeacherTest : public TextClassificationTest {
   /// Trains a run that is a teacher, with the configuration that later commands read.
   void train_teacher(int64_t updates) {
     const auto setup = train("teacher", updates);
-    auto stored = experiment_.options;
-    stored.train.max_steps = 5000;
-    folder_.write("teacher/config.toml",
-                  store::seal_config(config::to_toml(experiment::experiment_schema(stored)),
-                                     setup.identity.run_id));
-    sections().loss.teacher = (folder_ / "teacher").string();
-    sections().loss.teacher_checkpoint = "last";
+    make_teacher(folder_, experiment_.options, setup, sections().loss);
   }
 };
 
