@@ -7,8 +7,9 @@ The text is the books of DATA, whose last twentieths are held out; tokens are a 
 queries and keys, squared ReLU, no biases, and the layers of --model. Each optimizer trains at each of its rates (--adamw, --muon), all with
 one seed, equal batches, a warm-up of a twentieth and a line down to zero over --updates. The target is the lowest loss that AdamW comes to
 at any of its rates; for each training the first validation at or below it counts. What Muon leaves to AdamW (embeddings, norms) has the
-rate that was best for AdamW. Validations count in the seconds, and are equally many. Each finished cell is a line of WORK/muon.jsonl. On two
-cores, with --model nano, a training of 600 updates takes about two minutes.
+rate that was best for AdamW. Validations count in the seconds, and are equally many. The best rate of each is trained again, in turn, and
+its seconds are those of these --rounds: they want quiet cores, while the others may share them. Each finished cell is a line of
+WORK/muon.jsonl. On two cores, with --model nano, a training of 600 updates takes about two minutes.
 """
 import argparse
 import math
@@ -104,11 +105,12 @@ def body_of(options, cells):
         found = cells.all(optimizer=optimizer, updates=options.updates)
         for lr in sorted({cell["key"]["lr"] for cell in found}):
             mine = [cell for cell in found if cell["key"]["lr"] == lr]
-            times = [time for cell in mine if (time := reached(cell, target))]
+            again = [cell for cell in mine if cell["key"]["round"] > 1]  # in turn
+            times = [time for cell in again or mine if (time := reached(cell, target))]
             lowest = min(nll for cell in mine for _, nll, _ in cell["valid"])
             rows.append([optimizer, f"{lr:g}", len(mine), f"{lowest:.4f}", times[0][0] if times else "–",
                          records.spread([time[1] for time in times], decimals=0) if times else "–",
-                         records.spread([cell["tokens_per_second"] for cell in mine], decimals=0)])
+                         records.spread([cell["tokens_per_second"] for cell in again or mine], decimals=0)])
             if times:
                 median = sorted(time[1] for time in times)[len(times) // 2]
                 to_target[optimizer] = min(to_target.get(optimizer, (math.inf, math.inf)), (median, times[0][0]))
@@ -131,7 +133,7 @@ def parse():
     parser.add_argument("--muon", type=float, nargs="+", default=[4e-3, 8e-3, 1.6e-2], metavar="RATE")
     parser.add_argument("--updates", type=int, default=600)
     parser.add_argument("--every", type=int, default=25, help="updates between validations")
-    parser.add_argument("--rounds", type=int, default=2, help="trainings of the best rate of each, for the spread of seconds")
+    parser.add_argument("--rounds", type=int, default=3, help="trainings of the best rate of each; the first one chooses it")
     parser.add_argument("--max-tokens", type=int, default=4096, help="of an update")
     parser.add_argument("--characters", type=int, default=300_000, help="of each book; 0: all. What is held out is read at each validation")
     parser.add_argument("--page", action="store_true", help="only make the page of what is there")
