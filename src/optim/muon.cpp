@@ -1,7 +1,11 @@
 #include "optim/muon.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,6 +79,33 @@ std::vector<int64_t> begins_in(const Arena::Slot& slot, std::span<const int64_t>
   return begins;
 }
 
+/// A matrix to be stepped.
+struct Matrix {
+  size_t slot;
+  int64_t numbers;         ///< of the matrix
+  torch::Tensor gathered;  ///< its direction; undefined where the whole of it is held here
+};
+
+/// Calls step(matrix) for each. The products of a small matrix are too short to share out: each
+/// thread takes the largest one that is left. Who steps a matrix depends on its own size alone, and
+/// so do its bits.
+void for_each_matrix(std::vector<Matrix> matrices, bool on_cpu,
+                     const std::function<void(const Matrix&)>& step) {
+  constexpr int64_t kShared = int64_t{1} << 20;  // numbers; a larger one takes all threads
+  const auto by_size = [](const Matrix& a, const Matrix& b) { return a.numbers > b.numbers; };
+  std::stable_sort(matrices.begin(), matrices.end(), by_size);
+  auto small = matrices.begin();
+  for (; small != matrices.end() && (!on_cpu || small->numbers > kShared); ++small) step(*small);
+  const auto first = small - matrices.begin(), end = std::ssize(matrices);
+  std::atomic<ptrdiff_t> next = first;
+  at::parallel_for(0, std::min<int64_t>(at::get_num_threads(), end - first), 1,
+                   [&](int64_t, int64_t) {
+                     const torch::NoGradGuard no_grad;  // of this thread
+                     for (ptrdiff_t i = next++; i < end; i = next++)
+                       step(matrices[static_cast<size_t>(i)]);
+                   });
+}
+
 }  // namespace
 
 Muon::Muon(const OptimOptions& options, const Arena& arena, Slice slice)
@@ -97,24 +128,26 @@ bool Muon::is_cut(const Arena::Slot& slot, const UpdateStep& update) const {
 void Muon::step(Arena& arena, const UpdateStep& update) {
   const torch::NoGradGuard no_grad;
   step_others(arena, update);
-  std::vector<size_t> whole;
-  std::vector<std::pair<size_t, torch::Tensor>> cut;
+  std::vector<Matrix> matrices;
   for (size_t slot = 0; slot < is_matrix_.size(); ++slot) {
     const Arena::Slot& place = arena.slots()[slot];
     if (!is_matrix_[slot] || !steps(update, layout_.settings()[slot])) continue;
-    if (is_cut(place, update)) {
-      // The processes meet over these before any of them computes for long.
-      const torch::Tensor gathered = gathered_direction(arena, update, slot);
-      if (part_in(place, layout_.slice()).size() > 0) cut.emplace_back(slot, gathered);
-    } else if (part_in(place, layout_.slice()).size() > 0) {
-      whole.push_back(slot);
+    // The processes meet over those that are cut before any of them computes for long.
+    const torch::Tensor gathered =
+        is_cut(place, update) ? gathered_direction(arena, update, slot) : torch::Tensor();
+    if (part_in(place, layout_.slice()).size() > 0) {
+      matrices.push_back({slot, place.numel, gathered});
     }
   }
-  for (const auto& [slot, gathered] : cut) apply(arena, update, slot, gathered);
-  for (const size_t slot : whole) {
-    const Slice part = part_in(arena.slots()[slot], layout_.slice());
-    apply(arena, update, slot, direction_of(arena, update, part));
-  }
+  for_each_matrix(std::move(matrices), arena.params().is_cpu(), [&](const Matrix& matrix) {
+    step_matrix(arena, update, matrix.slot, matrix.gathered);
+  });
+}
+
+void Muon::step_matrix(Arena& arena, const UpdateStep& update, size_t slot,
+                       const torch::Tensor& gathered) {
+  const Slice part = part_in(arena.slots()[slot], layout_.slice());
+  apply(arena, update, slot, gathered.defined() ? gathered : direction_of(arena, update, part));
 }
 
 void Muon::step_others(Arena& arena, const UpdateStep& update) {

@@ -34,6 +34,9 @@ namespace stretto::optim {
 /// Tensors that AdamW steps have its second moment, all others have none: `exp_avg_sq` holds the
 /// former alone. `exp_avg` holds m and u.
 ///
+/// On a CPU, matrices of up to a million numbers are stepped by a thread each, larger ones by all
+/// threads one after another.
+///
 /// A matrix that lies in several slices is gathered: each of its owners orthogonalises the maps of
 /// which it has elements, and steps those elements. On a CPU the bits are those of one process.
 class Muon : public Adam {
@@ -50,6 +53,8 @@ class Muon : public Adam {
   void step_by_sgd(Arena& arena, const UpdateStep& update);
   torch::Tensor direction_of(Arena& arena, const UpdateStep& update, Slice part);
   torch::Tensor gathered_direction(Arena& arena, const UpdateStep& update, size_t slot);
+  void step_matrix(Arena& arena, const UpdateStep& update, size_t slot,
+                   const torch::Tensor& gathered);
   void apply(Arena& arena, const UpdateStep& update, size_t slot, const torch::Tensor& direction);
   bool is_cut(const Arena::Slot& slot, const UpdateStep& update) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/gemm/gemm.h"
 #include "kernels/kernels.h"
 
 namespace stretto::optim {
@@ -23,6 +24,12 @@ at::Tensor normalised(const at::Tensor& x) {
   return x * (1 / norm_on_cpu(x));
 }
 
+// a b; linear() would transpose b first.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.is_cpu()) return kernels::linear(a, b.t());
+  return kernels::gemm::product({a}, {b}, {}, kernels::ComputeScope::current());
+}
+
 }  // namespace
 
 // Sums have two terms without factors of their own: a sum with a factor may be rounded once or
@@ -34,9 +41,9 @@ at::Tensor orthogonalised(const at::Tensor& matrix, kernels::Compute compute, in
   at::Tensor x = normalised((is_tall ? matrix.t() : matrix).contiguous());
   for (int64_t i = 0; i < iterations; ++i) {
     at::Tensor squares = kernels::linear(x, x);
-    at::Tensor polynomial = kernels::linear(squares, squares);  // symmetric
+    at::Tensor polynomial = product(squares, squares);
     polynomial.mul_(kQuintic).add_(squares.mul_(kCubic));
-    const at::Tensor higher = kernels::linear(polynomial, x.t());
+    const at::Tensor higher = product(polynomial, x);
     x.mul_(kLinear).add_(higher);
   }
   return is_tall ? x.t() : x;

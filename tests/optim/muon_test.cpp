@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "kernels/gemm/gemm.h"
 #include "optim/muon_tensors.h"
 #include "optim/orthogonal.h"
 #include "tests/optim/toy.h"
@@ -16,6 +19,24 @@ namespace {
 using testing::Numbers;
 using testing::Reference;
 using testing::Toy;
+
+/// Matrices of these shapes, with numbers in them and in their gradients.
+struct Matrices : torch::nn::Module {
+  explicit Matrices(const std::vector<std::vector<int64_t>>& shapes) {
+    for (const auto& shape : shapes) {
+      const std::string name = "matrix_" + std::to_string(tensors.size());
+      const torch::Tensor values = torch::arange(shape[0] * shape[1], torch::kFloat).sin();
+      tensors.push_back(register_parameter(name, values.view(shape)));
+    }
+  }
+  void fill_gradients(int step) {
+    for (const torch::Tensor& tensor : tensors) {
+      tensor.grad().copy_(
+          torch::arange(tensor.numel(), torch::kFloat).mul(0.7 + step).cos().view_as(tensor));
+    }
+  }
+  std::vector<torch::Tensor> tensors;
+};
 
 // --- a plain reference in double
 // ------------------------------------------------------------------
@@ -331,6 +352,27 @@ TEST(Muon, AMatrixWithoutGradientDecaysAlone) {
   make_optimizer({.name = "muon", .weight_decay = 0.1}, arena)
       ->step(arena, {.lr = 0.5, .number = 1});
   EXPECT_TRUE(torch::allclose(toy.tensors[1], before * 0.95, 1e-6, 1e-7));
+}
+
+// Small matrices have a thread each, the largest one all of them.
+TEST(Muon, BitsDoNotDependOnTheNumberOfThreads) {
+  const kernels::gemm::OwnProducts own_products;
+  const int threads_before = torch::get_num_threads();
+  std::vector<torch::Tensor> found;
+  for (const int threads : {1, 2, 5}) {
+    torch::set_num_threads(threads);
+    Matrices model({{64, 48}, {1040, 1040}, {48, 200}, {200, 48}, {96, 96}, {70, 33}});
+    Arena arena(model);
+    const auto optimizer = make_optimizer({.name = "muon", .muon_iterations = 2}, arena);
+    for (int step = 1; step <= 2; ++step) {
+      model.fill_gradients(step);
+      optimizer->step(arena, {.lr = 0.1, .number = step});
+    }
+    found.push_back(arena.params().detach().clone());
+  }
+  torch::set_num_threads(threads_before);
+  EXPECT_TRUE(torch::equal(found[0], found[1]));
+  EXPECT_TRUE(torch::equal(found[0], found[2]));
 }
 
 TEST(Muon, RefusesASliceWithoutTheOthers) {
