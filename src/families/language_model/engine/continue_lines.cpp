@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -174,13 +175,19 @@ class LineContinuer : public LineFamily<ContinuedLine> {
 
   std::string counts() const override {
     const int64_t bytes = generator_.most_cache_bytes();
-    return counted(new_tokens_, "new token") +
+    return counted(new_tokens_, "new token") + first_token_words() +
            (bytes == 0
                 ? ""
                 : ", keys and values of a batch " + human_bytes(static_cast<uint64_t>(bytes)));
   }
 
  private:
+  std::string first_token_words() const {
+    const auto first = generator_.first_token();
+    if (!first) return "";
+    const std::chrono::duration<double> waited = *first - start_;
+    return ", the first after " + fixed(waited.count(), 2) + " s";
+  }
   /// For a prompt of the command line; a line of that kind counts as empty.
   void refuse_empty() const {
     if (asked_.prompts.empty()) return;
@@ -239,6 +246,7 @@ class LineContinuer : public LineFamily<ContinuedLine> {
   const text::Tokenizer& tokenizer_;
   const int64_t max_length_;
   const Generator generator_;
+  const Generator::Time start_ = Generator::Time::clock::now();
   bool has_told_of_empty_ = false;
   int64_t new_tokens_ = 0, num_continuations_ = 0, num_unstopped_ = 0;
 };

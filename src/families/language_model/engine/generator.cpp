@@ -17,6 +17,7 @@ class Generator::Watch : public decoding::OutputWatch {
       : generator_(generator), requests_(requests), listener_(listener), beat_(beat) {}
 
   bool ends(size_t source, int64_t output, std::span<const int64_t> ids) override {
+    generator_.note_token();
     if (beat_) beat_();
     const auto& options = generator_.options_;
     if (options.stop.empty() && !listener_) return false;
@@ -146,6 +147,17 @@ void Generator::note_cache_bytes(int64_t bytes) const {
   int64_t most = most_cache_bytes_;
   while (bytes > most && !most_cache_bytes_.compare_exchange_weak(most, bytes)) {
   }
+}
+
+void Generator::note_token() const {
+  if (first_token_ != 0) return;
+  Time::rep none = 0;
+  first_token_.compare_exchange_strong(none, Time::clock::now().time_since_epoch().count());
+}
+
+std::optional<Generator::Time> Generator::first_token() const {
+  const Time::rep ticks = first_token_;
+  return ticks == 0 ? std::nullopt : std::optional(Time(Time::duration(ticks)));
 }
 
 Continuation Generator::continuation_of(const GenerationRequest& request,

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,12 +87,17 @@ class Generator {
   /// The most bytes of cached keys and values that a batch has taken so far.
   int64_t most_cache_bytes() const { return most_cache_bytes_; }
 
+  using Time = std::chrono::steady_clock::time_point;
+  /// When the first of all new tokens was there.
+  std::optional<Time> first_token() const;
+
  private:
   class Watch;
   std::vector<std::vector<Continuation>> run_together(
       std::span<const GenerationRequest* const> requests, const TextListener& listener,
       const std::function<void()>& beat) const;
   void note_cache_bytes(int64_t bytes) const;
+  void note_token() const;
   Continuation continuation_of(const GenerationRequest& request,
                                decoding::Hypothesis hypothesis) const;
 
@@ -100,6 +107,7 @@ class Generator {
   decoding::DecodeOptions search_;
   bool packs_prompts_;
   mutable std::atomic<int64_t> most_cache_bytes_{0};
+  mutable std::atomic<Time::rep> first_token_{0};  // 0: there was none
 };
 
 }  // namespace stretto::tasks

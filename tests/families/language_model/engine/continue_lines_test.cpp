@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,6 +91,17 @@ TEST(ContinueLines, ContinuesPromptsOfTheCommandLine) {
             "the cat sat on mat .\n");
   EXPECT_EQ(printed_by_infer(of_prompts({""})).out, "the cat sat on mat .\n");
   EXPECT_EQ(printed_by_infer(of_prompts({"the", "mat"})).out, " cat sat on mat .\n .\n");
+}
+
+TEST(ContinueLines, StatsTellWhenTheFirstTokenCame) {
+  InferRequest request = of_prompts({"the cat"});
+  request.stats = true;
+  const std::string said = printed_by_infer(request).err;
+  EXPECT_TRUE(std::regex_search(
+      said, std::regex(R"(4 new tokens, the first after \d\.\d\d s, \d\.\d\d s\n)")))
+      << said;
+  request.own = GenerationArguments{.prompts = {"."}, .stream = false, .echo = false};
+  EXPECT_EQ(printed_by_infer(request).err.find("the first"), std::string::npos);  // nothing follows
 }
 
 TEST(ContinueLines, AStreamPrintsTheSameText) {
