@@ -16,8 +16,9 @@ package gguf makes of F32. It is llama-cpp-python, which pip builds for the proc
 the page says with which instructions. A program that PYTHON has not is said and left out. Beside each rate: size of the model file, its
 bits a weight with all that is in it, peak memory of the process.
 
-Seconds are without loading: those of `infer --stats`, and for the others those of the call, behind a short warm-up. For the sizes of a
-cache: keys and values of 12 layers are 73,728 bytes a token in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call
+Two numbers are told of each: seconds to the first new tokens of all prompts, and new tokens a second behind them. Ours are those of
+`infer --stats`, the first of which hold the layout of all weights for the products; the others load and warm up before their clock
+starts, and are called twice, for one token and for all. For the sizes of a cache: keys and values of 12 layers are 73,728 bytes a token in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call
 goes on (with --bits, of WORK/bits.jsonl). Takes about ten minutes on two cores.
 """
 import argparse
@@ -35,7 +36,7 @@ import understanding
 
 PROGRAMS = {"Stretto": None, "transformers": 2.0, "CTranslate2": 1.0}  # and the goal: Stretto is so many times as fast
 KINDS = ("equal", "unequal", "sampled")
-STATS = re.compile(r"([\d,.]+) s\s*$", re.M)
+STATS = re.compile(r"the first after ([\d,.]+) s.* ([\d,.]+) s\s*$", re.M)
 PEER = records.ROOT / "benchmarks/generation_peer.py"
 BYTES_OF_TOKEN = 2 * 12 * 768 * 4
 
@@ -57,7 +58,7 @@ def make(options, form="gpt2"):
 
 def own(options, folder, run, batch, kinds, answers):
     """One process for each kind."""
-    prompts, found = json.loads((folder / "prompts.json").read_text(encoding="utf-8")), {"seconds": {}, "peak_mib": 0.0}
+    prompts, found = json.loads((folder / "prompts.json").read_text(encoding="utf-8")), {"first": {}, "seconds": {}, "peak_mib": 0.0}
     written = {}
     for kind in kinds:
         lines = options.work / "lines.txt"
@@ -69,7 +70,7 @@ def own(options, folder, run, batch, kinds, answers):
         seconds = STATS.search(stats)
         if not seconds:
             raise understanding.Failed(f"infer --stats says {stats!r}")
-        found["seconds"][kind] = max(0.01, float(seconds[1].replace(",", "")))  # two digits are printed
+        found["first"][kind], found["seconds"][kind] = (float(number.replace(",", "")) for number in seconds.groups())
         found["peak_mib"] = max(found["peak_mib"], peak)
         written[kind] = [json.loads(line)["continuations"][0]["pieces"] for line in output.splitlines()]
         if any(len(pieces) != options.new for pieces in written[kind]):
@@ -98,6 +99,11 @@ def peer(options, folder, program, batch, kinds, answers, *more):
     preload = options.preload if program == "transformers" else ""
     output, _, memory = understanding.call(command, understanding.environment(options.threads, preload))
     return {**json.loads(output.splitlines()[-1]), "peak_mib": memory}
+
+
+def rate(cell, kind, batch=1):
+    """New tokens a second behind the first ones."""
+    return batch * (cell["key"]["new"] - 1) / max(0.01, cell["seconds"][kind] - cell["first"][kind])  # two digits are printed
 
 
 def measure(options, cells):
@@ -220,18 +226,19 @@ def sections_bits(cells):
         name = program if program == "Stretto" else f"{program} {OTHERS[program][0][bits]}"
         size = found[-1]["bytes"]
         for kind in KINDS[:2]:
-            rates = [cell["key"]["new"] / cell["seconds"][kind] for cell in found]
-            ratios = [cell["seconds"][kind] / ours[cell["key"]["round"]]["seconds"][kind] for cell in found
+            rates = [rate(cell, kind) for cell in found]
+            ratios = [rate(ours[cell["key"]["round"]], kind) / rate(cell, kind) for cell in found
                       if program != "Stretto" and cell["key"]["round"] in ours]
             rows.append([FORMS[form], bits, kind, name, records.spread(rates, decimals=1), records.spread(ratios) if ratios else "",
-                         1.0 if ratios else "", f"{size / 1e6:.1f}", f"{8 * size / found[-1]['weights']:.2f}",
+                         1.0 if ratios else "", records.spread([cell["first"][kind] for cell in found]), f"{size / 1e6:.1f}",
+                         f"{8 * size / found[-1]['weights']:.2f}",
                          f"{statistics.median(cell['peak_mib'] for cell in found):,.0f}"])
     versions = sorted({f"{cell['key']['program']} {cell['about']}" for cell in cells.all() if cell.get("about")})
     missing = [name for name in OTHERS if not cells.all(program=name)]
     words = [*(f"{version}." for version in versions), *(f"{name} was not there and is left out." for name in missing)]
     return "\n\n".join([" ".join(words), records.table(
-        ["form", "bits", "prompt", "program", "new tokens/s", "Stretto is faster by", "goal", "model file, MB", "bits a weight",
-         "peak MiB of the process"], rows)])
+        ["form", "bits", "prompt", "program", "new tokens/s behind the first", "Stretto is faster by", "goal", "seconds to the first",
+         "model file, MB", "bits a weight", "peak MiB of the process"], rows)])
 
 
 def sections(cells):
@@ -243,11 +250,12 @@ def sections(cells):
                 found = {cell["key"]["round"]: cell for cell in cells.all(program=program, batch=batch) if kind in cell["seconds"]}
                 if not found:
                     continue
-                ratios = [cell["seconds"][kind] / own_cells[number]["seconds"][kind] for number, cell in found.items()
+                ratios = [rate(own_cells[number], kind, batch) / rate(cell, kind, batch) for number, cell in found.items()
                           if number in own_cells]
-                rates = [batch * cell["key"]["new"] / cell["seconds"][kind] for cell in found.values()]
+                rates = [rate(cell, kind, batch) for cell in found.values()]
                 rows.append([batch, kind, program, records.spread(rates, decimals=1),
-                             records.spread(ratios) if goal and ratios else "", goal or ""])
+                             records.spread(ratios) if goal and ratios else "", goal or "",
+                             records.spread([cell["first"][kind] for cell in found.values()])])
         new = cells.all(batch=batch, agreement=None)[0]["key"]["new"]
         for program in PROGRAMS:
             found = cells.all(program=program, batch=batch)
@@ -259,7 +267,8 @@ def sections(cells):
             words.append(f"{cell['key']['agreement']}, batch {cell['key']['batch']}: {cell['equal']:.0%} and {cell['unequal']:.0%} of the "
                          "continuations of equal and unequal prompts are Stretto's to their last token.")
     return "\n\n".join([
-        records.table(["batch", "prompts", "program", "new tokens/s", "Stretto is faster by", "goal"], rows), " ".join(words), "## Memory",
+        records.table(["batch", "prompts", "program", "new tokens/s behind the first", "Stretto is faster by", "goal",
+                       "seconds to the first"], rows), " ".join(words), "## Memory",
         records.table(["batch", "program", "peak MiB of the process", "keys and values of equal prompts, computed, MiB"], memory)])
 
 

@@ -9,9 +9,9 @@
         MODEL is a folder of CTranslate2 or a file of GGUF. Neither transformers nor PyTorch is loaded beside it
     generation_peer.py quantise FROM TO        a file of GGUF in fp32 with all its matrices in Q4_0, by llama.cpp's package gguf
 
-The second and the third print an object with the seconds of each kind, without loading and behind a short warm-up, and write the pieces
-of all continuations, where the engine gives them. TEXT is what the tokenizer, a byte-level BPE of GPT-2's size, is trained on and prompts
-are cut from.
+The second and the third print an object with the seconds of each kind, of the first tokens and of all, without loading and behind a short
+warm-up, and write the pieces of all continuations, where the engine gives them. TEXT is what the tokenizer, a byte-level BPE of GPT-2's
+size, is trained on and prompts are cut from.
 """
 import argparse
 import importlib.metadata
@@ -207,10 +207,13 @@ def continue_prompts(options):
     tokenizer = tokenizer_of(options)
     run = ENGINES[options.command](options, tokenizer)
     prompts = json.loads((options.folder / "prompts.json").read_text(encoding="utf-8"))
-    seconds, answers = {}, {}
+    first, seconds, answers = {}, {}, {}
     for kind in options.kinds:
         chosen = [tokenizer(text)["input_ids"] for text in prompts[kind][:options.batch]]
         run(chosen, 4, kind == "sampled")
+        begin = time.perf_counter()
+        run(chosen, 1, kind == "sampled")
+        first[kind] = time.perf_counter() - begin
         begin = time.perf_counter()
         answers[kind] = run(chosen, options.new, kind == "sampled")
         seconds[kind] = time.perf_counter() - begin
@@ -218,7 +221,7 @@ def continue_prompts(options):
             raise SystemExit("error: a continuation has another length")
     options.answers.write_text(json.dumps({kind: [tokenizer.convert_ids_to_tokens(answer) for answer in found]
                                            for kind, found in answers.items() if found}), encoding="utf-8")
-    print(json.dumps({"seconds": seconds, "about": about(options.command)}))
+    print(json.dumps({"first": first, "seconds": seconds, "about": about(options.command)}))
 
 
 def about(program):
