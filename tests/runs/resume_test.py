@@ -7,6 +7,7 @@ import atexit
 import concurrent.futures
 import contextlib
 import functools
+import itertools
 import json
 import os
 import random
@@ -148,10 +149,12 @@ def lost_updates(lab, run):
     return made - max(saved, default=0)
 
 
-def killed_again_and_again(lab, run, generator, span, most_lost, *overrides):
-    """Up to five kills, each in a run that goes on after the one before, and then the end; the updates lost."""
+def killed_again_and_again(lab, run, moments, most_lost, *overrides):
+    """Up to five kills, each in a run that goes on after the one before, and then the end; the updates lost.
+
+    moments: of Lab.train_and_kill, one after the other."""
     lost = []
-    while lab.train_and_kill(run, generator.uniform(*span), *overrides) == -signal.SIGKILL:
+    while lab.train_and_kill(run, next(moments), *overrides) == -signal.SIGKILL:
         lost.append(lost_updates(lab, run))
         check(lost[-1] <= most_lost, f"{run}: kill {len(lost)} cost {lost[-1]} updates, more than {most_lost}")
         if len(lost) == 5:
@@ -162,17 +165,31 @@ def killed_again_and_again(lab, run, generator, span, most_lost, *overrides):
     return lost
 
 
+def random_seconds(generator, least, most):
+    while True:
+        yield generator.uniform(least, most)
+
+
+def behind_an_update(lab, run, update):
+    """When metrics.jsonl has the line of an update."""
+    metrics = lab.root / run / "metrics.jsonl"
+    return lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= update
+
+
 def killed_at_random_moments(stretto):
     """Without a writer beside training a kill costs one interval at the most. With it, the save of one interval may
-    still be on its way when the next is due, which waits for it: two."""
+    still be on its way when the next is due, which waits for it: two.
+
+    The first kill of each trial waits for an update, and so meets a run at work however slow the machine is today."""
     seed = int(os.environ.get("STRETTO_KILL_SEED", "20261121"))
     generator = random.Random(seed)
     lab, seconds = trained_lab(stretto)
     lost = []
     for background, most_lost in (("false", INTERVAL), ("true", 2 * INTERVAL)):
         for trial in range((TRIALS + 1) // 2):
-            lost += killed_again_and_again(lab, f"seed{seed}_{background}_{trial}", generator, (0.05, seconds),
-                                           most_lost, f"train.save_in_background={background}")
+            run, at_work = f"seed{seed}_{background}_{trial}", generator.randrange(1, 2 * INTERVAL)
+            moments = itertools.chain([behind_an_update(lab, run, at_work)], random_seconds(generator, 0.05, seconds))
+            lost += killed_again_and_again(lab, run, moments, most_lost, f"train.save_in_background={background}")
     check(max(lost) > 0, "no kill met a run at work")
 
 
@@ -182,7 +199,7 @@ def killed_while_a_checkpoint_is_always_on_its_way(stretto):
     generator = random.Random(seed)
     lab, seconds = trained_lab(stretto)
     for trial in range(max(1, TRIALS // 4)):
-        killed_again_and_again(lab, f"seed{seed}_{trial}", generator, (0.3, seconds), 2, "train.save_every=1")
+        killed_again_and_again(lab, f"seed{seed}_{trial}", random_seconds(generator, 0.3, seconds), 2, "train.save_every=1")
 
 
 def killed_in_the_writer_at_each_kind_of_call(stretto):
