@@ -40,15 +40,15 @@ def follow(log, process):
     """Prints the events of `log` until the process has ended and all that it wrote is read.
 
     It looks at the size alone, two hundred times a second: what it takes of a core, the command lacks."""
-    position, pending, alive = 0, "", True
+    position, pending, alive = 0, b"", True
     while alive:
         alive = process.poll() is None
         if size_of(log) > position:
-            with open(log, encoding="utf-8") as file:
+            with open(log, "rb") as file:
                 file.seek(position)
                 pending += file.read()
                 position = file.tell()
-            *lines, pending = pending.split("\n")
+            *lines, pending = pending.split(b"\n")
             for line in lines:
                 print_event(json.loads(line))
         time.sleep(0.005)
