@@ -167,12 +167,7 @@ def parse():
 
 
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_cifar_fast_"):
-        cells = understanding.Cells(options.work / "cifar_fast.jsonl")
-        well = options.page or measure(options, cells)
-        records.publish(page_of(options, cells), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_cifar_fast_", "cifar_fast.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

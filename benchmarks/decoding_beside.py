@@ -223,19 +223,14 @@ def parse():
     return options
 
 
+def page_of(options, cells):
+    notes = [f"{options.threads} threads, batches of {options.batch} sentences. Median (least – most) of rounds, in turn."]
+    body = sections(options, cells) if cells.all() else "Nothing is measured yet."
+    return records.page("Translation beside CTranslate2", notes, body, "ten minutes", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_decoding_"):
-        cells = understanding.Cells(options.work / "decoding.jsonl")
-        try:
-            well = options.page or measure(options, cells)
-        except understanding.Failed as failure:
-            print(f"error: {failure}", file=sys.stderr)
-            well = False
-        notes = [f"{options.threads} threads, batches of {options.batch} sentences. Median (least – most) of rounds, in turn."]
-        body = sections(options, cells) if cells.all() else "Nothing is measured yet."
-        records.publish(records.page("Translation beside CTranslate2", notes, body, "ten minutes", cells.head()), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_decoding_", "decoding.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ bits a weight with all that is in it, peak memory of the process.
 
 Two numbers are told of each: seconds to the first new tokens of all prompts, and new tokens a second behind them. Ours are those of
 `infer --stats`, the first of which hold the layout of all weights for the products; the others load and warm up before their clock
-starts, and are called twice, for one token and for all. For the sizes of a cache: keys and values of 12 layers are 73,728 bytes a token in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call
-goes on (with --bits, of WORK/bits.jsonl). Takes about ten minutes on two cores.
+starts, and are called twice, for one token and for all. For the sizes of a cache: keys and values of 12 layers are 73,728 bytes a token
+in fp32. Each finished cell is a line of WORK/generation.jsonl: a second call goes on (with --bits, of WORK/bits.jsonl). Takes about ten
+minutes on two cores.
 """
 import argparse
 import json
@@ -296,24 +297,19 @@ def page_of_bits(options, cells):
     return records.page("Generation with weights of few bits", notes, body, "ten minutes", cells.head())
 
 
+def page_of(options, cells):
+    notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn. The processes of both others hold transformers "
+             "and PyTorch, whose tokenizer they take."
+             f"{' transformers has a library preloaded that opens the fast path of MKL.' if options.preload else ''}"]
+    body = sections(cells) if cells.all(agreement=None) else "Nothing is measured yet."
+    return records.page("Generation beside transformers and CTranslate2", notes, body, "ten minutes", cells.head())
+
+
 def main():
     options = parse()
-    with records.work_folder(options, "stretto_generation_"):
-        cells = understanding.Cells(options.work / ("bits.jsonl" if options.bits else "generation.jsonl"))
-        try:
-            well = options.page or (measure_bits if options.bits else measure)(options, cells)
-        except understanding.Failed as failure:
-            print(f"error: {failure}", file=sys.stderr)
-            well = False
-        if options.bits:
-            records.publish(page_of_bits(options, cells), options.out)
-            return 0 if well else 1
-        notes = [f"{options.threads} threads, fp32. Median (least – most) of rounds, in turn. The processes of both others hold transformers "
-                 "and PyTorch, whose tokenizer they take."
-                 f"{' transformers has a library preloaded that opens the fast path of MKL.' if options.preload else ''}"]
-        body = sections(cells) if cells.all(agreement=None) else "Nothing is measured yet."
-        records.publish(records.page("Generation beside transformers and CTranslate2", notes, body, "ten minutes", cells.head()), options.out)
-    return 0 if well else 1
+    if options.bits:
+        return understanding.run_cells(options, "stretto_generation_", "bits.jsonl", measure_bits, page_of_bits)
+    return understanding.run_cells(options, "stretto_generation_", "generation.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -310,12 +310,8 @@ def missing(parser, options):
 
 
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_images_"):
-        cells = understanding.Cells(options.work / "images.jsonl")
-        well = options.page or cells.measure_all(cells_of(options))
-        records.publish(page_of(options, cells), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_images_", "images.jsonl",
+                                   lambda options, cells: cells.measure_all(cells_of(options)), page_of)
 
 
 if __name__ == "__main__":

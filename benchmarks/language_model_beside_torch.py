@@ -21,7 +21,6 @@ minutes a round, speed a minute a round, and curve three minutes for an epoch of
 """
 import argparse
 import math
-import pathlib
 import shutil
 import statistics
 import subprocess
@@ -294,12 +293,7 @@ def parse():
 
 
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_language_models_"):
-        cells = understanding.Cells(options.work / "language_models.jsonl")
-        well = options.page or measure(options, cells)
-        records.publish(page_of(options, cells), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_language_models_", "language_models.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -145,16 +145,14 @@ def parse():
     return options
 
 
+def page_of(options, cells):
+    layers, width, _ = SIZES[options.model]
+    notes = [f"{layers} layers of width {width}, {options.updates} updates of {options.max_tokens:,} tokens; {options.threads} threads, fp32."]
+    return records.page("Muon beside AdamW on books", notes, body_of(options, cells), "twenty minutes", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_muon_"):
-        cells = understanding.Cells(options.work / "muon.jsonl")
-        well = options.page or measure(options, cells)
-        layers, width, _ = SIZES[options.model]
-        notes = [f"{layers} layers of width {width}, {options.updates} updates of {options.max_tokens:,} tokens; {options.threads} threads, "
-                 "fp32."]
-        records.publish(records.page("Muon beside AdamW on books", notes, body_of(options, cells), "twenty minutes", cells.head()), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_muon_", "muon.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ first weights (sst2_lstm.toml); the language model's stack, all weights at once 
 the language model goes on with the texts of the task (sst2_language_model.toml, sst2_ulmfit.toml).
 
 SST-2 has its 6,920 whole sentences for training and 872 for validation, whose labels no training sees; the accuracy is that of the last
-update, so that nothing is chosen by it. IMDB has what DATA holds of it: 9,000 reviews for training, 1,000 for validation and 2,000 of the
+update, so that nothing is chosen by it. IMDB has what DATA holds of it: nine tenths of its 10,000 reviews for training and 2,000 of the
 test part, in lower case, with spaces around punctuation, their last 256 words; the models of SST-2 with as many epochs as --imdb-epochs
 says, and the last update on the test part. Each finished cell is a line of WORK/sentiment.jsonl: a second call goes on. The language
 model takes some forty minutes of one core, and a training on SST-2 one or two; one on IMDB takes ten minutes.
@@ -25,7 +25,9 @@ import understanding
 
 WAYS = {"first weights": "sst2_lstm", "language model": "sst2_transfer", "ULMFiT": "sst2_ulmfit"}
 TITLES = {"sst2": "SST-2, 872 sentences", "imdb": "IMDB, 2,000 reviews"}
-IMDB = ["data.max_text_tokens=257", "data.max_tokens=5140"]
+# By whether ULMFiT reads them: updates of an epoch, and tokens of a batch of reviews.
+UPDATES = {"sst2": (346, 109), "imdb": (450, 141)}
+REVIEW_TOKENS = (5140, 16448)
 
 
 def sentences(options):
@@ -96,10 +98,11 @@ def labels(options, task, files, way, seed):
     run = options.work / f"{task}/{WAYS[way]}_{seed}"
     keys = [f"data.train=[{understanding.toml_value(files['train'])}]", f"data.valid=[{understanding.toml_value(files['test'])}]",
             f"run.seed={seed}"]
-    updates = (109 if way == "ULMFiT" else 346) if task == "sst2" else (141 if way == "ULMFiT" else 450)
+    is_ulmfit = way == "ULMFiT"
+    updates = UPDATES[task][is_ulmfit]
     if task == "imdb":
-        keys += [key for key in IMDB if way != "ULMFiT" or "max_tokens" not in key] + (["data.max_tokens=16448"] if way == "ULMFiT" else [])
-    if way == "ULMFiT":
+        keys += ["data.max_text_tokens=257", f"data.max_tokens={REVIEW_TOKENS[is_ulmfit]}"]
+    if is_ulmfit:
         layers = ["decoder.layers.2.*", "decoder.layers.1.*", "decoder.layers.0.*", "decoder.embedding.*"]
         step = 1 if options.rows else updates
         keys.append("train.unfreeze=" + understanding.toml_value([f"{name} {step * (i + 1)}" for i, name in enumerate(layers)]))
@@ -107,7 +110,7 @@ def labels(options, task, files, way, seed):
         keys.append(f"train.init_from={options.work}/{task}/language_model")
     elif way == "language model":
         keys.append(f"train.init_from={options.work}/language_model")
-    epochs = 10 if task == "sst2" else max(6, options.imdb_epochs) if way == "ULMFiT" else options.imdb_epochs
+    epochs = 10 if task == "sst2" else max(6, options.imdb_epochs) if is_ulmfit else options.imdb_epochs
     train(options, WAYS[way], run, *keys, *options.steps(updates, epochs))
     valid = [event for event in records.json_lines(run / "metrics.jsonl") if event["event"] == "valid"]
     return {"last": valid[-1]["accuracy"], "best": max(event["accuracy"] for event in valid), "epochs": epochs}
@@ -159,18 +162,13 @@ def parse():
     return options
 
 
+def page_of(options, cells):
+    notes = ["An LSTM of 3 layers with 128 units, words of 64 numbers. Mean ± deviation over seeds, and median (least – most)."]
+    return records.page("Sentiment with and without a language model", notes, body_of(cells), "hours", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_sentiment_"):
-        cells = understanding.Cells(options.work / "sentiment.jsonl")
-        try:
-            well = options.page or measure(options, cells)
-        except understanding.Failed as failure:
-            print(f"error: {failure}", file=sys.stderr)
-            well = False
-        notes = ["An LSTM of 3 layers with 128 units, words of 64 numbers. Mean ± deviation over seeds, and median (least – most)."]
-        records.publish(records.page("Sentiment with and without a language model", notes, body_of(cells), "hours", cells.head()), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_sentiment_", "sentiment.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -100,14 +100,12 @@ def parse():
     return options
 
 
+def page_of(options, cells):
+    return records.page("Shakespeare by characters, equal time", ["fp32."], body_of(cells), "fifteen minutes", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_same_time_"):
-        cells = understanding.Cells(options.work / "same_time.jsonl")
-        well = options.page or measure(options, cells)
-        records.publish(records.page("Shakespeare by characters, equal time", ["fp32."], body_of(cells), "fifteen minutes", cells.head()),
-                        options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_same_time_", "same_time.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ an hour and a half, infer half an hour; --nets, --updates and --rounds lower the
 """
 import argparse
 import json
-import pathlib
 import shutil
 import statistics
 import subprocess
@@ -180,12 +179,8 @@ def parse():
 
 
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_speech_"):
-        cells = understanding.Cells(options.work / "speech.jsonl")
-        well = options.page or cells.measure_all(cells_of(options))
-        records.publish(page_of(options, cells), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_speech_", "speech.jsonl",
+                                   lambda options, cells: cells.measure_all(cells_of(options)), page_of)
 
 
 if __name__ == "__main__":

@@ -125,12 +125,8 @@ def parse():
 
 
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_speech_errors_"):
-        cells = understanding.Cells(options.work / "errors.jsonl")
-        well = options.page or cells.measure_all(cells_of(options))
-        records.publish(page_of(options, cells), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_speech_errors_", "errors.jsonl",
+                                   lambda options, cells: cells.measure_all(cells_of(options)), page_of)
 
 
 if __name__ == "__main__":

@@ -220,18 +220,13 @@ def parse():
     return options
 
 
+def page_of(options, cells):
+    body = sections(options, cells) if cells.all() else "Nothing is measured yet."
+    return records.page("A distilled student on one core", notes_of(options, cells), body, "hours", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_student_"):
-        cells = understanding.Cells(options.work / "student.jsonl")
-        try:
-            well = options.page or measure(options, cells)
-        except understanding.Failed as failure:
-            print(f"error: {failure}", file=sys.stderr)
-            well = False
-        body = sections(options, cells) if cells.all() else "Nothing is measured yet."
-        records.publish(records.page("A distilled student on one core", notes_of(options, cells), body, "hours", cells.head()), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_student_", "student.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":

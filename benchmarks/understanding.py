@@ -411,5 +411,22 @@ class Cells:
         return dict(heads[-1], commit=", ".join(sorted({head["commit"] for head in heads})), date=max(head["date"] for head in heads))
 
 
+def run_cells(options, prefix, file, measure, page):
+    """What a program that measures cells does behind its options: goes on in its work folder, and publishes a page of what is there.
+
+    @param measure  (options, cells) -> whether nothing failed; not called with --page
+    @param page     (options, cells) -> the text
+    @return the exit status"""
+    with records.work_folder(options, prefix):
+        cells = Cells(options.work / file)
+        try:
+            well = options.page or measure(options, cells)
+        except Failed as failure:
+            print(f"error: {failure}", file=sys.stderr)
+            well = False
+        records.publish(page(options, cells), options.out)
+    return 0 if well else 1
+
+
 def program_name():
     return pathlib.Path(sys.argv[0]).name
