@@ -189,9 +189,16 @@ def train_words(options):
     text, valid = lanes_of(torch.tensor(train), options.batch), lanes_of(torch.tensor(valid), options.eval_lanes)
     model = WordModel(len(number), options)
     parameters, draw = sum(weight.numel() for weight in model.parameters()), random.Random(options.seed)
-    lr, best, update = options.lr, math.inf, 0
+    lr, best, update, begin, states = options.lr, math.inf, 0, 0, None
+    if options.keep and options.keep.exists():
+        kept = torch.load(options.keep)
+        model.load_state_dict(kept["model"])
+        lr, best, update, begin, states = (kept[name] for name in ("lr", "best", "update", "begin", "states"))
+        draw.setstate(kept["draw"])
+        torch.set_rng_state(kept["torch"])
     while update < options.updates:
-        begin, states = 0, None
+        if begin >= len(text) - 2:
+            begin, states = 0, None
         while begin < len(text) - 2 and update < options.updates:
             usual = options.bptt if options.deviation == 0 or draw.random() < 0.95 else options.bptt / 2
             steps = max(5, int(draw.gauss(usual, options.deviation))) if options.deviation > 0 else options.bptt
@@ -220,6 +227,11 @@ def train_words(options):
                 value, count = evaluate(model, valid, options.bptt)
                 print("VALID", json.dumps({"step": update, "nll": value, "tokens": count}), flush=True)
                 lr, best = (lr / 4 if options.quarter and value >= best else lr), min(best, value)
+                if options.keep:
+                    half = options.keep.with_suffix(".half")
+                    torch.save({"model": model.state_dict(), "lr": lr, "best": best, "update": update, "begin": begin, "states": states,
+                                "draw": draw.getstate(), "torch": torch.get_rng_state()}, half)
+                    half.replace(options.keep)
     return parameters
 
 
@@ -261,6 +273,7 @@ def main():
     of_words.add_argument("--weight-decay", type=float, default=0.0)
     of_words.add_argument("--quarter", action="store_true", help="quarter the rate where a validation is no better")
     of_words.add_argument("--every", type=int, default=0, help="updates between validations; 0: at the end alone")
+    of_words.add_argument("--keep", type=pathlib.Path, metavar="FILE", help="all state, at each validation; a killed call goes on from it")
     of_words.add_argument("--eval-lanes", type=int, default=10)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
