@@ -22,6 +22,7 @@ pictures takes half a minute with ResNet-20, as estimated for two cores, then tw
 take about three hours.
 """
 import argparse
+import functools
 import statistics
 import sys
 
@@ -197,19 +198,20 @@ def parse():
     return options
 
 
+def measure(options, cells):
+    well = cells.measure_all((training.key(options), functools.partial(trained, options, training)) for training in trainings(options))
+    draw(options, cells)
+    return well
+
+
+def page_of(options, cells):
+    notes = [f"{options.net} on {options.pictures:,} pictures of CIFAR-10 as JPEG, {options.epochs} epochs, "
+             f"{options.warmup_epochs:g} of them warm-up; {options.threads} threads."]
+    return records.page("Error against batch size", notes, body_of(options, cells), "three hours", cells.head())
+
+
 def main():
-    options = parse()
-    with records.work_folder(options, "stretto_batch_sizes_"):
-        cells = understanding.Cells(options.work / "batch_sizes.jsonl")
-        well = True
-        for training in [] if options.page else trainings(options):
-            well = cells.measure(training.key(options), lambda: trained(options, training)) and well
-        if not options.page:
-            draw(options, cells)
-        notes = [f"{options.net} on {options.pictures:,} pictures of CIFAR-10 as JPEG, {options.epochs} epochs, "
-                 f"{options.warmup_epochs:g} of them warm-up; {options.threads} threads."]
-        records.publish(records.page("Error against batch size", notes, body_of(options, cells), "three hours", cells.head()), options.out)
-    return 0 if well else 1
+    return understanding.run_cells(parse(), "stretto_batch_sizes_", "batch_sizes.jsonl", measure, page_of)
 
 
 if __name__ == "__main__":
