@@ -78,8 +78,7 @@ class RecurrentDecoder : public Decoder {
   nn::Embedding embedding() const override { return embedding_.table(); }
 
  private:
-  friend class RecurrentStepDecoder;
-  friend class RecurrentStreamDecoder;
+  friend class RecurrentLanes;
   /// How layers above the first are run, over whole sequences or one step.
   struct UpperLayers {
     std::function<at::Tensor(const at::Tensor& x, int64_t layer)> drop;
