@@ -8,6 +8,7 @@
 #include "experiment/command_option.h"
 #include "experiment/experiment.h"
 #include "experiment/family_distillation.h"
+#include "experiment/family_export.h"
 #include "experiment/family_plan.h"
 #include "experiment/task_rules.h"
 #include "report/display.h"
@@ -37,6 +38,8 @@ struct FamilySpec {
   /// What it knows of folders of `transformers` (interchange/model_folders.h); null: nothing, so
   /// that it imports none.
   const interchange::ModelFolders& (*folders)() = nullptr;
+  /// How `stretto export` writes its models (tasks::Family::export_model()).
+  std::vector<ExportFormat> formats = {transformers_format()};
   /// The data that `[data]` names, by key, in which one may be a folder or a manifest: those that
   /// files_of_path_keys() finds with their kinds (experiment/data_files.h). Null: all are text.
   std::vector<data::DataFile> (*data_files)(const Experiment& experiment) = nullptr;

@@ -14,40 +14,7 @@ namespace {
 
 constexpr float kLargestInt8 = 127, kSmallestRow = kLargestInt8 / std::numeric_limits<float>::max();
 
-std::string name_of_weights(StoredWeights weights) {
-  switch (weights) {
-    case StoredWeights::kFloat32:
-      return "float32";
-    case StoredWeights::kFloat16:
-      return "float16";
-    case StoredWeights::kInt8:
-      break;
-  }
-  return "int8";
-}
-
 }  // namespace
-
-std::vector<std::string> stored_weights_names() {
-  return {"auto", "float32", "float16", "int8"};
-}
-
-StoredWeights choose_stored_weights(const std::string& wanted, bool is_packed,
-                                    const std::string& format,
-                                    const std::vector<StoredWeights>& known) {
-  const auto has = [&](StoredWeights one) { return std::ranges::count(known, one) > 0; };
-  if (wanted == "auto") {
-    return is_packed && has(StoredWeights::kInt8) ? StoredWeights::kInt8 : known.front();
-  }
-  std::vector<std::string> names;
-  for (const StoredWeights one : known) {
-    if (name_of_weights(one) == wanted) return one;
-    names.push_back(name_of_weights(one));
-  }
-  throw Error(ExitCode::kUsage,
-              "--weights " + wanted + ": a model of --format " + format + " does not store them so",
-              "weights for it: " + join(names, ", "));
-}
 
 NamedTensors::NamedTensors(std::vector<store::TensorView> tensors) : tensors_(std::move(tensors)) {
   for (size_t i = 0; i < tensors_.size(); ++i) places_.emplace(tensors_[i].name, i);

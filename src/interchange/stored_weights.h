@@ -7,26 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "experiment/family_export.h"
 #include "store/safetensors.h"
 
-/// What exporters to formats of other programs share: how matrices are stored, and tensors that are
-/// taken one by one.
+/// What exporters to formats of other programs share: rows of int8, and tensors that are taken one
+/// by one.
 namespace stretto::interchange {
 
-/// How an exported model stores its matrices.
-enum class StoredWeights : uint8_t { kFloat32, kFloat16, kInt8 };
-
-/// Values of `stretto export --weights`: "auto", "float32", "float16", "int8".
-std::vector<std::string> stored_weights_names();
-
-/// @param wanted     one of stored_weights_names(); "auto" is int8 for a run whose weights are
-///                   packed, else float32
-/// @param is_packed  whether the run's weights are packed
-/// @param known      those that the format has
-/// Throws Error(kUsage) for one that the format does not have.
-StoredWeights choose_stored_weights(const std::string& wanted, bool is_packed,
-                                    const std::string& format,
-                                    const std::vector<StoredWeights>& known);
+using experiment::StoredWeights;
 
 /// Tensors of a model by their names. Those that are taken are noted: a writer shows with
 /// require_all_taken() that it left nothing out.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+#include "experiment/export_formats.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
 #include "store/quantised_file.h"
@@ -38,6 +40,19 @@ ExportedRun open_exported_run(const ExportRequest& request) {
   auto checkpoint = runs::open_checkpoint(folder.directory(), request.checkpoint);
   auto experiment = checkpoint_experiment(checkpoint, folder, request.experiment.options);
   return {std::move(folder), std::move(assets), std::move(checkpoint), std::move(experiment)};
+}
+
+experiment::StoredWeights stored_weights(const ExportedRun& run, const ExportRequest& request) {
+  return experiment::choose_stored_weights(
+      request.weights, run.has_packed_weights(),
+      experiment::export_format_of(run.experiment, request.format));
+}
+
+void require_expressed(const ExportRequest& request, const std::string& problem) {
+  if (problem.empty()) return;
+  throw Error(ExitCode::kUsage,
+              "--format " + request.format + " cannot express the model: " + problem,
+              "docs/import-export.md lists what each format can express");
 }
 
 }  // namespace stretto::tasks

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "experiment/experiment.h"
+#include "experiment/family_export.h"
 #include "runs/merged_lora.h"
 #include "runs/run_folder.h"
 #include "store/checkpoint.h"
@@ -32,5 +34,13 @@ struct ExportedRun {
 
 /// Throws as runs::open_checkpoint() and checkpoint_experiment().
 ExportedRun open_exported_run(const ExportRequest& request);
+
+/// How the matrices are stored in the format that is asked for. Throws Error(kUsage) where that has
+/// no such weights.
+experiment::StoredWeights stored_weights(const ExportedRun& run, const ExportRequest& request);
+
+/// Throws Error(kUsage) for a problem: why the format that is asked for cannot express the model.
+/// Empty = none.
+void require_expressed(const ExportRequest& request, const std::string& problem);
 
 }  // namespace stretto::tasks

@@ -97,11 +97,8 @@ class Family {
 
   /// `stretto export`: writes the model as the class of `transformers`, or of the package that the
   /// format names, that is equal to it, and returns the name of the class. Throws Error(kUsage)
-  /// where there is none: by default always.
+  /// where there is none: by default always. FamilySpec::formats has those that are asked for.
   virtual std::string export_model(const ExportedRun& run, const ExportRequest& request) const;
-
-  /// Values of `stretto export --format` that export_model() knows.
-  virtual std::vector<std::string> export_formats() const { return {"hf"}; }
 
   /// Notes in `found` where training would stop at the weights that `train.init_from` names.
   virtual void check_weights(const experiment::CheckRequest& request,

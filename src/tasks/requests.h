@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/family_export.h"
 #include "experiment/family_values.h"
 #include "experiment/load_experiment.h"
 
@@ -46,11 +47,11 @@ struct EmbedRequest {
 struct ExportRequest {
   experiment::LoadedExperiment experiment;  ///< of the run
   std::string run_directory;
-  std::string checkpoint;           ///< runs/choose_checkpoint.h
-  std::string format = "hf";        ///< one of Family::export_formats()
-  std::string model_type = "auto";  ///< of transformers
-  std::string weights = "auto";     ///< interchange::stored_weights_names()
-  std::string folder;               ///< of the format "gguf" a file
+  std::string checkpoint;                                ///< runs/choose_checkpoint.h
+  std::string format = experiment::kTransformersFormat;  ///< experiment::export_formats_of()
+  std::string model_type = "auto";                       ///< of transformers
+  std::string weights = "auto";                          ///< experiment::stored_weights_names()
+  std::string folder;  ///< of some formats a file (ExportFormat::is_file)
 };
 
 /// `stretto plan`

@@ -32,10 +32,6 @@ void write_packed(const store::SafetensorsFile& file, const std::filesystem::pat
 
 }  // namespace
 
-std::vector<std::string> safetensors_weights() {
-  return {"auto", "float32"};
-}
-
 std::string export_safetensors(const ExportedRun& run, const ExportRequest& request) {
   run.require_same_tokenizer(run.assets);
   const auto& stored = run.checkpoint.file("model");

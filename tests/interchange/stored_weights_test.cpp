@@ -12,23 +12,6 @@ namespace {
 
 using stretto::testing::failure;
 
-TEST(StoredWeights, AutoFollowsTheRun) {
-  const std::vector<StoredWeights> both{StoredWeights::kFloat32, StoredWeights::kInt8},
-      one{StoredWeights::kFloat32};
-  EXPECT_EQ(choose_stored_weights("auto", false, "ctranslate2", both), StoredWeights::kFloat32);
-  EXPECT_EQ(choose_stored_weights("auto", true, "ctranslate2", both), StoredWeights::kInt8);
-  EXPECT_EQ(choose_stored_weights("auto", true, "onnx", one), StoredWeights::kFloat32);
-  EXPECT_EQ(choose_stored_weights("int8", false, "ctranslate2", both), StoredWeights::kInt8);
-}
-
-TEST(StoredWeights, WhatAFormatLacksIsRefused) {
-  const auto error = failure(ExitCode::kUsage, [] {
-    choose_stored_weights("float16", false, "ctranslate2",
-                          {StoredWeights::kFloat32, StoredWeights::kInt8});
-  });
-  EXPECT_NE(error.message().find("weights for it: float32, int8"), std::string::npos);
-}
-
 TEST(NamedTensors, NameWhatWasLeftOut) {
   const std::string bytes = bytes_of_floats({1, 2});
   NamedTensors tensors(

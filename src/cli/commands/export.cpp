@@ -1,4 +1,10 @@
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -6,9 +12,9 @@
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
+#include "experiment/export_formats.h"
 #include "interchange/model_folders.h"
 #include "interchange/new_folder.h"
-#include "interchange/stored_weights.h"
 
 namespace stretto::cli {
 namespace {
@@ -17,15 +23,67 @@ struct ExportArguments {
   std::string run, format, folder, checkpoint, model_type = "auto", weights = "auto";
 };
 
+using experiment::ExportFormat, experiment::StoredWeights;
+
 /// Formats of other programs have no classes to choose from.
 void require_class_goes_with(const ExportArguments& arguments) {
-  const auto& format = arguments.format;
-  const bool has_classes = format == "hf" || format == "timm" || format == "torchvision";
-  if (arguments.model_type == "auto" || has_classes) return;
+  const auto known = experiment::known_export_formats();
+  const auto format = std::ranges::find(known, arguments.format, &ExportFormat::name);
+  if (arguments.model_type == "auto" || (format != known.end() && format->has_classes)) return;
   throw Error(
       ExitCode::kUsage,
-      "--model-type " + arguments.model_type + ": --format " + format + " has no such types",
-      "leave --model-type out, or take --format hf");
+      "--model-type " + arguments.model_type + ": --format " + arguments.format +
+          " has no such types",
+      std::string("leave --model-type out, or take --format ") + experiment::kTransformersFormat);
+}
+
+/// "ctranslate2, onnx and gguf": the names of formats that have something.
+template <class Has>
+std::string names_with(const std::vector<ExportFormat>& formats, Has has) {
+  std::vector<std::string> names;
+  for (const auto& format : formats) {
+    if (std::invoke(has, format)) names.push_back(format.name);
+  }
+  if (names.size() < 2) return join(names, "");
+  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
+}
+
+std::string help_of_folder(const std::vector<ExportFormat>& formats) {
+  return "folder to write, new or empty; of the format " +
+         names_with(formats, &ExportFormat::is_file) + " a new file";
+}
+
+/// Which formats there are for which models; safetensors is the last one.
+std::string help_of_formats(const std::vector<ExportFormat>& formats) {
+  std::string help, before;
+  for (const auto& format : formats) {
+    if (format.name == experiment::kTransformersFormat) {
+      help += format.name + ": config.json, model.safetensors and tokenizer, for transformers";
+    } else if (!format.models.empty() && format.models == before) {
+      help += ", " + format.name;
+    } else {
+      help += "; " + format.models + (format.models.empty() ? "" : " ") + format.name;
+    }
+    before = format.models;
+  }
+  return help + ", with packed weights as they are";
+}
+
+std::string help_of_weights(const std::vector<ExportFormat>& formats) {
+  const auto with = [&](StoredWeights weights) {
+    return names_with(formats, [&](const ExportFormat& one) { return one.stores(weights); });
+  };
+  return "how " + with(StoredWeights::kInt8) +
+         " store matrices: auto (int8 of a run with packed weights, else float32), float32, int8, "
+         "of " +
+         with(StoredWeights::kFloat16) + " float16; of " + experiment::kSafetensorsFormat +
+         " auto (as they are) and float32";
+}
+
+std::vector<std::string> names_of(const std::vector<ExportFormat>& formats) {
+  std::vector<std::string> names;
+  for (const auto& format : formats) names.push_back(format.name);
+  return names;
 }
 
 int run_export(const ExportArguments& arguments) {
@@ -47,18 +105,11 @@ int run_export(const ExportArguments& arguments) {
 std::function<int()> declare_export(CLI::App& app) {
   auto arguments = std::make_shared<ExportArguments>();
   app.add_option("RUN", arguments->run, "run folder")->required()->type_name("");
-  app.add_option("DIR", arguments->folder,
-                 "folder to write, new or empty; of the format gguf a new file")
+  const auto formats = experiment::known_export_formats();
+  app.add_option("DIR", arguments->folder, help_of_folder(formats))->required()->type_name("");
+  app.add_option("--format", arguments->format, help_of_formats(formats))
       ->required()
-      ->type_name("");
-  app.add_option(
-         "--format", arguments->format,
-         "hf: config.json, model.safetensors and tokenizer, for transformers; models of "
-         "pictures also timm, torchvision; Transformers of two stacks and language models "
-         "ctranslate2; encoders of text onnx; language models of Llama's form gguf; all models "
-         "safetensors, with packed weights as they are")
-      ->required()
-      ->check(one_of({"hf", "timm", "torchvision", "ctranslate2", "onnx", "gguf", "safetensors"}))
+      ->check(one_of(names_of(formats)))
       ->type_name("FORMAT");
   app.add_option("--checkpoint", arguments->checkpoint, "best, last, a step, a name or a path")
       ->type_name("NAME");
@@ -69,12 +120,8 @@ std::function<int()> declare_export(CLI::App& app) {
                  "which class writes it: auto (the nearest that is equal), " + known)
       ->check(one_of(std::move(types)))
       ->type_name("TYPE");
-  app.add_option(
-         "--weights", arguments->weights,
-         "how ctranslate2, onnx and gguf store matrices: auto (int8 of a run with packed weights, "
-         "else float32), float32, int8, of gguf float16; of safetensors auto (as they are) and "
-         "float32")
-      ->check(one_of(interchange::stored_weights_names()))
+  app.add_option("--weights", arguments->weights, help_of_weights(formats))
+      ->check(one_of(experiment::stored_weights_names()))
       ->type_name("TYPE");
   return [arguments] { return run_export(*arguments); };
 }

@@ -10,6 +10,7 @@
 #include "families/image_classification/image_classification_display.h"
 #include "families/image_classification/image_classification_options.h"
 #include "families/image_classification/image_classification_rules.h"
+#include "families/image_classification/image_formats.h"
 #include "families/image_classification/requests.h"
 #include "families/text/command_options.h"
 #include "families/text/model_shapes.h"
@@ -89,6 +90,7 @@ FamilySpec image_classification_spec() {
           .infer = infer_of_images(),
           .plan = FamilyPlan{.work = &work_of_images, .shape = &shape_of_images},
           .folders = &interchange::image_classification_folders,
+          .formats = image_formats(),
           .data_files = &files_of_images};
 }
 

@@ -6,6 +6,7 @@
 #include "families/language_model/folders/language_model_folders.h"
 #include "families/language_model/generation_command.h"
 #include "families/language_model/language_model_display.h"
+#include "families/language_model/language_model_formats.h"
 #include "families/language_model/language_model_options.h"
 #include "families/language_model/language_model_plan.h"
 #include "families/language_model/language_model_rules.h"
@@ -35,7 +36,8 @@ FamilySpec language_model_spec() {
       .eval = language_model_eval(),
       .infer = generation_command(),
       .plan = language_model_plan(),
-      .folders = &interchange::language_model_folders};
+      .folders = &interchange::language_model_folders,
+      .formats = language_model_formats()};
 }
 
 }  // namespace stretto::experiment

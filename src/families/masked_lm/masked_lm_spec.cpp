@@ -7,6 +7,7 @@
 #include "families/masked_lm/masked_lm_rules.h"
 #include "families/masked_lm/requests.h"
 #include "families/text/command_options.h"
+#include "families/text/export_formats.h"
 #include "families/text/text_distillation.h"
 #include "families/text/text_plan.h"
 
@@ -23,7 +24,8 @@ FamilySpec masked_lm_spec() {
       .embed = embed_command(),
       .plan = text_plan(),
       .distillation = text_distillation(),
-      .folders = &interchange::masked_lm_folders};
+      .folders = &interchange::masked_lm_folders,
+      .formats = encoder_formats()};
 }
 
 }  // namespace stretto::experiment

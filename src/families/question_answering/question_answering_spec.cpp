@@ -7,6 +7,7 @@
 #include "families/question_answering/question_answering_rules.h"
 #include "families/question_answering/requests.h"
 #include "families/text/command_options.h"
+#include "families/text/export_formats.h"
 #include "families/text/text_plan.h"
 
 namespace stretto::experiment {
@@ -48,7 +49,8 @@ FamilySpec question_answering_spec() {
           .infer = question_infer(),
           .embed = embed_command(),
           .plan = text_plan(),
-          .folders = &interchange::question_answering_folders};
+          .folders = &interchange::question_answering_folders,
+          .formats = encoder_formats()};
 }
 
 }  // namespace stretto::experiment

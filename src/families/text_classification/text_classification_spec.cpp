@@ -2,6 +2,7 @@
 
 #include "config/open_part.h"
 #include "families/text/command_options.h"
+#include "families/text/export_formats.h"
 #include "families/text/text_distillation.h"
 #include "families/text/text_plan.h"
 #include "families/text_classification/requests.h"
@@ -30,7 +31,8 @@ FamilySpec text_classification_spec() {
       .embed = embed_command(),
       .plan = text_plan(),
       .distillation = text_distillation(),
-      .folders = &interchange::text_classification_folders};
+      .folders = &interchange::text_classification_folders,
+      .formats = encoder_formats()};
 }
 
 }  // namespace stretto::experiment

@@ -1,6 +1,7 @@
 #include "families/translation/translation_spec.h"
 
 #include "config/open_part.h"
+#include "families/text/export_formats.h"
 #include "families/translation/folders/translation_folders.h"
 #include "families/translation/translation_commands.h"
 #include "families/translation/translation_display.h"
@@ -23,7 +24,8 @@ FamilySpec translation_spec() {
           .infer = translation_infer(),
           .plan = translation_plan(),
           .distillation = translation_distillation(),
-          .folders = &interchange::translation_folders};
+          .folders = &interchange::translation_folders,
+          .formats = {transformers_format(), ctranslate2_format("Transformers of two stacks")}};
 }
 
 }  // namespace stretto::experiment

@@ -63,6 +63,15 @@ TEST_F(ExportCommand, RefusesAClassForAFormatWithoutClasses) {
   EXPECT_TRUE(has(result.err, "--model-type bert: --format onnx has no such types")) << result.err;
 }
 
+TEST_F(ExportCommand, KnowsTheFormatsOfAllFamilies) {
+  const auto result = program_.run({"export", "run", "--format", "gguv", folder_ / "new"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(has(result.err,
+                  "must be one of hf, timm, torchvision, ctranslate2, onnx, gguf, safetensors, got "
+                  "`gguv`; did you mean `gguf`?"))
+      << result.err;
+}
+
 TEST_F(ExportCommand, LooksAtItsTargetBeforeACheckpoint) {
   if (!Program::has_engine()) GTEST_SKIP() << "a build without libtorch";
   auto model = ModelFolder::bert("BertForSequenceClassification").with_bert_labels(2);

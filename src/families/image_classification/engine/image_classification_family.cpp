@@ -104,7 +104,6 @@ class ImageClassificationFamily final : public Family {
   std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
     return export_image_model(run, request);
   }
-  std::vector<std::string> export_formats() const override { return {"hf", "timm", "torchvision"}; }
 
   std::string memory_advice(MemoryUse use) const override {
     if (use != MemoryUse::kTrain) return "lower eval.max_samples, to 16, say";

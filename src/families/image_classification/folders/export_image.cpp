@@ -10,6 +10,7 @@
 #include "families/image_classification/folders/image_processor.h"
 #include "families/image_classification/folders/timm_config.h"
 #include "families/image_classification/folders/vit_weights.h"
+#include "families/image_classification/image_formats.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/new_folder.h"
 #include "interchange/tensors.h"
@@ -95,8 +96,8 @@ WrittenForm as_torchvision(const ImageDescription& description) {
 
 WrittenForm written_form(const ImageDescription& description, const std::string& format,
                          const std::string& model_type) {
-  if (format == "timm") return as_timm(description);
-  if (format == "torchvision") return as_torchvision(description);
+  if (format == experiment::kTimmFormat) return as_timm(description);
+  if (format == experiment::kTorchvisionFormat) return as_torchvision(description);
   return as_transformers(description, model_type);
 }
 

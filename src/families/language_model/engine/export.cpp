@@ -8,7 +8,8 @@
 #include "families/language_model/folders/ctranslate2_causal.h"
 #include "families/language_model/folders/export_causal.h"
 #include "families/language_model/folders/gguf_causal.h"
-#include "interchange/stored_weights.h"
+#include "families/language_model/language_model_formats.h"
+#include "families/text/export_formats.h"
 #include "interchange/tokenizer_folder.h"
 #include "tasks/exported_run.h"
 #include "text/tokenizer.h"
@@ -17,18 +18,12 @@ namespace stretto::tasks {
 
 namespace {
 
-using interchange::StoredWeights;
-
 /// Writes the model in a format of another program than `transformers`.
 /// Returns what the model is there, in words.
 std::string write_other_format(const ExportedRun& run, const ExportRequest& request,
                                const interchange::ExportedCausal& model) {
-  const bool is_gguf = request.format == "gguf";
-  std::vector<StoredWeights> known{StoredWeights::kFloat32, StoredWeights::kInt8};
-  if (is_gguf) known.push_back(StoredWeights::kFloat16);
-  const auto weights = interchange::choose_stored_weights(request.weights, run.has_packed_weights(),
-                                                          request.format, known);
-  if (!is_gguf) {
+  const auto weights = stored_weights(run, request);
+  if (request.format == experiment::kCtranslate2Format) {
     interchange::export_ctranslate2_causal(model, weights, request.folder);
     return "a Generator of CTranslate2";
   }
@@ -36,13 +31,11 @@ std::string write_other_format(const ExportedRun& run, const ExportRequest& requ
   return "GGUF, " + std::string(interchange::gguf_architecture(model.description.model));
 }
 
-/// Throws Error(kUsage) where the format cannot express the model, before weights are read.
-void require_expressed(const models::CausalTransformerOptions& model, const std::string& format) {
-  const std::string problem = format == "gguf" ? interchange::gguf_incompatibility(model)
-                                               : interchange::ctranslate2_incompatibility(model);
-  if (problem.empty()) return;
-  throw Error(ExitCode::kUsage, "--format " + format + " cannot express the model: " + problem,
-              "docs/import-export.md lists what each format can express");
+/// Why another format than that of `transformers` cannot express the model; empty = it can.
+std::string incompatibility(const models::CausalTransformerOptions& model,
+                            const std::string& format) {
+  return format == experiment::kGgufFormat ? interchange::gguf_incompatibility(model)
+                                           : interchange::ctranslate2_incompatibility(model);
 }
 
 }  // namespace
@@ -56,12 +49,12 @@ std::string export_language_model(const ExportedRun& run, const ExportRequest& r
         "no class of transformers is equal to this model: model.name = \"" + model.name() + "\"",
         "language models with model.name = \"transformer\" are exported");
   }
-  const bool is_hf = request.format == "hf";
+  const bool is_hf = request.format == experiment::kTransformersFormat;
   const interchange::CausalClass* its = nullptr;
   if (is_hf) {
     its = &interchange::choose_causal_class(model.as<Transformer>(), request.model_type);
   } else {
-    require_expressed(model.as<Transformer>(), request.format);
+    require_expressed(request, incompatibility(model.as<Transformer>(), request.format));
   }
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   run.require_same_tokenizer(run.assets);

@@ -50,7 +50,6 @@ class LanguageModelFamily final : public TextFamily {
   std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
     return export_language_model(run, request);
   }
-  std::vector<std::string> export_formats() const override { return {"hf", "ctranslate2", "gguf"}; }
 
   std::string memory_advice(MemoryUse use) const override {
     if (use == MemoryUse::kInfer) return "lower decode.max_tokens";

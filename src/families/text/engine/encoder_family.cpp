@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "families/text/encoder_sections.h"
 #include "families/text/engine/embed.h"
+#include "families/text/export_formats.h"
 #include "families/text/folders/export_model.h"
 #include "families/text/folders/onnx_encoder.h"
 #include "families/text/folders/text_folders.h"
 #include "families/text/requests.h"
-#include "interchange/stored_weights.h"
 #include "interchange/tokenizer_folder.h"
 #include "tasks/exported_run.h"
 
@@ -46,12 +46,8 @@ std::string EncoderFamily::export_model(const ExportedRun& run,
                 "transformers that is known, and no encoder",
                 "export the language model, or train an encoder (model.name = \"bert\")");
   }
-  const bool is_onnx = request.format == "onnx";
-  using interchange::StoredWeights;
-  const auto stored = is_onnx ? interchange::choose_stored_weights(
-                                    request.weights, run.has_packed_weights(), request.format,
-                                    {StoredWeights::kFloat32, StoredWeights::kInt8})
-                              : StoredWeights::kFloat32;
+  const bool is_onnx = request.format == experiment::kOnnxFormat;
+  const auto stored = stored_weights(run, request);
   const auto names = output_names(run.assets);
   auto tokenizer = interchange::exported_tokenizer(run.assets, request.run_directory);
   run.require_same_tokenizer(run.assets);

@@ -19,7 +19,6 @@ class EncoderFamily : public TextFamily {
                                                   const Assets& assets,
                                                   bool draws_weights) const override;
   std::string export_model(const ExportedRun& run, const ExportRequest& request) const override;
-  std::vector<std::string> export_formats() const override { return {"hf", "onnx"}; }
   void require_room(const std::filesystem::path& place, const experiment::Experiment& other,
                     const experiment::Experiment& own) const override;
 

@@ -4,13 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/log.h"
+#include "families/text/export_formats.h"
 #include "families/translation/engine/commands.h"
 #include "families/translation/folders/ctranslate2_seq2seq.h"
 #include "families/translation/folders/export_seq2seq.h"
 #include "families/translation/translation_options.h"
-#include "interchange/stored_weights.h"
 #include "nn/embedding.h"
 #include "tasks/exported_run.h"
 
@@ -38,15 +37,8 @@ at::Tensor add_sinusoids(const models::Seq2SeqOptions& model,
 
 std::string export_ctranslate2(const ExportedRun& run, const ExportRequest& request,
                                interchange::ExportedSeq2Seq model) {
-  using interchange::StoredWeights;
-  if (const auto problem = interchange::ctranslate2_incompatibility(model.model);
-      !problem.empty()) {
-    throw Error(ExitCode::kUsage, "--format ctranslate2 cannot express the model: " + problem,
-                "docs/import-export.md lists what each format can express");
-  }
-  const auto stored =
-      interchange::choose_stored_weights(request.weights, run.has_packed_weights(), request.format,
-                                         {StoredWeights::kFloat32, StoredWeights::kInt8});
+  require_expressed(request, interchange::ctranslate2_incompatibility(model.model));
+  const auto stored = stored_weights(run, request);
   run.require_same_tokenizer(model.tokenizers.assets);
   const auto weights = run.weights();
   model.tensors = weights.file.tensors();
@@ -59,7 +51,9 @@ std::string export_ctranslate2(const ExportedRun& run, const ExportRequest& requ
 
 std::string export_translation(const ExportedRun& run, const ExportRequest& request) {
   auto model = interchange::exported_seq2seq(translation_of(run.experiment), run.assets);
-  if (request.format == "ctranslate2") return export_ctranslate2(run, request, std::move(model));
+  if (request.format == experiment::kCtranslate2Format) {
+    return export_ctranslate2(run, request, std::move(model));
+  }
   interchange::require_seq2seq_class(model.model, model.tokenizers, request.model_type);
   run.require_same_tokenizer(model.tokenizers.assets);
   const auto weights = run.weights();

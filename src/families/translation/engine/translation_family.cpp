@@ -69,7 +69,6 @@ class TranslationFamily : public Family {
   std::string export_model(const ExportedRun& run, const ExportRequest& request) const override {
     return export_translation(run, request);
   }
-  std::vector<std::string> export_formats() const override { return {"hf", "ctranslate2"}; }
 
   void check_weights(const experiment::CheckRequest& request,
                      experiment::Preflight& found) const override {
