@@ -4,18 +4,18 @@
 
 #include "base/text.h"
 #include "config/field.h"
+#include "losses/teacher_options.h"
 
 namespace stretto::losses {
 
 /// `[loss]`
-struct CrossEntropyOptions {
+struct CrossEntropyOptions : TeacherOptions {
+  using Inherited = TeacherOptions;
+
   std::string name = "cross_entropy";
   double label_smoothing = 0.1;
   double r_drop = 0;
-  std::string teacher, teacher_checkpoint;
-  double teacher_weight = 0.5, teacher_temperature = 1;
 
-  bool has_teacher() const { return !teacher.empty(); }
   bool has_r_drop() const { return r_drop > 0; }
 
   /// What stands in the loss beside the negative log-likelihood: "label smoothing 0.1"; empty =
@@ -54,24 +54,12 @@ struct CrossEntropyOptions {
               "P)). This is half of the paper's loss",
               at_least(0))
             .also_called({"reg_alpha", "r_drop_alpha", "rdrop_alpha", "rdrop", "kl_alpha"}),
-        field(&O::teacher, "teacher",
-              "run folder of a model whose probabilities training learns beside the labels "
-              "(word-level "
-              "distillation). Both have one vocabulary: without [tokenizer], the student takes its",
-              any(), {.is_path = true})
-            .also_called({"teacher_path", "teacher_model", "distill_from"}),
-        field(&O::teacher_checkpoint, "teacher_checkpoint",
-              "of the teacher: best, last, a step, a name, or several with commas, whose mean "
-              "probabilities are learned; empty = best"),
-        field(&O::teacher_weight, "teacher_weight",
-              "share of the divergence from the teacher in the loss; the rest is the loss of the "
-              "labels",
-              between(0, 1))
-            .also_called({"distill_alpha", "kd_alpha", "alpha_kd"}),
-        field(&O::teacher_temperature, "teacher_temperature",
-              "what the logits of both are divided by in the divergence", greater(0))
-            .also_called({"distill_temperature", "kd_temperature", "kd_temp"}),
-    };
+    }
+        .with(teacher_fields({.run = "run folder of a model whose probabilities training learns "
+                                     "beside the labels (word-level distillation). Both have one "
+                                     "vocabulary: without [tokenizer], the student takes its",
+                              .learned = "whose mean probabilities are learned",
+                              .own = "the loss of the labels"}));
   }
 };
 

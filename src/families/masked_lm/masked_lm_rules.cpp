@@ -84,9 +84,7 @@ class MaskedLmRules final : public EncoderRules {
     return masked_sections(experiment).loss.teacher;
   }
   Experiment without_teacher(Experiment experiment) const override {
-    auto& loss = experiment.task.as<MaskedLmOptions>().loss;
-    loss.teacher.clear();
-    loss.teacher_hidden = loss.teacher_attention = 0;
+    experiment.task.as<MaskedLmOptions>().loss.clear_teacher();
     return experiment;
   }
 

@@ -203,9 +203,7 @@ class TextClassificationRules final : public EncoderRules {
     return classification_of(experiment).loss.teacher;
   }
   Experiment without_teacher(Experiment experiment) const override {
-    auto& loss = experiment.task.as<TextClassificationOptions>().loss;
-    loss.teacher.clear();
-    loss.teacher_hidden = loss.teacher_attention = 0;
+    experiment.task.as<TextClassificationOptions>().loss.clear_teacher();
     return experiment;
   }
 

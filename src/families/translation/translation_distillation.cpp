@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "families/text/text_distillation.h"
 #include "families/translation/heads.h"
 #include "families/translation/translation_options.h"
 #include "models/seq2seq_options.h"
@@ -75,15 +76,6 @@ std::vector<std::string> keys_of_teacher(const Experiment& teacher, const Experi
   return keys;
 }
 
-std::vector<std::string> keys_of_word_level(const std::string& teacher_run,
-                                            const std::string& checkpoint) {
-  std::vector<std::string> keys{distilled_key("loss.teacher", teacher_run)};
-  if (!checkpoint.empty()) {
-    keys.push_back(distilled_key("loss.teacher_checkpoint", checkpoint));
-  }
-  return keys;
-}
-
 std::vector<std::string> keys_of_shortlist(const std::string& pairs) {
   return {distilled_key("decode.shortlist", pairs)};
 }
@@ -111,7 +103,7 @@ FamilyDistillation translation_distillation() {
   return {.texts = &texts_to_translate,
           .data_keys = &keys_of_translations,
           .teacher_keys = &keys_of_teacher,
-          .word_level_keys = &keys_of_word_level,
+          .word_level_keys = &word_level_keys,
           .shortlist_keys = &keys_of_shortlist,
           .require_match = &require_same_languages};
 }

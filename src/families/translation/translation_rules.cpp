@@ -317,7 +317,7 @@ class TranslationRules final : public TranslationFacts {
     return translation_of(e).loss.teacher;
   }
   Experiment without_teacher(Experiment e) const override {
-    translation_of(e).loss.teacher.clear();
+    translation_of(e).loss.clear_teacher();
     return e;
   }
 
