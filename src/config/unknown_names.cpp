@@ -1,8 +1,8 @@
 #include "config/unknown_names.h"
 
 #include <algorithm>
-#include <span>
 
+#include "base/first_names.h"
 #include "base/text.h"
 #include "config/suggest.h"
 #include "config/toml_entries.h"
@@ -12,12 +12,6 @@ namespace {
 
 // Keys of an unknown section that its one error answers; more have the same cause.
 constexpr size_t kMostMoved = 6;
-
-// "transformer, light_conv and dynamic_conv"
-std::string listed(const std::vector<std::string>& names) {
-  if (names.size() < 2) return join(names, "");
-  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
-}
 
 bool names_a_value(const Suggestion& near) {
   return near.note.starts_with("= ");
@@ -75,7 +69,7 @@ bool UnknownNames::of_another_part(const std::string& path, const Place& place, 
   if (is_unreliable(problems_, name_key) || wrong_names_.contains(name_key)) return true;
   if (is_slip) return true;  // its name came too late to be taken
   const std::string what =
-      "`" + path + "` is a key of " + listed(owners) + ", and " + name_key + " is " + chosen;
+      "`" + path + "` is a key of " + listed_names(owners) + ", and " + name_key + " is " + chosen;
   // A key of this very section before those below: `model.output_dropout` of a language model's
   // LSTM for `model.dropout`, and not `model.lora.dropout`.
   if (const Suggestion near = suggest_other_name(path, schema_); !near.path.empty()) {
@@ -137,7 +131,8 @@ bool UnknownNames::of_another_section(const std::string& path, const Place& plac
   const std::string leaf = path.substr(path.rfind('.') + 1), meant = section.section + "." + leaf;
   std::vector<std::string> places;  // those of several entries are told once
   for (const auto& owners : elsewhere) {
-    const std::string told = listed(owners.parts) + " in " + as_header(owners.section->section);
+    const std::string told =
+        listed_names(owners.parts) + " in " + as_header(owners.section->section);
     if (std::find(places.begin(), places.end(), told) == places.end()) places.push_back(told);
   }
   std::string what =

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
 #include "experiment/export_formats.h"
+#include "interchange/incompatibility.h"
 #include "runs/choose_checkpoint.h"
 #include "runs/provenance.h"
 #include "store/quantised_file.h"
@@ -49,10 +49,8 @@ experiment::StoredWeights stored_weights(const ExportedRun& run, const ExportReq
 }
 
 void require_expressed(const ExportRequest& request, const std::string& problem) {
-  if (problem.empty()) return;
-  throw Error(ExitCode::kUsage,
-              "--format " + request.format + " cannot express the model: " + problem,
-              "docs/import-export.md lists what each format can express");
+  interchange::require_expressed("--format " + request.format + " cannot express the model",
+                                 problem);
 }
 
 }  // namespace stretto::tasks

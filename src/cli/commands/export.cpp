@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/first_names.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/engine.h"
@@ -44,8 +44,7 @@ std::string names_with(const std::vector<ExportFormat>& formats, Has has) {
   for (const auto& format : formats) {
     if (std::invoke(has, format)) names.push_back(format.name);
   }
-  if (names.size() < 2) return join(names, "");
-  return join(std::span(names).first(names.size() - 1), ", ") + " and " + names.back();
+  return listed_names(names);
 }
 
 std::string help_of_folder(const std::vector<ExportFormat>& formats) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "interchange/ctranslate2.h"
 #include "interchange/folder_tensors.h"
@@ -115,10 +114,7 @@ std::string ctranslate2_incompatibility(const CausalTransformerOptions& model) {
 void export_ctranslate2_causal(const ExportedCausal& model, StoredWeights weights,
                                const std::filesystem::path& folder) {
   const auto& options = model.description.model;
-  if (const auto problem = ctranslate2_incompatibility(options); !problem.empty()) {
-    throw Error(ExitCode::kUsage, "CTranslate2 has no such model: " + problem,
-                "docs/import-export.md lists what each format can express");
-  }
+  require_expressed("CTranslate2 has no such model", ctranslate2_incompatibility(options));
   const auto tokenizer = text::make_spec_tokenizer(model.tokenizer, "tokenizer", 0);
   NamedTensors tensors(without_spare_rows(
       model.tensors, model.description.vocab_size,

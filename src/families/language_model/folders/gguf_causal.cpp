@@ -227,10 +227,8 @@ void add_gguf_keys(const ExportedCausal& exported, StoredWeights weights, store:
 }
 
 void require_gguf(const ExportedCausal& model) {
-  if (const auto problem = gguf_incompatibility(model.description.model); !problem.empty()) {
-    throw Error(ExitCode::kUsage, "no architecture of GGUF is equal to this model: " + problem,
-                "docs/import-export.md lists what each format can express");
-  }
+  require_expressed("no architecture of GGUF is equal to this model",
+                    gguf_incompatibility(model.description.model));
   if (const auto problem = gguf_tokenizer_problem(model.tokenizer); !problem.empty()) {
     throw Error(ExitCode::kUsage, "GGUF cannot express the run's tokenizer: " + problem,
                 "--format hf writes it");

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "interchange/folder_tensors.h"
 #include "interchange/incompatibility.h"
@@ -408,10 +407,7 @@ std::string onnx_incompatibility(const BertOptions& model) {
 void export_onnx_encoder(const ExportedModel& model, StoredWeights weights,
                          const std::filesystem::path& folder) {
   const auto& description = model.description;
-  if (const auto problem = onnx_incompatibility(description.model); !problem.empty()) {
-    throw Error(ExitCode::kUsage, "ONNX: " + problem,
-                "docs/import-export.md lists what each format can express");
-  }
+  require_expressed("ONNX", onnx_incompatibility(description.model));
   NamedTensors tensors(without_spare_rows(
       model.tensors, description.vocab_size,
       [&](const std::string& name) { return is_table_of_tokens(name, description); }));

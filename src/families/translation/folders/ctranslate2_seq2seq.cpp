@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "families/translation/folders/marian.h"
 #include "interchange/ctranslate2.h"
@@ -145,10 +144,7 @@ std::string ctranslate2_incompatibility(const models::Seq2SeqOptions& model) {
 
 void export_ctranslate2_seq2seq(const ExportedSeq2Seq& model, StoredWeights weights,
                                 const fs::path& folder) {
-  if (const auto problem = ctranslate2_incompatibility(model.model); !problem.empty()) {
-    throw Error(ExitCode::kUsage, "CTranslate2 has no such model: " + problem,
-                "docs/import-export.md lists what each format can express");
-  }
+  require_expressed("CTranslate2 has no such model", ctranslate2_incompatibility(model.model));
   // Source and target may have tables of other sizes: each is cut to its own ids.
   const int64_t source = model.tokenizers.src->size(), target = model.tokenizers.tgt->size();
   auto views = without_spare_rows(model.tensors, source, [](const std::string& name) {
