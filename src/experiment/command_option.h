@@ -58,6 +58,9 @@ struct FamilyCommand {
   /// Throws Error(kUsage) for values that do not fit together, or not this run. Asked before the
   /// engine is opened.
   void (*check)(const Experiment& experiment, const FamilyValues& values) = nullptr;
+  /// The keys that bound a batch of the command, where other keys bound a micro-batch of training:
+  /// "eval.max_tokens". Empty = those of the same names in `[eval]` and `[decode]`.
+  std::vector<std::string> batch_keys = {};
 };
 
 }  // namespace stretto::experiment

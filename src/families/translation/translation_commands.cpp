@@ -100,7 +100,8 @@ FamilyCommand translation_infer() {
                                   .type = "FILE",
                                   .help = "second source, line for line, of a run that reads two; "
                                           "default: behind a tab of each line"})},
-      .check = &check_infer};
+      .check = &check_infer,
+      .batch_keys = {"decode.max_tokens"}};
 }
 
 }  // namespace stretto::experiment
