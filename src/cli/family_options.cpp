@@ -112,8 +112,9 @@ void FamilyOptions::check_values() const {
 }
 
 bool FamilyOptions::name_data() const {
-  return std::ranges::any_of(
-      options_, [](const auto& one) { return one->option.names_data && !one->texts().empty(); });
+  return std::ranges::any_of(options_, [](const auto& one) {
+    return !one->option.data_keys.empty() && !one->texts().empty();
+  });
 }
 
 std::vector<std::string> FamilyOptions::words() const {
@@ -183,7 +184,7 @@ void FamilyOptions::require_own(const experiment::Experiment& experiment) const 
 std::string FamilyOptions::data_words(const std::string& family) const {
   std::vector<std::string> words;
   for (const auto& option : options_of(family)) {
-    if (option.names_data) words.push_back(option.name + " " + option.type);
+    if (!option.data_keys.empty()) words.push_back(option.name + " " + option.type);
   }
   return join(words, " ");
 }

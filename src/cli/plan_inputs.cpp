@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/configuration_file.h"
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/run_config.h"
@@ -19,7 +20,6 @@
 #include "plan/tables.h"
 #include "report/metrics_log.h"
 #include "search/hosts.h"
-#include "search/search_plan.h"
 #include "text/tokenizer.h"
 
 namespace stretto::cli {
@@ -309,7 +309,7 @@ std::optional<Experiment> experiment_of(const PlanOptions& options) {
                                     [](const Experiment& e) { return engine().tensor_names(e); },
                                     {.describe = &interchange::describe_initial_model});
     if (!inspection.problems.empty()) {
-      config::throw_problems(search::problems_as_configuration(options.config));
+      config::throw_problems(problems_as_configuration(options.config));
     }
     config::throw_problems(inspection.problems);  // its data need not be here
     tell_notes(inspection.origins);

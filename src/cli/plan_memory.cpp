@@ -94,7 +94,7 @@ std::string widest_that_fits(const MemoryQuestion& question, const Experiment& e
   double width = 1;
   for (int i = 0; i < kNarrower; ++i) {
     width *= kStep;
-    const auto keys = experiment::resized(shape, width, 1);
+    const auto keys = experiment::narrowed(shape, width);
     options.overrides = question.overrides;
     options.overrides.insert(options.overrides.end(), keys.begin(), keys.end());
     try {

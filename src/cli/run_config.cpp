@@ -1,5 +1,7 @@
 #include "cli/run_config.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "config/load.h"
@@ -50,9 +52,44 @@ struct StoredKeys {
   config::Schema schema() { return experiment::experiment_schema(options); }
 };
 
+std::string leaf_of(const std::string& key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+/// The keys that do for the command what a fixed key did in training: those that bound its batches,
+/// or those of the same name, `eval.precision` for `train.precision`.
+std::vector<std::string> keys_instead(const std::string& fixed, const config::Schema& schema,
+                                      const std::vector<std::string>& batch_keys, Reads reads) {
+  if (reads != Reads::kAnyData) return {};  // the command may read neither
+  std::vector<std::string> same;
+  const std::string leaf = leaf_of(fixed);
+  for (const char* section : {"eval.", "decode."}) {
+    const auto* key = schema.find(section + leaf);
+    if (key != nullptr && may_change(*key, reads)) same.push_back(key->path);
+  }
+  const auto has_leaf = [&](const std::string& key) { return leaf_of(key) == leaf; };
+  const bool bounds_batches =
+      fixed.starts_with("data.") && (!same.empty() || std::ranges::any_of(batch_keys, has_leaf));
+  return bounds_batches && !batch_keys.empty() ? batch_keys : same;
+}
+
+std::string did_you_mean(const std::vector<std::string>& keys) {
+  std::vector<std::string> quoted;
+  for (const auto& key : keys) quoted.push_back("`" + key + "`");
+  return keys.empty() ? "" : "did you mean " + join(quoted, " or ") + "? ";
+}
+
+std::vector<std::string> batch_keys_of(const experiment::Experiment& options,
+                                       FamilyCommandMember command) {
+  const auto* family = experiment::find_family(options);
+  if (command == nullptr || family == nullptr) return {};
+  return (family->*command).batch_keys;
+}
+
 // Rules would blame keys of the stored file for what follows from an override of a fixed one.
 void require_free_overrides(const std::string& toml, const fs::path& path,
-                            const std::vector<std::string>& overrides, Reads reads) {
+                            const std::vector<std::string>& overrides, Reads reads,
+                            FamilyCommandMember command) {
   if (overrides.empty()) return;
   StoredKeys now(toml, path, overrides);
   std::vector<config::Problem> fixed;
@@ -64,8 +101,12 @@ void require_free_overrides(const std::string& toml, const fs::path& path,
   }
   if (fixed.empty()) return;
   StoredKeys stored(toml, path, {});
-  const std::string advice = what_may_change(stored.schema(), reads);
-  for (auto& problem : fixed) problem.hint = advice;
+  const auto schema = stored.schema();
+  const std::string advice = what_may_change(schema, reads);
+  const auto batch_keys = batch_keys_of(stored.options, command);
+  for (auto& problem : fixed) {
+    problem.hint = did_you_mean(keys_instead(problem.key, schema, batch_keys, reads)) + advice;
+  }
   // What else is wrong on the command line is told with it.
   auto problems = fixed;
   for (const auto& problem : now.problems) {
@@ -100,19 +141,20 @@ void require_run(const fs::path& run_directory) {
 }
 
 experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
-                                             const std::vector<std::string>& overrides,
-                                             Reads reads) {
+                                             const std::vector<std::string>& overrides, Reads reads,
+                                             FamilyCommandMember command) {
   std::vector<ForeignPath> ignored;
-  return load_run_config(run_directory, overrides, reads, KeepPaths::kNone, ignored);
+  return load_run_config(run_directory, overrides, reads, KeepPaths::kNone, ignored, command);
 }
 
 experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
                                              const std::vector<std::string>& overrides, Reads reads,
-                                             KeepPaths keep, std::vector<ForeignPath>& left_out) {
+                                             KeepPaths keep, std::vector<ForeignPath>& left_out,
+                                             FamilyCommandMember command) {
   require_run(run_directory);
   const fs::path path = run_directory / "config.toml";
   const std::string toml = experiment::read_run_config(run_directory);
-  require_free_overrides(toml, path, overrides, reads);
+  require_free_overrides(toml, path, overrides, reads, command);
   auto loaded = experiment::load_stored_experiment(toml, path.string(), overrides);
   left_out = take_foreign_paths(loaded, run_directory, keep);
   return loaded;

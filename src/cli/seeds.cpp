@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/program_path.h"
+#include "cli/configuration_file.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "experiment/data_files.h"
@@ -14,7 +15,6 @@
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
 #include "experiment/task_rules.h"
-#include "search/search_plan.h"
 #include "seeds/seed_list.h"
 #include "seeds/seeds_runner.h"
 
@@ -39,8 +39,8 @@ std::string seed_override(int64_t seed) {
 experiment::LoadedExperiment load_seed(const SeedsRequest& request, int64_t seed) {
   auto overrides = request.overrides;
   overrides.push_back(seed_override(seed));
-  return search::load_configuration(request.config, overrides,
-                                    seeds::seed_directory(request.directory, seed));
+  return load_configuration(request.config, overrides,
+                            seeds::seed_directory(request.directory, seed));
 }
 
 seeds::BestBy best_by(const experiment::Experiment& experiment) {

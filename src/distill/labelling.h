@@ -38,7 +38,7 @@ struct Labels {
 /// Labels texts with several processes at a time, part by part. What is done stays done: after a
 /// signal, a failure or a killed machine, the same setup goes on behind the last whole part, and
 /// does nothing where all is there. The result depends neither on the number of processes nor on
-/// how often it was begun.
+/// how often it was begun. Finished labels are read once more, and compared with their hashes.
 class Labelling {
  public:
   /// Takes the lock of the folder, and makes it where it is not there. Throws Error(kUsage) when
@@ -46,7 +46,8 @@ class Labelling {
   explicit Labelling(LabellingSetup setup);
 
   /// @return 0 once all is labelled, ExitCode::kInterrupted after a signal, else the exit code of
-  ///         the process that failed. Throws as cut_texts() and join_parts() do.
+  ///         the process that failed. Throws as cut_texts() and join_parts() do, and
+  ///         Error(kBadData) for finished labels that are not what the teacher wrote.
   int run();
 
   /// Once run() gave 0.
@@ -56,6 +57,8 @@ class Labelling {
   struct Worker;
 
   bool adopt_finished();
+  void require_intact(const std::filesystem::path& path, size_t number) const;
+  void adopt();
   void take_over(const LabelsRecord& other);
   void write_fingerprint();
   void begin();

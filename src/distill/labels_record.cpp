@@ -39,6 +39,17 @@ void add_parts(const nlohmann::json& lines, size_t text, const std::string& wher
   }
 }
 
+void read_hashes(const nlohmann::json& json, const std::string& where, LabelsRecord& record) {
+  const auto found = json.find("hashes");
+  if (found == json.end()) return;  // of a version that kept none
+  const bool whole = found->is_array() && (found->empty() || found->size() == record.bytes.size());
+  if (!whole) throw_damaged_record(where, "`hashes` has not one for each size");
+  for (const auto& hash : *found) {
+    if (!hash.is_string()) throw_damaged_record(where, "`hashes` has no hashes");
+    record.hashes.push_back(hash.get<std::string>());
+  }
+}
+
 }  // namespace
 
 fs::path labels_record_path(const fs::path& folder) {
@@ -54,6 +65,7 @@ std::string labels_record_text(const LabelsRecord& record, size_t num_texts) {
   json["lines"] = record.lines;
   json["without_label"] = record.without_label;
   json["bytes"] = record.bytes;
+  json["hashes"] = record.hashes;
   json["parts"] = parts;
   return sealed_json(json);
 }
@@ -80,6 +92,7 @@ LabelsRecord parse_labels_record(std::string_view text, const std::string& where
   if (!record.bytes.empty() && record.bytes.size() != 2 * json["parts"].size()) {
     throw_damaged_record(where, "`bytes` has not two sizes for each text");
   }
+  read_hashes(json, where, record);
   return record;
 }
 

@@ -13,9 +13,11 @@ namespace stretto::distill {
 
 /// `labels.json`: what a folder of labels holds, and how far it is.
 struct LabelsRecord {
-  std::string fingerprint;               ///< as LabellingSetup::fingerprint
-  CutTexts cut;                          ///< Part::text, number and lines follow from the list
-  std::vector<uint64_t> bytes = {};      ///< of both files of each text; empty = not joined yet
+  std::string fingerprint;           ///< as LabellingSetup::fingerprint
+  CutTexts cut;                      ///< Part::text, number and lines follow from the list
+  std::vector<uint64_t> bytes = {};  ///< of both files of each text; empty = not joined yet
+  /// XXH3-64 of the same files, as hex64(); empty in folders of versions that kept none.
+  std::vector<std::string> hashes = {};
   int64_t lines = 0, without_label = 0;  ///< of the joined texts
 };
 

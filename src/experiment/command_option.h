@@ -28,7 +28,9 @@ struct CommandOption {
   /// What it states in the run's configuration: "decode.beam_size" is given its value, and
   /// "decode.method=sample" is stated by a flag. Empty = `take` has its value.
   std::string key = {};
-  bool names_data = false;  ///< what is evaluated, in the place of the run's own data
+  /// The keys of the run's own data in whose place it names what is evaluated: that of validation,
+  /// then that of training. Empty = it names no such data.
+  std::vector<std::string> data_keys = {};
   /// Throws Error for a value that no run can take. Asked before anything is read.
   std::function<void(const std::string&)> check = {};
   std::function<void(const CommandValue&, FamilyValues&)> take = {};
@@ -58,6 +60,9 @@ struct FamilyCommand {
   /// Throws Error(kUsage) for values that do not fit together, or not this run. Asked before the
   /// engine is opened.
   void (*check)(const Experiment& experiment, const FamilyValues& values) = nullptr;
+  /// The keys that bound a batch of the command, where other keys bound a micro-batch of training:
+  /// "eval.max_tokens". Empty = those of the same names in `[eval]` and `[decode]`.
+  std::vector<std::string> batch_keys = {};
 };
 
 }  // namespace stretto::experiment

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/text.h"
 
@@ -10,11 +11,25 @@ namespace {
 
 constexpr double kFill = 0.9;  // units that are not padding or room at the end, of the bound
 
+constexpr int64_t kClose = 8;  // between neighbouring widths of one proportion, at most
+
 std::string resized_key(const ShapeKey& key, double factor) {
   const auto multiple = std::max<int64_t>(1, key.multiple);
   const double steps = std::round(double(key.value) * factor / double(multiple));
   const int64_t value = std::max(key.least, std::max<int64_t>(1, std::llround(steps)) * multiple);
   return key.key + "=" + std::to_string(value);
+}
+
+// The widest width, then that of each group of widths that are close to each other.
+std::vector<int64_t> widest_of_groups(const ModelShape& shape) {
+  std::vector<int64_t> values;
+  for (const ShapeKey& key : shape.widths) values.push_back(key.value);
+  std::ranges::sort(values, std::greater());
+  std::vector<int64_t> widest;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i == 0 || values[i] * kClose < values[i - 1]) widest.push_back(values[i]);
+  }
+  return widest;
 }
 
 }  // namespace
@@ -40,6 +55,19 @@ std::vector<std::string> resized(const ModelShape& shape, double width, double d
   std::vector<std::string> overrides;
   for (const ShapeKey& key : shape.widths) overrides.push_back(resized_key(key, width));
   for (const ShapeKey& key : shape.depths) overrides.push_back(resized_key(key, depth));
+  return overrides;
+}
+
+std::vector<std::string> narrowed(const ModelShape& shape, double factor) {
+  const auto widest = widest_of_groups(shape);
+  std::vector<std::string> overrides;
+  for (const ShapeKey& key : shape.widths) {
+    const auto group = std::ranges::find_if(widest.rbegin(), widest.rend(),
+                                            [&](int64_t value) { return value >= key.value; });
+    const double most = factor * double(widest.front());
+    overrides.push_back(resized_key(key, std::min(1.0, most / double(*group))));
+  }
+  for (const ShapeKey& key : shape.depths) overrides.push_back(resized_key(key, 1));
   return overrides;
 }
 

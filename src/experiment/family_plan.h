@@ -90,6 +90,12 @@ struct ModelShape {
 /// configuration: "model.d_model=256". Values are rounded to their multiples, and are at least one.
 std::vector<std::string> resized(const ModelShape& shape, double width, double depth);
 
+/// The model whose widest part has `factor` times its width, for a factor below 1. Widths that are
+/// close to it keep their proportion. Where the next one is more than eight times narrower, that
+/// and all below stay until the widest has come down to them: a width that one key made far too
+/// large does not take the others with it.
+std::vector<std::string> narrowed(const ModelShape& shape, double factor);
+
 struct FamilyPlan {
   PlannedWork (*work)(const Experiment& experiment);
   std::optional<TablePlan> tables = {};  ///< nothing: no size of the models comes from a tokenizer

@@ -148,9 +148,15 @@ bool load_packed(torch::nn::Module& module, const ModuleTensor& tensor,
   return false;
 }
 
-void tell_of_packed(const ModelFile& model, int64_t num_codes) {
+void tell_of_packed(const ModelFile& model, const std::string& where, PackedAs packed,
+                    int64_t num_codes) {
   const auto num_packed = static_cast<int64_t>(model.packed.tensors().size());
-  if (num_packed == 0) return;
+  if (num_packed == 0) {
+    if (packed != PackedAs::kCodes) return;
+    log::warn("run.packed_weights = \"codes\" changes nothing: the weights of " + where +
+              " are not packed; `stretto compress RUN --bits 8 --run OUT` packs them");
+    return;
+  }
   log::info(counted(num_packed, "tensor") + " of few bits: products read the codes of " +
             with_thousands(num_codes) + ", the others are unpacked");
 }
@@ -179,7 +185,7 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
     numbers_of(tensor.values).copy_(compress::stored_numbers(stored));
   }
   require_finite_module(model, where, tensors);
-  tell_of_packed(model, num_codes);
+  tell_of_packed(model, where, packed, num_codes);
 }
 
 void load_weights(const store::LoadedCheckpoint& checkpoint, torch::nn::Module& module,

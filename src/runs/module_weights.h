@@ -35,7 +35,7 @@ PackedAs packed_as(std::string_view name);
 /// Throws Error(kBadData) that lists what is missing, not in the module, of another shape, or of
 /// integers, and a packed tensor that is damaged; then nothing is copied. Throws Error(kNumeric)
 /// that names the first tensor with a value that is infinite or NaN: no output of such a model
-/// means anything.
+/// means anything. Warns where kCodes is asked of a file without packed tensors.
 void load_weights(const store::SafetensorsFile& file, const std::string& where,
                   torch::nn::Module& module, std::string_view left_out = "",
                   PackedAs packed = PackedAs::kFaster);

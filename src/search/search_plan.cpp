@@ -28,8 +28,8 @@ std::string points_text(uint64_t points) {
          counted(static_cast<int64_t>(more ? SearchPlan::kMostCounted : points), "point");
 }
 
-experiment::ReadContext read_context_of(const fs::path& run_directory = {}) {
-  return {.run_directory = run_directory, .describe = &interchange::describe_initial_model};
+experiment::ReadContext read_context_of_trials() {
+  return {.describe = &interchange::describe_initial_model};
 }
 
 // The configuration that trials train, or blocks `[[space]]`: no configuration has them.
@@ -136,17 +136,6 @@ std::vector<config::Problem> problems_as_search_file(const fs::path& path) {
            .key = ""}};
 }
 
-experiment::LoadedExperiment load_configuration(const fs::path& path,
-                                                const std::vector<std::string>& overrides,
-                                                const fs::path& run_directory) {
-  try {
-    return experiment::load_experiment(path, overrides, read_context_of(run_directory));
-  } catch (const Error&) {
-    config::throw_problems(problems_as_configuration(path));
-    throw;
-  }
-}
-
 std::string with_own_command(std::string text) {
   constexpr std::string_view kGeneral = "stretto describe", kOwn = "stretto search describe";
   for (size_t at = 0; (at = text.find(kGeneral, at)) != std::string::npos; at += kOwn.size()) {
@@ -176,7 +165,7 @@ void complete(SearchPlan& plan) {
 // A problem of the configuration is reported as the command line would, and its overrides are here.
 experiment::LoadedExperiment load_recipe(const SearchOptions& options) {
   try {
-    return experiment::load_experiment(options.config, options.overrides, read_context_of());
+    return experiment::load_experiment(options.config, options.overrides, read_context_of_trials());
   } catch (const Error& error) {
     const std::string problems = error.what();
     const bool is_override = problems.find("command line, `") != std::string::npos;
@@ -197,7 +186,7 @@ std::vector<std::string> overrides_of(const SearchPlan& plan, const Point& point
 
 experiment::LoadedExperiment experiment_of(const SearchPlan& plan, const Point& point) {
   return experiment::load_experiment(plan.options.search.config, overrides_of(plan, point),
-                                     read_context_of());
+                                     read_context_of_trials());
 }
 
 SearchPlan stored_plan(const std::string& toml, const std::string& where) {

@@ -78,14 +78,6 @@ std::vector<config::Problem> problems_as_configuration(const std::filesystem::pa
 /// other file, and for one with a section of search files.
 std::vector<config::Problem> problems_as_search_file(const std::filesystem::path& path);
 
-/// experiment::load_experiment(). When that throws, and the file is a search file, the
-/// Error(kUsage) has the problem of problems_as_configuration() alone. A sound file is read once.
-/// Model folders of `transformers` are read too. @param run_directory  as experiment::ReadContext
-/// has it
-experiment::LoadedExperiment load_configuration(const std::filesystem::path& path,
-                                                const std::vector<std::string>& overrides,
-                                                const std::filesystem::path& run_directory = {});
-
 /// A text on keys of search files: where it names the command `stretto describe`, it has
 /// `stretto search describe` instead.
 std::string with_own_command(std::string text);

@@ -21,6 +21,7 @@ struct GridOptions {
   std::string metric;
   std::string goal = "auto";
   std::vector<std::string> eval;
+  std::vector<std::string> data;
   bool time = true;
   double seconds = 5;
 
@@ -55,6 +56,11 @@ struct GridOptions {
         field(&O::eval, "eval",
               "keys with which points are scored and timed: [\"decode.beam_size=1\"]")
             .also_called({"overrides"}),
+        field(&O::data, "data",
+              "files on which points are scored and timed, as `stretto eval --data` takes them; of "
+              "translation a source and its translation; empty = the data of the runs",
+              any(), {.is_path = true})
+            .also_called({"eval_data", "test_data"}),
         field(&O::time, "time", "whether the speed of each point is measured too"),
         field(&O::seconds, "seconds", "of measuring, for each point", between(0.1, 3600),
               {.unit = "seconds"}),

@@ -8,6 +8,7 @@
 #include "config/key_check.h"
 #include "config/load.h"
 #include "config/schema.h"
+#include "config/toml_file.h"
 #include "store/quantised.h"
 #include "sweep/swept_point.h"
 
@@ -56,6 +57,19 @@ void require_compression(const GridOptions& grid, config::KeyCheck& check) {
               "add 8 or fewer bits, or a sparsity above 0");
 }
 
+// `[grid]` without another section: a configuration that has one by mistake is still one.
+bool is_grid(const std::vector<config::TomlFile>& files) {
+  bool has_grid = false;
+  for (const auto& file : files) {
+    for (const auto& [name, node] : file.table) {
+      if (!node.is_table() && !node.is_array_of_tables()) continue;
+      if (name.str() != "grid") return false;
+      has_grid = true;
+    }
+  }
+  return has_grid;
+}
+
 }  // namespace
 
 GridOptions load_grid(const std::filesystem::path& path) {
@@ -69,6 +83,16 @@ GridOptions load_grid(const std::filesystem::path& path) {
   require_compression(options.grid, check);
   config::throw_problems(problems);
   return options.grid;
+}
+
+std::vector<config::Problem> problems_as_configuration(const std::filesystem::path& path) {
+  std::vector<config::Problem> unread;  // whoever loads the file reports them
+  if (!is_grid(config::read_toml_file(path, unread))) return {};
+  return {{.place = path.string(),
+           .what = "is a grid of compressed runs, and no configuration of one run",
+           .hint = "compress a trained run with it: stretto compress RUN --grid " + path.string() +
+                   " --dir DIR",
+           .key = ""}};
 }
 
 }  // namespace stretto::sweep

@@ -19,6 +19,7 @@
 #include "store/quantised_file.h"
 #include "store/run_record.h"
 #include "store/safetensors.h"
+#include "sweep/grid_data.h"
 
 namespace stretto::sweep {
 namespace {
@@ -135,7 +136,10 @@ SweepRunner::SweepRunner(SweepSetup setup)
     : setup_(std::move(setup)),
       points_(points_of(setup_.options, setup_.runs)),
       metric_(metric_of(setup_.options, setup_.runs)) {
-  for (const auto& run : setup_.runs) require_unpacked(run);
+  for (const auto& run : setup_.runs) {
+    require_unpacked(run);
+    eval_data_words(setup_.options, run);  // what is wrong with them is told before the first point
+  }
 }
 
 // What decides a result.
@@ -149,6 +153,8 @@ nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
   request["run_id"] = record ? record->run_id : "";
   request["steps"] = store::CheckpointStore(run.directory).steps();
   request["eval"] = setup_.options.eval;
+  // Left out where it is empty, as results of versions without it have it.
+  if (!setup_.options.data.empty()) request["data"] = setup_.options.data;
   request["metric"] = metric_.name;
   request["time"] = setup_.options.time;
   return as_stored(request);
@@ -203,6 +209,8 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
   }
   std::vector<std::string> words{"eval", folder.string(), "--json"};
   words.insert(words.end(), chosen.begin(), chosen.end());
+  const auto scored = eval_data_words(options, run);
+  words.insert(words.end(), scored.begin(), scored.end());
   words.insert(words.end(), options.eval.begin(), options.eval.end());
   const std::string eval = point.name + ".eval.txt";
   result.score =
@@ -216,6 +224,8 @@ PointResult SweepRunner::measured(const SweptPoint& point) const {
              "--seconds",
              shortest(options.seconds)};
     words.insert(words.end(), chosen.begin(), chosen.end());
+    const auto timed = bench_data_words(options, run);
+    words.insert(words.end(), timed.begin(), timed.end());
     words.insert(words.end(), options.eval.begin(), options.eval.end());
     const std::string bench = point.name + ".bench.txt";
     take_speed(last_object(output_of(point, "bench", std::move(words)), bench), bench, result);

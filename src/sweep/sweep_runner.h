@@ -33,7 +33,7 @@ struct SweepSetup {
 class SweepRunner {
  public:
   /// Throws Error(kUsage) for a metric that a run does not have, for a run without a checkpoint,
-  /// and for one whose weights are packed already.
+  /// for one whose weights are packed already, and for `grid.data` that a run cannot take.
   explicit SweepRunner(SweepSetup setup);
 
   /// A point that fails is named, and the others go on. Throws Error(kInterrupted) after SIGINT,

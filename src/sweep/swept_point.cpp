@@ -8,6 +8,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "experiment/data_files.h"
+#include "experiment/family_spec.h"
 #include "experiment/score_spec.h"
 #include "experiment/task_rules.h"
 
@@ -54,6 +56,12 @@ SweptRun swept_run(const std::filesystem::path& directory,
   const auto last = directory.filename();
   run.name = (last.empty() ? directory.parent_path().filename() : last).string();
   run.best_metric = experiment.eval.best_metric;
+  run.has_data = !experiment::data_files_of(experiment).empty();
+  if (const auto* family = experiment::find_family(experiment)) {
+    for (const auto& option : family->eval.options) {
+      if (!option.data_keys.empty()) run.data_options.push_back(option);
+    }
+  }
   const auto* rules = experiment::find_task_rules(experiment);
   if (rules == nullptr) return run;
   for (const auto& score : experiment::ranking_scores(rules->scores(experiment))) {

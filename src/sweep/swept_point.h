@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/command_option.h"
 #include "experiment/experiment.h"
 #include "sweep/grid_options.h"
 
@@ -29,6 +30,9 @@ struct SweptRun {
   std::string name;                ///< of its points: the folder's
   std::vector<KnownScore> scores;  ///< of its family
   std::string best_metric;         ///< eval.best_metric
+  bool has_data = false;           ///< for training or validation: an imported model has none
+  /// By which `stretto eval` of its family takes other data (CommandOption::data_keys).
+  std::vector<experiment::CommandOption> data_options = {};
 };
 SweptRun swept_run(const std::filesystem::path& directory,
                    const experiment::Experiment& experiment);

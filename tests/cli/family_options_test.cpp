@@ -21,8 +21,9 @@ struct Asked {
 };
 
 CommandOption data_option() {
-  return command_option(&Asked::data,
-                        {.name = "--data", .type = "FILE", .help = "texts", .names_data = true});
+  return command_option(
+      &Asked::data,
+      {.name = "--data", .type = "FILE", .help = "texts", .data_keys = {"data.valid"}});
 }
 
 CommandOption nbest_option() {
@@ -43,7 +44,7 @@ std::vector<CommandOfFamily> two_families() {
        {.options =
             {command_option(
                  &Asked::src,
-                 {.name = "--src", .type = "FILE", .help = "source", .names_data = true}),
+                 {.name = "--src", .type = "FILE", .help = "source", .data_keys = {"data.valid"}}),
              keyed,
              {.name = "--sample", .help = "draw", .value = false, .key = "decode.method=sample"}}}},
       {"masked_lm",

@@ -134,12 +134,38 @@ TEST_F(LabellingTest, RefusesLabelsThatWereChangedAndTooFewOfThem) {
   EXPECT_NE(error.message().find("1 label for the 2 lines"), std::string::npos) << error.message();
 }
 
+TEST_F(LabellingTest, RefusesAFlippedByteInAFileOfTheSameSize) {
+  for (const char* name : {"text_0.src", "text_0.labels"}) {
+    const fs::path path = folder_ / "labels" / name;
+    EXPECT_EQ(Labelling(setup()).run(), 0);
+    const std::string written = read_file(path);
+    std::string flipped = written;
+    flipped[flipped.find("two")] = 'T';
+    write_file_atomic(path, flipped);
+    const auto error = testing::failure(ExitCode::kBadData, [&] { Labelling(setup()).run(); });
+    const std::string said = path.string() + ": is not what the teacher wrote";
+    EXPECT_NE(error.message().find(said), std::string::npos) << error.message();
+    write_file_atomic(path, written);
+    EXPECT_EQ(Labelling(setup()).run(), 0) << "a copy was put back";
+  }
+}
+
+TEST_F(LabellingTest, TakesFinishedLabelsOfAVersionThatKeptNoHashes) {
+  EXPECT_EQ(Labelling(setup()).run(), 0);
+  auto record = *read_labels_record(folder_ / "labels");
+  EXPECT_EQ(record.hashes.size(), 2U);
+  record.hashes.clear();
+  write_file_atomic(labels_record_path(folder_ / "labels"), labels_record_text(record, 1));
+  EXPECT_EQ(Labelling(setup()).run(), 0);
+}
+
 TEST(LabelsRecord, IsReadAsItWasWrittenAndRefusedWhereItIsDamaged) {
   LabelsRecord record;
   record.fingerprint = "f";
   record.cut.parts = {{.text = 0, .number = 0, .lines = 5}, {.text = 1, .number = 0, .lines = 2}};
   record.cut.left_out = 3;
   record.bytes = {1, 2, 3, 4};
+  record.hashes = {"a", "b", "c", "d"};
   record.lines = 6;
   record.without_label = 1;
   const auto read = parse_labels_record(labels_record_text(record, 2), "labels.json");
@@ -149,7 +175,12 @@ TEST(LabelsRecord, IsReadAsItWasWrittenAndRefusedWhereItIsDamaged) {
   EXPECT_EQ(read.cut.lines, 7);
   EXPECT_EQ(read.cut.left_out, 3);
   EXPECT_EQ(read.bytes, record.bytes);
+  EXPECT_EQ(read.hashes, record.hashes);
   EXPECT_EQ(read.lines, 6);
+  record.hashes.pop_back();
+  testing::failure(ExitCode::kBadData,
+                   [&] { parse_labels_record(labels_record_text(record, 2), "labels.json"); });
+  record.hashes.clear();
   std::string flipped = labels_record_text(record, 2);
   flipped.replace(flipped.find("\"lines\": 6"), 10, "\"lines\": 7");
   testing::failure(ExitCode::kBadData, [&] { parse_labels_record(flipped, "labels.json"); });

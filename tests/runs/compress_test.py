@@ -336,6 +336,25 @@ def a_point_that_fails_is_named_and_packed_runs_are_refused(stretto):
     refused(lab.run([stretto, "compress", run, run + "/", *command[3:]]), "is named twice")
 
 
+def a_grid_scores_an_imported_model_on_the_data_that_it_names(stretto):
+    lab, _ = shared(stretto)
+    folder = pathlib.Path(__file__).resolve().parents[1] / "assets/transformers/gpt2"
+    run = str(lab.root / "gpt2")
+    done(lab.run([stretto, "import", str(folder), "--run", run]))
+    (lab.root / "dev.txt").write_text("".join(f"{i} the quick brown fox\n" for i in range(100)))
+    grid = lab.root / "imported.toml"
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(lab.root / "imported-sweep"), "--json"]
+    grid.write_text("[grid]\nbits = [32, 8]\nseconds = 0.1\n")
+    refused(lab.run(command, timeout=300), "no test or validation data")
+    grid.write_text("[grid]\nbits = [32, 8]\nseconds = 0.1\ndata = [\"gone.txt\"]\n")
+    refused(lab.run(command, timeout=300), f"no file {lab.root}/gone.txt")
+    grid.write_text("[grid]\nbits = [32, 8]\nseconds = 0.1\ndata = [\"dev.txt\"]\n")
+    points = json.loads(done(lab.run(command, timeout=300)))["points"]
+    own = json.loads(done(lab.run([stretto, "eval", run, "--json", "--data", str(lab.root / "dev.txt")])))["nll"]
+    check(points[0]["score"] == own and points[1]["score"] > 0, f"{points}, {own}")
+    check(all(point["rate"] > 0 for point in points), f"{points}")
+
+
 def a_grid_that_is_killed_in_a_point_goes_on(stretto):
     lab, run = shared(stretto)
     grid, folder = lab.root / "killed.toml", lab.root / "killed"
@@ -393,6 +412,7 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, a_text_encoder_of_e
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
          a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_is_named_and_packed_runs_are_refused,
+         a_grid_scores_an_imported_model_on_the_data_that_it_names,
          a_grid_of_a_run_in_training_and_a_second_one_are_refused, a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)
 

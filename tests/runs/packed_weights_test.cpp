@@ -92,6 +92,23 @@ TEST_F(PackedRun, FillsAModelWithTheNumbersThatItsCodesMean) {
   EXPECT_FALSE(kernels::stood_for(net.map->weight));
 }
 
+TEST_F(PackedRun, CodesAreMissedInAFileThatHasNone) {
+  const store::SafetensorsFile plain(
+      {view("map.weight", weight_), view("map.bias", bias_), view("filters", filters_)});
+  PackedNet net;
+  const auto said = [&](const store::SafetensorsFile& from, PackedAs packed) {
+    ::testing::internal::CaptureStderr();
+    load_weights(from, "here", net, "", packed);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string warning = "changes nothing: the weights of here are not packed";
+  EXPECT_NE(said(plain, PackedAs::kCodes).find(warning), std::string::npos);
+  EXPECT_TRUE(at::equal(net.map->weight, weight_));
+  EXPECT_EQ(said(plain, PackedAs::kFaster), "");
+  EXPECT_EQ(said(plain, PackedAs::kNumbers), "") << "all weights are numbers, as asked";
+  EXPECT_EQ(said(file(), PackedAs::kCodes).find(warning), std::string::npos);
+}
+
 TEST_F(PackedRun, StaysCodesWhereAModuleTakesThem) {
   for (const auto& format : {kPackedRows, kPackedGroups}) {
     pack(format);

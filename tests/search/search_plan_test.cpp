@@ -508,22 +508,6 @@ TEST(SearchPlan, AConfigurationOfOneRunIsOneProblemWhereASearchFileIsExpected) {
   EXPECT_TRUE(problems_as_search_file(bench.folder / "nowhere.toml").empty());
 }
 
-TEST(SearchPlan, IsThatProblemAloneWhereALoadedConfigurationIsRefused) {
-  const SearchBench bench;
-  const auto refused = [&](const std::string& path, const std::vector<std::string>& overrides) {
-    return testing::failure(ExitCode::kUsage, [&] { load_configuration(path, overrides); })
-        .message();
-  };
-  EXPECT_EQ(load_configuration(bench.config, {}).options.train.max_steps, 64);
-  expect_in("optim.lr", refused(bench.config, {"optim.lr=-1"}));
-  const std::string file = bench.file("", kLearningRate);
-  EXPECT_EQ(refused(file, {"optim.lr=-1"}),
-            file +
-                ": is a search file, and no configuration of one run\n  start the search: "
-                "stretto search " +
-                file + " --dir DIR");
-}
-
 TEST(SearchPlan, TellsOfMistypedKeysOfItsOwn) {
   const SearchBench bench;
   expect_in("did you mean `search.max_trials`?", refusal(bench, "n_trials = 3\n", kLearningRate));

@@ -60,5 +60,19 @@ TEST(LoadGrid, RefusesAGridThatAsksForNothing) {
   expect_refusal_of_grid("bits = [32]\n", "asks for nothing");
 }
 
+TEST(LoadGrid, IsOneProblemWhereAConfigurationIsExpected) {
+  const TempDir folder;
+  const std::string grid = folder.write("grid.toml", "[grid]\nbits = [8]\n");
+  const auto problems = problems_as_configuration(grid);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].hint.find("--grid " + grid + " --dir DIR"), std::string::npos);
+  const std::string more = folder.write("more.toml", "include = \"grid.toml\"\n");
+  EXPECT_EQ(problems_as_configuration(more).size(), 1u);
+  for (const char* text : {"[grid]\nbits = [8]\n[optim]\nlr = 1e-3\n", "grid = 3\n", "[grid", ""}) {
+    EXPECT_TRUE(problems_as_configuration(folder.write("other.toml", text)).empty()) << text;
+  }
+  EXPECT_TRUE(problems_as_configuration(folder / "nowhere.toml").empty());
+}
+
 }  // namespace
 }  // namespace stretto::sweep

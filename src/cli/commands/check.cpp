@@ -7,6 +7,7 @@
 #include "base/system_info.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/configuration_file.h"
 #include "cli/engine.h"
 #include "cli/notes.h"
 #include "cli/plan_memory.h"
@@ -15,7 +16,6 @@
 #include "experiment/tensor_keys.h"
 #include "interchange/initial_model.h"
 #include "lint/lint.h"
-#include "search/search_plan.h"
 
 namespace stretto::cli {
 namespace {
@@ -123,7 +123,7 @@ Verdict judge(const CheckArguments& options) {
       .errors = {},
       .unread = {}};
   if (!verdict.inspection.problems.empty()) {
-    if (auto errors = search::problems_as_configuration(options.config); !errors.empty()) {
+    if (auto errors = problems_as_configuration(options.config); !errors.empty()) {
       return {
           .inspection = {}, .errors = std::move(errors), .code = ExitCode::kUsage, .unread = {}};
     }

@@ -18,6 +18,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/configuration_file.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
@@ -31,7 +32,6 @@
 #include "experiment/family_spec.h"
 #include "experiment/num_threads.h"
 #include "experiment/task_rules.h"
-#include "search/search_plan.h"
 #include "store/checkpoint.h"
 #include "store/folders.h"
 
@@ -164,7 +164,7 @@ std::string utf8_of(const std::string& text) {
 Distillation load_distillation(DistillArguments& options) {
   require_teacher_at_rest(options);
   Distillation made;
-  made.student = search::load_configuration(options.student, options.overrides, options.run);
+  made.student = load_configuration(options.student, options.overrides, options.run);
   made.family = distillation_of(made.student.options);
   if (options.level.empty()) options.level = made.family.texts != nullptr ? "sequence" : "word";
   made.teacher = load_run_config(options.teacher, {}, Reads::kAnyData);
@@ -390,7 +390,7 @@ int run_distill(DistillArguments options) {
   // Whatever the student's own rules refuse is said before it is trained.
   auto overrides = options.overrides;
   overrides.insert(overrides.end(), made.keys.begin(), made.keys.end());
-  search::load_configuration(options.student, overrides, options.run);
+  load_configuration(options.student, overrides, options.run);
   if (const int code = train_student(options, made); code != 0) return code;
   if (const int code = pack_student(options); code != 0) return code;
   const fs::path last = options.bits > 0 ? options.packed_run() : fs::path(options.run);

@@ -24,11 +24,13 @@ int run_infer(const InferArguments& options) {
                       "and has options that write the outputs to files");
   auto [overrides, files] = words_of_lines(options.words);
   options.own.check_values();
-  auto loaded = load_run_config(options.run, overrides, Reads::kAnyData);
+  auto loaded =
+      load_run_config(options.run, overrides, Reads::kAnyData, &experiment::FamilySpec::infer);
   options.own.require_own(loaded.options);
   if (const auto keys = options.own.stated_keys(loaded.options.task.name()); !keys.empty()) {
     overrides.insert(overrides.begin(), keys.begin(), keys.end());
-    loaded = load_run_config(options.run, overrides, Reads::kAnyData);
+    loaded =
+        load_run_config(options.run, overrides, Reads::kAnyData, &experiment::FamilySpec::infer);
   }
   auto own = options.own.values(loaded.options);
   const engine::InferRequest request{.experiment = std::move(loaded),

@@ -3,6 +3,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/configuration_file.h"
 #include "cli/engine.h"
 #include "cli/launch.h"
 #include "cli/notes.h"
@@ -11,7 +12,6 @@
 #include "distributed/launch.h"
 #include "experiment/preflight.h"
 #include "experiment/same_experiment.h"
-#include "search/search_plan.h"
 #include "store/checkpoint.h"
 #include "store/run_record.h"
 
@@ -97,7 +97,7 @@ int run_train(const TrainArguments& options) {
   const std::string run_directory = run_directory_of(options);
   if (options.processes <= 1 && options.restarts == 0) begin_to_open_engine();
   engine::TrainRequest request{
-      .experiment = search::load_configuration(options.config, options.overrides, run_directory),
+      .experiment = load_configuration(options.config, options.overrides, run_directory),
       .run_directory = run_directory,
       .extend = options.extend,
       .accept_data = options.accept_data,

@@ -41,7 +41,8 @@ FamilyCommand infer_of_images() {
                       command_option(&ImageInferArguments::scores,
                                      with_help(scores_option(),
                                                "of pictures the probability of each class that "
-                                               "is printed, behind it"))}};
+                                               "is printed, behind it"))},
+          .batch_keys = {"eval.max_samples"}};
 }
 
 std::vector<data::DataFile> files_of_images(const Experiment& experiment) {

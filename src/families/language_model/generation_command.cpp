@@ -6,7 +6,9 @@ namespace stretto::experiment {
 
 FamilyCommand generation_command() {
   using O = tasks::GenerationArguments;
-  return {.options = {
+  return {
+      .options =
+          {
               command_option(&O::prompts,
                              {.name = "--prompt",
                               .type = "TEXT",
@@ -24,7 +26,8 @@ FamilyCommand generation_command() {
                                                   "other; for one sample"}),
               command_option(&O::echo, {.name = "--echo",
                                         .help = "print each prompt in front of what continues it"}),
-          }};
+          },
+      .batch_keys = {"decode.max_tokens"}};
 }
 
 }  // namespace stretto::experiment

@@ -34,7 +34,8 @@ FamilyCommand question_eval() {
 FamilyCommand question_infer() {
   using O = tasks::QuestionInferArguments;
   return {.options = {command_option(&O::nbest, nbest_option()),
-                      command_option(&O::scores, scores_option())}};
+                      command_option(&O::scores, scores_option())},
+          .batch_keys = {"eval.max_tokens", "eval.max_samples"}};
 }
 
 }  // namespace

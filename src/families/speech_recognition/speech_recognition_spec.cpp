@@ -110,7 +110,8 @@ FamilyCommand infer_of_speech() {
                                  {.name = "--stream",
                                   .help = "read 16-bit PCM of one channel at features.rate from "
                                           "stdin, and write words as they become certain"})},
-      .check = &check_speech_infer};
+      .check = &check_speech_infer,
+      .batch_keys = {"eval.batch_seconds"}};
 }
 
 std::vector<data::DataFile> files_of_speech(const Experiment& experiment) {

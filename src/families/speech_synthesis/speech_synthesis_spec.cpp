@@ -62,7 +62,8 @@ FamilyCommand infer_of_synthesis() {
                            .help = "of synthesis with style tokens: a sound in the wanted style; "
                                    "default the mean of all tokens",
                            .check = must_exist("check --style")})},
-      .check = &check_output};
+      .check = &check_output,
+      .batch_keys = {"decode.max_samples", "decode.max_seconds"}};
 }
 
 std::vector<data::DataFile> files_of_synthesis(const Experiment& experiment) {

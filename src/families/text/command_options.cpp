@@ -26,7 +26,7 @@ CommandOption data_option() {
               "file to score, in the format of the run's data (data.text=…, data.format=… for "
               "another); again for more files; default "
               "data.test, else data.valid; not of translation",
-          .names_data = true,
+          .data_keys = {"data.valid", "data.train"},
           .check = must_exist("check --data")};
 }
 

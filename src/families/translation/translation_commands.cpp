@@ -27,11 +27,12 @@ void check_infer(const Experiment& experiment, const FamilyValues& values) {
 }
 
 // Files of both sides have the same messages.
-CommandOption side_of_text(std::string EvalFiles::*member, const char* name, const char* help) {
+CommandOption side_of_text(std::string EvalFiles::*member, const char* name, const char* help,
+                           std::vector<std::string> data_keys) {
   return command_option(member, {.name = name,
                                  .type = "FILE",
                                  .help = help,
-                                 .names_data = true,
+                                 .data_keys = std::move(data_keys),
                                  .check = must_exist("check --src, --src2 and --tgt")});
 }
 
@@ -39,8 +40,8 @@ CommandOption side_of_text(std::string EvalFiles::*member, const char* name, con
 
 FamilyCommand translation_eval() {
   auto second_source = side_of_text(&EvalFiles::src2, "--src2",
-                                    "second source beside --src, of a run that reads two");
-  second_source.names_data = false;  // beside a first one, which does
+                                    "second source beside --src, of a run that reads two",
+                                    /*data_keys=*/{});  // beside a first one, which has them
   return {
       .options = {command_option(
                       &EvalFiles::head,
@@ -49,9 +50,11 @@ FamilyCommand translation_eval() {
                        .help = "of several decoders (model.heads) the only one to evaluate; "
                                "default all"}),
                   side_of_text(&EvalFiles::src, "--src",
-                               "source text; default data.test_src, else data.valid_src"),
+                               "source text; default data.test_src, else data.valid_src",
+                               {"data.valid_src", "data.train_src"}),
                   std::move(second_source),
-                  side_of_text(&EvalFiles::tgt, "--tgt", "its translation, line for line"),
+                  side_of_text(&EvalFiles::tgt, "--tgt", "its translation, line for line",
+                               {"data.valid_tgt", "data.train_tgt"}),
                   command_option(
                       &EvalFiles::hypotheses,
                       {.name = "--hypotheses",
@@ -100,7 +103,8 @@ FamilyCommand translation_infer() {
                                   .type = "FILE",
                                   .help = "second source, line for line, of a run that reads two; "
                                           "default: behind a tab of each line"})},
-      .check = &check_infer};
+      .check = &check_infer,
+      .batch_keys = {"decode.max_tokens"}};
 }
 
 }  // namespace stretto::experiment

@@ -81,6 +81,27 @@ TEST_F(ReadingKeys, AnOverrideOfAFixedKeyIsToldBeforeARuleIsAsked) {
   expect_in("perhaps you meant `eval.max_tokens`?", both);
 }
 
+TEST_F(ReadingKeys, AFixedKeyIsAnsweredWithThoseThatDoTheSameHere) {
+  const std::string bounds = "did you mean `eval.max_tokens` or `eval.max_samples`? decode.*, ";
+  expect_in(bounds, said({"infer", "run", "data.max_samples=2"}));
+  expect_in(bounds, said({"infer", "run", "data.max_tokens=64"}));
+  expect_in("did you mean `eval.max_samples`? ", said({"eval", "run", "data.max_samples=2"}));
+  expect_in("did you mean `eval.precision`? ",
+            said({"infer", "run", "train.precision=mixed_bf16"}));
+  const std::string other = said({"infer", "run", "data.max_text_tokens=9"});
+  EXPECT_FALSE(has(other, "did you mean")) << other;
+}
+
+TEST(FixedKeys, OfTranslationAndLanguageModelsAreAnsweredWithWhatBoundsTheirSearch) {
+  for (const char* task : {"translation", "language_model"}) {
+    const Program program;
+    program.write_run(std::string("[task]\nname = \"") + task + "\"\n");
+    const std::string error = program.run({"infer", "run", "data.max_samples=2"}).err;
+    expect_in("did you mean `decode.max_tokens`? ", error);
+    EXPECT_FALSE(has(error, "`eval.max_samples`")) << error;
+  }
+}
+
 TEST_F(ReadingKeys, AFileOfDataLeavesTheKeysBehindItAlone) {
   expect_in("`data.labels`: fixed, since",
             said({"eval", "run", "--data", "dev.tsv", "data.labels=[\"no\"]"}));
