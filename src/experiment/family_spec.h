@@ -38,8 +38,8 @@ struct FamilySpec {
   /// What it knows of folders of `transformers` (interchange/model_folders.h); null: nothing, so
   /// that it imports none.
   const interchange::ModelFolders& (*folders)() = nullptr;
-  /// How `stretto export` writes its models (tasks::Family::export_model()).
-  std::vector<ExportFormat> formats = {transformers_format()};
+  /// How `stretto export` writes its models (tasks::Family::export_model()), beside safetensors.
+  std::vector<ExportFormat> formats = {};
   /// The data that `[data]` names, by key, in which one may be a folder or a manifest: those that
   /// files_of_path_keys() finds with their kinds (experiment/data_files.h). Null: all are text.
   std::vector<data::DataFile> (*data_files)(const Experiment& experiment) = nullptr;

@@ -57,22 +57,35 @@ void require_compression(const GridOptions& grid, config::KeyCheck& check) {
               "add 8 or fewer bits, or a sparsity above 0");
 }
 
-// `[grid]` without another section: a configuration that has one by mistake is still one.
-bool is_grid(const std::vector<config::TomlFile>& files) {
-  bool has_grid = false;
+struct Sections {
+  bool grid = false, others = false;
+};
+Sections sections_of(const std::vector<config::TomlFile>& files) {
+  Sections found;
   for (const auto& file : files) {
     for (const auto& [name, node] : file.table) {
       if (!node.is_table() && !node.is_array_of_tables()) continue;
-      if (name.str() != "grid") return false;
-      has_grid = true;
+      (name.str() == "grid" ? found.grid : found.others) = true;
     }
   }
-  return has_grid;
+  return found;
+}
+
+std::vector<config::Problem> problems_as_grid(const std::filesystem::path& path) {
+  std::vector<config::Problem> unread;  // load_file() reports them
+  const Sections found = sections_of(config::read_toml_file(path, unread));
+  if (found.grid || !found.others) return {};
+  return {{.place = path.string(),
+           .what = "is a configuration of one run, and no grid",
+           .hint = "train it first: stretto train " + path.string() +
+                   " --run RUN; a grid has one section, [grid]",
+           .key = ""}};
 }
 
 }  // namespace
 
 GridOptions load_grid(const std::filesystem::path& path) {
+  config::throw_problems(problems_as_grid(path));
   GridFileOptions options, fallback;
   std::vector<config::Problem> problems;
   const auto origins = config::load_file(path, {}, config::schema_of(options),
@@ -87,7 +100,9 @@ GridOptions load_grid(const std::filesystem::path& path) {
 
 std::vector<config::Problem> problems_as_configuration(const std::filesystem::path& path) {
   std::vector<config::Problem> unread;  // whoever loads the file reports them
-  if (!is_grid(config::read_toml_file(path, unread))) return {};
+  const Sections found = sections_of(config::read_toml_file(path, unread));
+  // A configuration that has such a section by mistake is still one.
+  if (!found.grid || found.others) return {};
   return {{.place = path.string(),
            .what = "is a grid of compressed runs, and no configuration of one run",
            .hint = "compress a trained run with it: stretto compress RUN --grid " + path.string() +

@@ -11,6 +11,12 @@ namespace stretto::train {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr double kMostOfTime = 0.02;  // that drawing may take of training
+
+}  // namespace
+
 RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions options,
                          RunDescription description, const report::ResumePoint& resume)
     : run_directory_(run_directory),
@@ -23,7 +29,6 @@ RunObserver::RunObserver(const fs::path& run_directory, report::ReportOptions op
   content_.facts = description.facts;
   content_.max_steps = description.max_steps;
   content_.display = description.display;
-  content_.events = report::read_metrics(run_directory / "metrics.jsonl");
   if (resume.step > 0) take_over_samples();
   write_data();
   if (options_.tensorboard) {
@@ -50,7 +55,6 @@ void RunObserver::picture(const char* what, const std::function<void()>& draw) {
 
 void RunObserver::event(const report::MetricsEvent& event) {
   metrics_.write(event);
-  content_.events.push_back(event);
   if (tensorboard_) {
     picture("TensorBoard events", [&] {
       const auto scalar = [&](const std::string& name, const std::optional<double>& value) {
@@ -82,8 +86,9 @@ void RunObserver::event(const report::MetricsEvent& event) {
     });
   }
   const std::chrono::duration<double> since = Clock::now() - last_html_;
-  if (options_.html && since.count() >= options_.html_seconds) {
-    write_html("running", std::max(2, static_cast<int>(options_.html_seconds)));
+  const double wait = std::max(options_.html_seconds, html_cost_.count() / kMostOfTime);
+  if (options_.html && since.count() >= wait) {
+    write_html("running", std::max(2, static_cast<int>(wait)));
   }
 }
 
@@ -119,12 +124,17 @@ void RunObserver::finish(const std::string& status) {
 }
 
 void RunObserver::write_html(const std::string& status, int refresh_seconds) {
+  const auto begin = Clock::now();
   picture("report.html", [&] {
-    content_.status = status;
-    content_.refresh_seconds = refresh_seconds;
-    report::write_html_report(run_directory_ / "report.html", content_);
+    std::vector<report::BrokenLine> broken;  // were told when the file was opened
+    report::ReportContent content = content_;
+    content.status = status;
+    content.refresh_seconds = refresh_seconds;
+    content.events = report::read_metrics(run_directory_ / "metrics.jsonl", broken);
+    report::write_html_report(run_directory_ / "report.html", content);
   });
   last_html_ = Clock::now();
+  html_cost_ = last_html_ - begin;
 }
 
 }  // namespace stretto::train

@@ -31,6 +31,10 @@ struct RunDescription {
 /// what that is made of, report.json.
 ///
 /// metrics.jsonl must be written (a failure is thrown); the others may fail, which is said once.
+///
+/// No event is kept in memory, and the page is drawn from the file: an object that is made at each
+/// report and stays would lie among the tensors of that update, and split the memory that they
+/// leave when they are freed.
 class RunObserver {
  public:
   /// @param resume  the restored checkpoint, {} for a fresh run: what an earlier process wrote of
@@ -60,8 +64,9 @@ class RunObserver {
   report::MetricsLog metrics_;
   report::Progress progress_;
   std::unique_ptr<report::TensorBoardWriter> tensorboard_;
-  report::ReportContent content_;
+  report::ReportContent content_;  ///< without events
   std::chrono::steady_clock::time_point last_html_;
+  std::chrono::duration<double> html_cost_{0};  ///< of drawing the page the last time
   bool picture_failed_ = false;
 };
 

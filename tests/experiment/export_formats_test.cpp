@@ -62,7 +62,7 @@ TEST(ExportFormats, OfATaskAreThoseOfItsFamily) {
   EXPECT_EQ(format_names(export_formats_of(with_task("translation"))),
             (std::vector<std::string>{"hf", "ctranslate2", "safetensors"}));
   EXPECT_EQ(format_names(export_formats_of(with_task("speech_synthesis"))),
-            (std::vector<std::string>{"hf", "safetensors"}));
+            (std::vector<std::string>{"safetensors"}));
   EXPECT_TRUE(export_format_of(with_task("language_model"), "gguf").is_file);
   const auto error =
       failure(ExitCode::kUsage, [] { export_format_of(with_task("masked_lm"), "gguf"); });

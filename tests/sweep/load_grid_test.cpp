@@ -60,6 +60,16 @@ TEST(LoadGrid, RefusesAGridThatAsksForNothing) {
   expect_refusal_of_grid("bits = [32]\n", "asks for nothing");
 }
 
+TEST(LoadGrid, RefusesAConfigurationWithTheCommandThatTakesIt) {
+  const TempDir folder;
+  const std::string path = folder.write("one.toml", "[model]\nname = \"lstm\"\n[optim]\nlr = 1\n");
+  const auto error = failure(ExitCode::kUsage, [&] { load_grid(path); });
+  const std::string& said = error.message();
+  EXPECT_NE(said.find("no grid"), std::string::npos) << said;
+  EXPECT_NE(said.find("stretto train " + path), std::string::npos) << said;
+  EXPECT_EQ(said.find("unknown"), std::string::npos) << said;
+}
+
 TEST(LoadGrid, IsOneProblemWhereAConfigurationIsExpected) {
   const TempDir folder;
   const std::string grid = folder.write("grid.toml", "[grid]\nbits = [8]\n");

@@ -1,6 +1,7 @@
 #include "train/recorder.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <filesystem>
 
@@ -65,6 +66,19 @@ class RecorderTest : public ::testing::Test {
                        .num_batches = 8};
   runs::TrainState state_;
 };
+
+#if defined(__GLIBC__)
+TEST_F(RecorderTest, WhatIsRecordedIsNotKeptInMemory) {
+  setup_.report.html = setup_.report.tensorboard = true;
+  setup_.every = 1;
+  Recorder tried = recorder();
+  tried.open(state_);
+  steps(tried, 100);
+  const size_t before = mallinfo2().uordblks;
+  steps(tried, 1100);
+  EXPECT_LT(mallinfo2().uordblks, before + 1000 * 16) << "of a thousand events";
+}
+#endif
 
 TEST_F(RecorderTest, TheFirstStepAndEachIntervalAreRecorded) {
   Recorder tried = recorder();
