@@ -20,6 +20,7 @@ import json
 import math
 import pathlib
 import random
+import signal
 import sys
 import time
 
@@ -196,6 +197,17 @@ def train_words(options):
         lr, best, update, begin, states = (kept[name] for name in ("lr", "best", "update", "begin", "states"))
         draw.setstate(kept["draw"])
         torch.set_rng_state(kept["torch"])
+
+    def keep():
+        if options.keep:
+            half = options.keep.with_suffix(".half")
+            torch.save({"model": model.state_dict(), "lr": lr, "best": best, "update": update, "begin": begin, "states": states,
+                        "draw": draw.getstate(), "torch": torch.get_rng_state()}, half)
+            half.replace(options.keep)
+
+    stop = []
+    if options.keep:
+        signal.signal(signal.SIGTERM, lambda number, _: stop.append(number))
     while update < options.updates:
         if begin >= len(text) - 2:
             begin, states = 0, None
@@ -227,11 +239,10 @@ def train_words(options):
                 value, count = evaluate(model, valid, options.bptt)
                 print("VALID", json.dumps({"step": update, "nll": value, "tokens": count}), flush=True)
                 lr, best = (lr / 4 if options.quarter and value >= best else lr), min(best, value)
-                if options.keep:
-                    half = options.keep.with_suffix(".half")
-                    torch.save({"model": model.state_dict(), "lr": lr, "best": best, "update": update, "begin": begin, "states": states,
-                                "draw": draw.getstate(), "torch": torch.get_rng_state()}, half)
-                    half.replace(options.keep)
+                keep()
+            elif stop:
+                keep()
+                return parameters
     return parameters
 
 
@@ -273,7 +284,7 @@ def main():
     of_words.add_argument("--weight-decay", type=float, default=0.0)
     of_words.add_argument("--quarter", action="store_true", help="quarter the rate where a validation is no better")
     of_words.add_argument("--every", type=int, default=0, help="updates between validations; 0: at the end alone")
-    of_words.add_argument("--keep", type=pathlib.Path, metavar="FILE", help="all state, at each validation; a killed call goes on from it")
+    of_words.add_argument("--keep", type=pathlib.Path, metavar="FILE", help="all state, at each validation and after SIGTERM; another call goes on from it")
     of_words.add_argument("--eval-lanes", type=int, default=10)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
