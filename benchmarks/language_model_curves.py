@@ -25,7 +25,6 @@ import records
 import understanding
 
 REPORT = 100  # updates between two losses that are compared
-AWD = ("ptb_awd_lstm", "wikitext2_awd_lstm")
 
 
 class Place:
@@ -49,7 +48,7 @@ def commands(options, name):
     texts = language_texts.words(options.data, options.work, recipe.text, 1500 if options.tiny else 0)
     keys = [*language_texts.text_keys(*texts), "run.threads=1", "run.device=cpu", f"data.cache_dir={options.work}/cache",
             *beside.smoke_sizes(options, "own"), *options.key]
-    if name in AWD:  # PyTorch's form here averages no weights
+    if recipe.deviation:  # an AWD-LSTM: PyTorch's form here averages no weights
         keys += [f"eval.every={every(options, name)}", "eval.lanes=10", "train.average_nonmono=0"]
     if options.tiny:
         keys += ["report.every=1", f"eval.every={every(options, name)}", "schedule.name=constant"]
