@@ -85,11 +85,11 @@ std::vector<config::Problem> problems_as_grid(const std::filesystem::path& path)
 }  // namespace
 
 GridOptions load_grid(const std::filesystem::path& path) {
-  config::throw_problems(problems_as_grid(path));
   GridFileOptions options, fallback;
   std::vector<config::Problem> problems;
   const auto origins = config::load_file(path, {}, config::schema_of(options),
                                          config::schema_of(fallback), problems);
+  if (!problems.empty()) config::throw_problems(problems_as_grid(path));  // that one alone
   config::KeyCheck check(origins, problems);
   check_bits(options.grid, check);
   check_sparsities(options.grid, check);
