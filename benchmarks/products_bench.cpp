@@ -12,7 +12,6 @@
 /// libtorch wants a library preloaded that opens MKL's fast path. The other build must have the
 /// same cpu::Table.
 
-#include <dlfcn.h>
 #include <torch/torch.h>
 
 #include <cstdio>
@@ -22,6 +21,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/other_build.h"
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
 
@@ -70,21 +70,6 @@ constexpr Shape kShapes[] = {
     {"width 768, square", 512, 768, 768},
 };
 
-/// The loops of this processor level in another build's engine.
-const cpu::Table* table_of(const std::string& library) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string level = cpu::table().name;
-  const std::string symbol =
-      "_ZN7stretto7kernels3cpu" + std::to_string(level.size()) + level + "6kTableE";
-  const void* const found = handle == nullptr ? nullptr : dlsym(handle, symbol.c_str());
-  if (found == nullptr) {
-    std::fprintf(stderr, "error: no loops of level %s in %s: %s\n", level.c_str(), library.c_str(),
-                 dlerror());
-    std::exit(2);
-  }
-  return static_cast<const cpu::Table*>(found);
-}
-
 void measure(const Shape& shape, const Settings& settings, const cpu::Table* other) {
   const at::Tensor left = shape.of_weights ? at::randn({shape.depth, shape.rows})
                                            : at::randn({shape.rows, shape.depth});
@@ -129,7 +114,8 @@ int run(int argc, char** argv) {
   at::set_num_threads(static_cast<int>(settings.threads));
   const at::InferenceMode no_gradients;
   const gemm::OwnProducts always;
-  const cpu::Table* const other = settings.beside.empty() ? nullptr : table_of(settings.beside);
+  const cpu::Table* const other =
+      settings.beside.empty() ? nullptr : &benchmarks::table_of(settings.beside);
   std::printf("%s, %lld threads\n\n", cpu::table().name, static_cast<long long>(settings.threads));
   std::printf(
       "| product | rows x depth x columns | Stretto | libtorch | Stretto is faster by |%s\n",

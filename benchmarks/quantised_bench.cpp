@@ -6,9 +6,11 @@
 ///
 /// prints for each size, rows of x and width of codes: microseconds of a product, gain on fp32 with
 /// weights that were laid out before, billions of multiplications and additions a second, and
-/// gigabytes of weights a second. Rounds of all forms take turns, and each figure is a median.
-/// --level=NAME takes another processor level (avx512_bf16, avx512_vnni, avx512, avx2, portable);
-/// --cold reads weights from memory: between two products 64 MiB of others are read.
+/// gigabytes of weights a second. Rounds of all forms take turns; times are medians, and a gain is
+/// the median of those of single rounds. --level=NAME takes another processor level (avx512_bf16,
+/// avx512_vnni, avx512, avx2, portable); --cold reads weights from memory: between two products
+/// 64 MiB of others are read. --beside=OTHER_BUILD/libstretto_engine.so adds how much faster a
+/// product is here than there; the other build must have the same cpu::Table.
 
 #include <torch/torch.h>
 
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/other_build.h"
 #include "kernels/cpu/table.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/packed_weights.h"
@@ -36,13 +39,17 @@ using at::Tensor;
 
 struct Settings : benchmarks::CommonSettings {
   int64_t threads = 1;
-  std::string level;
+  std::string level, beside;
   bool cold = false;
 
   bool take(std::string_view argument) {
     if (argument == "--cold") return cold = true;
     if (const auto name = benchmarks::value_of(argument, "--level")) {
       level = *name;
+      return true;
+    }
+    if (const auto path = benchmarks::value_of(argument, "--beside")) {
+      beside = *path;
       return true;
     }
     return benchmarks::take_number(argument, "--threads", threads) ||
@@ -55,8 +62,15 @@ struct Form {
   std::string name;
   std::function<Tensor()> run;
   double bytes = 0;
-  std::vector<double> seconds = {};
+  std::vector<double> seconds = {}, there = {};  ///< of each round, here and in another build
 };
+
+/// Median of how much faster `ours` was, round by round.
+double gain_on(const std::vector<double>& others, const std::vector<double>& ours) {
+  std::vector<double> gains;
+  for (size_t i = 0; i < ours.size(); ++i) gains.push_back(others[i] / ours[i]);
+  return benchmarks::median(gains);
+}
 
 QuantisedWeights rounded_weights(const Tensor& weight, int bits, int64_t group) {
   const int64_t size = group == 0 ? weight.size(1) : group;
@@ -92,7 +106,7 @@ std::vector<Form> forms_of(const Tensor& x, const Tensor& weight, PackedWeights&
                    },
                    2.0 * static_cast<double>(weight.numel())});
   for (const auto& [bits, group] :
-       std::vector<std::pair<int, int64_t>>{{8, 0}, {8, 64}, {6, 64}, {4, 0}, {4, 64}, {4, 32}}) {
+       std::vector<std::pair<int, int64_t>>{{8, 0}, {8, 128}, {6, 32}, {4, 0}, {4, 32}, {4, 16}}) {
     const auto matrix =
         std::make_shared<const QuantisedMatrix>(rounded_weights(weight, bits, group));
     const std::string name =
@@ -103,7 +117,17 @@ std::vector<Form> forms_of(const Tensor& x, const Tensor& weight, PackedWeights&
   return forms;
 }
 
-void measure(const Settings& settings, int64_t rows, int64_t inputs, int64_t outputs) {
+/// Seconds of one product, of `times` in a row.
+double seconds_each(const Form& form, const Settings& settings, int64_t times) {
+  read_others(settings);
+  const double seconds = benchmarks::seconds_of(settings.device(), [&] {
+    for (int64_t i = 0; i < times; ++i) form.run();
+  });
+  return seconds / static_cast<double>(times);
+}
+
+void measure(const Settings& settings, const cpu::Table* other, int64_t rows, int64_t inputs,
+             int64_t outputs) {
   const Tensor x = at::randn({rows, inputs}), weight = at::randn({outputs, inputs}) * 0.05;
   PackedWeights packed;
   std::vector<Form> forms = forms_of(x, weight, packed);
@@ -112,23 +136,28 @@ void measure(const Settings& settings, int64_t rows, int64_t inputs, int64_t out
   const auto times = settings.cold
                          ? int64_t{1}
                          : std::max<int64_t>(1, static_cast<int64_t>(5e-3 * 5e10 / products));
+  const cpu::Table& own = cpu::table();
   for (int64_t round = 0; round <= settings.rounds; ++round)
-    for (Form& form : forms) {
-      read_others(settings);
-      const double seconds = benchmarks::seconds_of(settings.device(), [&] {
-        for (int64_t i = 0; i < times; ++i) form.run();
-      });
-      if (round > 0) form.seconds.push_back(seconds / static_cast<double>(times));
-    }
+    for (Form& form : forms)
+      for (const int64_t turn : {round, round + 1}) {  // the second finds the weights in the cache
+        const bool is_here = turn % 2 == 0;
+        if (!is_here && other == nullptr) continue;
+        const cpu::LevelGuard guard(is_here ? own : *other);
+        const double seconds = seconds_each(form, settings, times);
+        if (round > 0) (is_here ? form.seconds : form.there).push_back(seconds);
+      }
   std::printf("%lld rows, %lld inputs, %lld outputs\n", static_cast<long long>(rows),
               static_cast<long long>(inputs), static_cast<long long>(outputs));
-  const double fp32 = benchmarks::median(forms.front().seconds);
   for (const Form& form : forms) {
     const double seconds = benchmarks::median(form.seconds);
-    std::printf("  %-22s %10.1f us  %5.2fx  %7.1f GOP/s  %6.1f GB/s\n", form.name.c_str(),
-                seconds * 1e6, fp32 / seconds, products / seconds * 1e-9,
-                form.bytes / seconds * 1e-9);
+    std::printf("  %-22s %10.1f us  %5.2fx  %7.1f GOP/s  %6.1f GB/s", form.name.c_str(),
+                seconds * 1e6, gain_on(forms.front().seconds, form.seconds),
+                products / seconds * 1e-9, form.bytes / seconds * 1e-9);
+    if (other != nullptr)
+      std::printf("  %5.2fx the other build", gain_on(form.there, form.seconds));
+    std::printf("\n");
   }
+  std::fflush(stdout);
 }
 
 const cpu::Table* level_named(const std::string& name) {
@@ -144,19 +173,22 @@ const cpu::Table* level_named(const std::string& name) {
 int main(int argc, char** argv) {
   using namespace stretto::kernels;
   const auto settings = stretto::benchmarks::read_settings<Settings>(
-      argc, argv, "quantised_bench [--threads=N] [--rounds=N] [--level=NAME] [--cold]");
+      argc, argv,
+      "quantised_bench [--threads=N] [--rounds=N] [--level=NAME] [--cold] [--beside=LIBRARY]");
   at::set_num_threads(static_cast<int>(settings.threads));
   const c10::InferenceMode inference;
   const cpu::LevelGuard level(*level_named(settings.level));
+  const cpu::Table* const other =
+      settings.beside.empty() ? nullptr : &stretto::benchmarks::table_of(settings.beside);
   std::printf("level %s, %d threads; 8 bits %s, 4 bits %s here\n", cpu::table().name,
-              at::get_num_threads(), quantised_is_faster(8) ? "for speed" : "for size",
-              quantised_is_faster(4) ? "for speed" : "for size");
+              at::get_num_threads(), quantised_is_faster(8, 0) ? "for speed" : "for size",
+              quantised_is_faster(4, 32) ? "for speed" : "for size");
   for (const int64_t rows : {1, 5, 32, 160, 1024}) {
-    measure(settings, rows, 512, 512);
-    measure(settings, rows, 512, 2048);
-    measure(settings, rows, 2048, 512);
-    measure(settings, rows, 1024, 4096);
+    measure(settings, other, rows, 512, 512);
+    measure(settings, other, rows, 512, 2048);
+    measure(settings, other, rows, 2048, 512);
+    measure(settings, other, rows, 1024, 4096);
   }
-  measure(settings, 160, 512, 32000);
+  measure(settings, other, 160, 512, 32000);
   return 0;
 }

@@ -247,8 +247,9 @@ int stored_bits_of(const Measured& measured) {
   if (!measured.is_packed()) return 0;
   const store::QuantisedTensors packed(measured.checkpoint->file("model"), "the run");
   if (packed.tensors().empty()) return 0;
-  const int bits = static_cast<int>(packed.tensors().begin()->second.format.bits);
-  return kernels::quantised_is_faster(bits) ? bits : 0;
+  const auto& format = packed.tensors().begin()->second.format;
+  const int bits = static_cast<int>(format.bits);
+  return kernels::quantised_is_faster(bits, format.group_size) ? bits : 0;
 }
 
 int64_t units_of(const train::Validation& validation, const std::string& unit) {

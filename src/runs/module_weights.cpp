@@ -121,11 +121,11 @@ std::shared_ptr<const kernels::QuantisedMatrix> matrix_of_codes(const store::Qua
 bool stays_codes(const torch::nn::Module& module, const std::string& name,
                  const store::QuantisedView& view, PackedAs packed) {
   const int bits = static_cast<int>(view.format.bits);
+  const int64_t group = view.format.group_size;
   const bool wanted = packed == PackedAs::kCodes ||
-                      (packed == PackedAs::kFaster && kernels::quantised_is_faster(bits));
+                      (packed == PackedAs::kFaster && kernels::quantised_is_faster(bits, group));
   return wanted && view.shape.size() == 2 &&
-         kernels::QuantisedMatrix::problem(bits, view.shape[1], view.format.group_size) ==
-             nullptr &&
+         kernels::QuantisedMatrix::problem(bits, view.shape[1], group) == nullptr &&
          nn::takes_codes(module, name);
 }
 

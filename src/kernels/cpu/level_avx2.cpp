@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/cpu/table.h"
 
@@ -30,8 +31,8 @@ constexpr int64_t kTileRows = 6;  // rows of a product kept in registers
 #include "kernels/convolution/loops.inc"
 #include "kernels/norm/planes.inc"
 namespace few_bits {
-#include "kernels/quantised/dots.inc"
-#include "kernels/quantised/loops.inc"
+#include "kernels/quantised/rounding.inc"
+#include "kernels/quantised/pairs.inc"
 }  // namespace few_bits
 #include "kernels/cpu/entries.inc"
 // clang-format on

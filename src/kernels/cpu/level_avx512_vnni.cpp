@@ -13,7 +13,6 @@ namespace stretto::kernels::cpu::avx512_vnni {
 namespace {
 
 using Form = CodeForm;
-using WideCode = int8_t;
 
 constexpr int64_t kTileColumns = kQuantisedPanel;
 constexpr int64_t kHalf = 64;       // bytes: sixteen columns of four inputs
@@ -94,7 +93,10 @@ void group_sums(const uint8_t* weights, const int8_t* x, int64_t x_row, int64_t 
     }
 }
 
+// clang-format off
+#include "kernels/quantised/rounding.inc"
 #include "kernels/quantised/loops.inc"
+// clang-format on
 
 }  // namespace
 

@@ -28,6 +28,7 @@ constexpr int64_t kTileRows = 4;  // rows of a product kept in registers
 #include "kernels/convolution/loops.inc"
 #include "kernels/norm/planes.inc"
 namespace few_bits {
+#include "kernels/quantised/rounding.inc"
 #include "kernels/quantised/dots.inc"
 #include "kernels/quantised/loops.inc"
 }  // namespace few_bits

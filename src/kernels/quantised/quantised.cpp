@@ -400,13 +400,17 @@ void quantised_linear_out(const at::Tensor& x, const QuantisedMatrix& matrix,
   });
 }
 
-bool quantised_is_faster(int bits) {
+bool quantised_is_faster(int bits, int64_t group) {
   if (bits < 2 || bits > 8) return false;
   if (cpu::has_byte_product()) return true;
-  // Without it 7 and 8 bits are widened to 16, and take as many instructions as fp32.
-  const bool is_portable =
-      cpu::table().quantised.product == cpu::portable::kTable.quantised.product;
-  return bits <= 6 && !is_portable;
+  const auto product = cpu::table().quantised.product;
+  if (product == cpu::portable::kTable.quantised.product) return false;
+  // A group ends with as many instructions as some inputs take: what gains less without it needs
+  // larger ones.
+  const int64_t least = bits > 6 ? 256 : bits > 4 ? 64 : 32;
+  if (group != 0 && group < least) return false;
+  // Vectors of fp32 are twice as wide in AVX-512, these are not.
+  return product == cpu::avx2::kTable.quantised.product || bits <= 4;
 }
 
 }  // namespace stretto::kernels

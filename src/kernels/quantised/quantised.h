@@ -112,8 +112,9 @@ void quantised_linear_out(const at::Tensor& x, const QuantisedMatrix& matrix,
                           const at::Tensor& bias, int64_t first, at::Tensor& out);
 
 /// Whether products with such weights are faster than those of fp32 by 1.15 at least, by
-/// processor and bits alone; README.md has the reasons. Elsewhere they save memory.
-bool quantised_is_faster(int bits);
+/// processor, bits and group (as in QuantisedWeights) alone; README.md has the reasons. Elsewhere
+/// they save memory.
+bool quantised_is_faster(int bits, int64_t group);
 
 // --------------------------------------------------------------------------------------------
 // A tensor that stands for a matrix of codes, so that a parameter of a model can be one.

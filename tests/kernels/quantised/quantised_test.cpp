@@ -329,9 +329,16 @@ TEST(QuantisedMatrix, SaysWhereItIsFaster) {
   for (const cpu::Table* level : cpu::levels()) {
     const cpu::LevelGuard guard(*level);
     const bool is_portable = level == cpu::levels().back();
-    EXPECT_EQ(quantised_is_faster(4), !is_portable) << level->name;
-    EXPECT_EQ(quantised_is_faster(9), false);
-    EXPECT_EQ(quantised_is_faster(8), cpu::has_byte_product()) << level->name;
+    const bool is_avx2 = std::string(level->name) == "avx2", has_bytes = cpu::has_byte_product();
+    EXPECT_EQ(quantised_is_faster(4, 0), !is_portable) << level->name;
+    EXPECT_EQ(quantised_is_faster(4, 32), !is_portable) << level->name;
+    EXPECT_EQ(quantised_is_faster(4, 16), has_bytes) << level->name;
+    EXPECT_EQ(quantised_is_faster(6, 64), is_avx2 || has_bytes) << level->name;
+    EXPECT_EQ(quantised_is_faster(6, 32), has_bytes) << level->name;
+    EXPECT_EQ(quantised_is_faster(8, 0), is_avx2 || has_bytes) << level->name;
+    EXPECT_EQ(quantised_is_faster(8, 256), is_avx2 || has_bytes) << level->name;
+    EXPECT_EQ(quantised_is_faster(8, 128), has_bytes) << level->name;
+    EXPECT_FALSE(quantised_is_faster(9, 0));
   }
 }
 
