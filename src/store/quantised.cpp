@@ -53,9 +53,22 @@ void pack_row(std::span<const int8_t> codes, int64_t bits, char* out) {
 void unpack_row(const char* bytes, int64_t bits, std::span<int8_t> out) {
   const int offset = 1 << (bits - 1);
   const uint32_t mask = (1U << bits) - 1;
+  // Eight codes are `bits` whole bytes, which one word holds.
+  constexpr size_t kTogether = kBitsOfByte;
+  const auto width = static_cast<size_t>(bits);
+  size_t done = 0;
+  for (; (out.size() - done) * width >= kTogether * sizeof(uint64_t); done += kTogether) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    bytes += bits;
+    for (size_t i = 0; i < kTogether; ++i) {
+      const auto code = static_cast<uint32_t>(word >> (i * width)) & mask;
+      out[done + i] = static_cast<int8_t>(static_cast<int>(code) - offset);
+    }
+  }
   uint32_t waiting = 0;
   int64_t num_waiting = 0;
-  for (int8_t& code : out) {
+  for (int8_t& code : out.subspan(done)) {
     if (num_waiting < bits) {
       waiting |= static_cast<uint32_t>(static_cast<unsigned char>(*bytes++)) << num_waiting;
       num_waiting += kBitsOfByte;

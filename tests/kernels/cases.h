@@ -100,6 +100,13 @@ inline std::vector<Case> rows() {
                                     : rotary(x[0], positions, 2, 12, 2);
                      },
                      {noise({5, 36})}));
+  const at::Tensor shared = at::tensor({0, 1, 2, 0, 1}, at::kLong);
+  all.push_back(make("rotary of more rows than positions",
+                     [=](const auto& x, auto plain) {
+                       return plain ? reference::rotary(x[0], shared, 2, 12, 2)
+                                    : rotary(x[0], shared, 2, 12, 2);
+                     },
+                     {noise({5, 36})}));
   const RotaryAngles angles{.frequencies = at::tensor({0.7, 0.3, -0.01}, at::kDouble),
                             .factor = 1.25};
   all.push_back(make("rotary by other angles",

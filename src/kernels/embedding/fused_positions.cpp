@@ -46,14 +46,29 @@ struct EmbedNode : torch::autograd::Function<EmbedNode> {
   }
 };
 
-/// Cosine and sine [2, positions, width / 2], from angles in double, times the factor.
-at::Tensor table_of(const RotaryAngles& angles, int64_t positions, int64_t width) {
+/// Cosine and sine [2, P, width / 2] at positions fp64 [P], from angles in double, times the
+/// factor.
+at::Tensor table_of(const RotaryAngles& angles, const at::Tensor& positions, int64_t width) {
   const at::Tensor power = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
   const at::Tensor frequencies =
       angles.frequencies.defined() ? angles.frequencies : at::pow(10000.0, -power);
-  const at::Tensor angle = at::outer(at::arange(positions, at::kDouble), frequencies);
+  const at::Tensor angle = at::outer(positions, frequencies);
   const at::Tensor both = at::stack({at::cos(angle), at::sin(angle)});
   return (angles.factor == 1 ? both : both * angles.factor).to(at::kFloat);
+}
+
+/// A table of angles, and which of its rows each row of x takes.
+struct AnglesOfRows {
+  at::Tensor table;  // as table_of
+  at::Tensor rows;   // int64 [N]
+};
+
+AnglesOfRows angles_of(const at::Tensor& positions, int64_t width, const RotaryAngles& angles) {
+  const int64_t count = positions.numel() == 0 ? 0 : positions.max().item<int64_t>() + 1;
+  // A step of decoding has few rows, far behind the first position.
+  if (positions.numel() < count)
+    return {table_of(angles, positions.to(at::kDouble), width), at::arange(positions.numel())};
+  return {table_of(angles, at::arange(count, at::kDouble), width), positions};
 }
 
 at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& table,
@@ -79,12 +94,10 @@ at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tens
 struct RotaryNode : torch::autograd::Function<RotaryNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& positions,
                             int64_t blocks, int64_t width, const RotaryAngles& angles) {
-    const at::Tensor places = positions.contiguous();
-    const int64_t count = places.numel() == 0 ? 0 : places.max().item<int64_t>() + 1;
-    const at::Tensor table = table_of(angles, count, width);
+    const auto [table, rows] = angles_of(positions.contiguous(), width, angles);
     ctx->saved_data["blocks"] = blocks;
-    ctx->save_for_backward({places, table});
-    return turn(x, places, table, blocks, 1.0f);
+    ctx->save_for_backward({rows, table});
+    return turn(x, rows, table, blocks, 1.0f);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();

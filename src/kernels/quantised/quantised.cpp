@@ -87,13 +87,13 @@ void check_code_range(const at::Tensor& numbers, int bits, const char* what) {
   const at::Tensor whole = numbers.contiguous();
   const int8_t* at = whole.const_data_ptr<int8_t>();
   const int lowest = -(1 << (bits - 1)), highest = (1 << (bits - 1)) - 1;
-  int low = 0, high = 0;
+  int8_t low = 0, high = 0;  // as wide as the codes: the loop has sixteen of them in a vector
   for (int64_t i = 0; i < whole.numel(); ++i) {
-    low = std::min<int>(low, at[i]);
-    high = std::max<int>(high, at[i]);
+    low = std::min(low, at[i]);
+    high = std::max(high, at[i]);
   }
   TORCH_CHECK(low >= lowest && high <= highest, "[quantised] ", what, " of ", bits,
-              " bits must be in ", lowest, " … ", highest, ", got ", low, " … ", high);
+              " bits must be in ", lowest, " … ", highest, ", got ", int{low}, " … ", int{high});
 }
 
 void check_codes(const QuantisedWeights& weights) {
@@ -213,28 +213,46 @@ int64_t QuantisedMatrix::place(int64_t output, int64_t quad) const {
 
 void QuantisedMatrix::lay_out(const QuantisedWeights& weights) {
   const CodeRows from(weights);
-  uint8_t* codes = codes_.data_ptr<uint8_t>();
-  float* scales = scales_.data_ptr<float>();
-  int32_t* zeros = zeros_.defined() ? zeros_.data_ptr<int32_t>() : nullptr;
   const int64_t given = weights.group == 0 ? inputs_ : weights.group;
   at::parallel_for(0, panels(), 1, [&](int64_t begin, int64_t end) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(steps_ * kStep));
     const int64_t last = std::min(end * kPanel, outputs_);
     for (int64_t o = begin * kPanel; o < last; ++o) {
       const CodeRow row = from.row(o);
-      for (int64_t i = 0; i < inputs_; ++i) {
-        const auto code = static_cast<uint8_t>(row.codes[i] + zero());
-        uint8_t& to = codes[place(o, i / 4) + i % 4];
-        const bool is_upper = has_halves() && i / 4 % kQuadsOfStep == 1;
-        to = static_cast<uint8_t>(to | (is_upper ? code << 4 : code));
-      }
-      for (int64_t g = 0; g < groups_; ++g) {
-        const int64_t at = (o / kPanel * groups_ + g) * kPanel + o % kPanel;
-        const int64_t own = g * group_ / given;
-        scales[at] = row.scales[own];
-        if (zeros != nullptr) zeros[at] = row.zeros[own] + zero();
-      }
+      for (int64_t i = 0; i < inputs_; ++i)
+        bytes[static_cast<size_t>(i)] = static_cast<uint8_t>(row.codes[i] + zero());
+      lay_out_codes(bytes.data(), o);
+      lay_out_scales(row.scales, row.zeros, given, o);
     }
   });
+}
+
+/// @param bytes  [steps * kStep]: what is behind the inputs is zero
+void QuantisedMatrix::lay_out_codes(const uint8_t* bytes, int64_t output) {
+  uint8_t* to = codes_.data_ptr<uint8_t>() + place(output, 0);
+  if (!has_halves()) {
+    for (int64_t quad = 0; quad < steps_ * kQuadsOfStep; ++quad)
+      std::memcpy(to + quad * kLineOfPanel, bytes + 4 * quad, 4);
+    return;
+  }
+  for (int64_t step = 0; step < steps_; ++step) {
+    uint32_t low, high;
+    std::memcpy(&low, bytes + kStep * step, sizeof low);
+    std::memcpy(&high, bytes + kStep * step + 4, sizeof high);
+    const uint32_t both = low | high << 4;  // of four bytes below 16
+    std::memcpy(to + step * kLineOfPanel, &both, sizeof both);
+  }
+}
+
+/// @param group  inputs that share one of the given scales; ours may be smaller
+void QuantisedMatrix::lay_out_scales(const float* scales, const int8_t* zeros, int64_t group,
+                                     int64_t output) {
+  const int64_t first = output / kPanel * groups_ * kPanel + output % kPanel;
+  float* to = scales_.data_ptr<float>() + first;
+  for (int64_t g = 0; g < groups_; ++g) to[g * kPanel] = scales[g * group_ / group];
+  if (!zeros_.defined()) return;
+  int32_t* to_zeros = zeros_.data_ptr<int32_t>() + first;
+  for (int64_t g = 0; g < groups_; ++g) to_zeros[g * kPanel] = zeros[g * group_ / group] + zero();
 }
 
 void QuantisedMatrix::find_empty_groups() {

@@ -91,6 +91,8 @@ class QuantisedMatrix {
   /// Of four inputs of an output, from input 4 * `quad` on; with half bytes those of a whole step.
   int64_t place(int64_t output, int64_t quad) const;
   void lay_out(const QuantisedWeights& weights);
+  void lay_out_codes(const uint8_t* bytes, int64_t output);
+  void lay_out_scales(const float* scales, const int8_t* zeros, int64_t group, int64_t output);
   void find_empty_groups();
   void dense_row(int64_t output, float* to) const;
 
