@@ -22,6 +22,7 @@ constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
 #include "kernels/loss/r_drop.inc"
 #include "kernels/optimizer/loops.inc"
 #include "kernels/cpu/transpose.inc"
+#include "kernels/cpu/dots.inc"
 #include "kernels/attention/loops.inc"
 #include "kernels/gemm/product.inc"
 #include "kernels/recurrent/cells.inc"

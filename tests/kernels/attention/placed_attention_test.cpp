@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/attention/placed.h"
+#include "kernels/cpu/table.h"
 #include "kernels/kernels.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/scopes.h"
@@ -123,6 +124,75 @@ TEST(PlacedAttention, ItsPlainFormIsTheSameButForRounding) {
         placed_self_attention(q.to(at::kDouble), k.to(at::kDouble), v.to(at::kDouble), wide_keys,
                               wide_values, histories, kPlacedHeads, kind.bias(), kind.limits);
     EXPECT_TRUE(at::allclose(fused.to(at::kDouble), plain, 1e-5, 1e-5)) << kind.name;
+  }
+}
+
+/// One lane with queries of four heads and a history of rows in any order.
+struct LongHistory {
+  int64_t kv_heads = 4, head_width = 64;
+  at::Tensor q = {}, keys = {}, values = {};
+
+  explicit LongHistory(int64_t kv_heads, int64_t head_width)
+      : kv_heads(kv_heads),
+        head_width(head_width),
+        q(noise({1, kPlacedHeads * head_width}, 3)),
+        keys(noise({kRows, kv_heads * head_width}, 4)),
+        values(noise({kRows, kv_heads * head_width}, 5)) {}
+
+  /// The last row of the history is where the new one is written.
+  at::Tensor attended(const std::vector<int32_t>& history, at::ScalarType type) const {
+    const std::vector<std::vector<int32_t>> histories{history};
+    const at::Tensor own_keys = keys.to(type).clone(), own_values = values.to(type).clone();
+    const at::Tensor k = keys.narrow(0, history.back(), 1).to(type);
+    const at::Tensor v = values.narrow(0, history.back(), 1).to(type);
+    at::Tensor to_keys = own_keys, to_values = own_values;
+    return placed_self_attention(q.to(type), k, v, to_keys, to_values, histories, kPlacedHeads);
+  }
+
+  static constexpr int64_t kRows = 50;
+};
+
+// Steps are taken a vector of them at a time, half a vector, or one by one.
+TEST(PlacedAttention, AHistoryOfAnyLengthIsThatOfItsPlainFormAtEveryLevel) {
+  for (const int64_t kv_heads : {1, 2, 4})
+    for (const int64_t head_width : {4, 20, 64}) {
+      const LongHistory lane(kv_heads, head_width);
+      std::vector<int32_t> history;
+      for (int32_t step = 0; step < 45; ++step) {
+        history.push_back((7 * step + 3) % LongHistory::kRows);
+        const at::Tensor plain = lane.attended(history, at::kDouble);
+        for (const cpu::Table* level : cpu::levels()) {
+          const cpu::LevelGuard guard(*level);
+          const at::Tensor have = lane.attended(history, at::kFloat).to(at::kDouble);
+          EXPECT_TRUE(at::allclose(have, plain, 1e-4, 1e-5))
+              << step + 1 << " steps, heads of " << head_width << " at " << level->name;
+        }
+      }
+    }
+}
+
+// So that a sentence has the same translation wherever its steps begin.
+TEST(PlacedAttention, AScoreHasTheSameBitsWithAndWithoutOthersBesideIt) {
+  for (const int64_t head_width : {20, 64}) {
+    LongHistory lane(kPlacedHeads, head_width);
+    // Rows from 20 on have scores so low that their weights are zero.
+    lane.keys.narrow(0, 20, 30).copy_(lane.q.expand({30, -1}) * -1e3);
+    for (const cpu::Table* level : cpu::levels()) {
+      const cpu::LevelGuard guard(*level);
+      for (int32_t steps = 1; steps < 18; ++steps) {
+        std::vector<int32_t> own, with_more;
+        for (int32_t step = 0; step < steps; ++step) own.push_back(step);
+        for (int32_t more = 0; more < 20 - steps; ++more) {
+          // What is written last belongs to the history, so more steps come before it.
+          with_more = own;
+          with_more.insert(with_more.end() - 1, static_cast<size_t>(more), 20);
+          EXPECT_TRUE(
+              at::equal(lane.attended(with_more, at::kFloat), lane.attended(own, at::kFloat)))
+              << steps << " and " << more << " steps, heads of " << head_width << " at "
+              << level->name;
+        }
+      }
+    }
   }
 }
 
