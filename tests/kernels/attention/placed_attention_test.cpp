@@ -129,23 +129,19 @@ TEST(PlacedAttention, ItsPlainFormIsTheSameButForRounding) {
 
 /// One lane with queries of four heads and a history of rows in any order.
 struct LongHistory {
-  int64_t kv_heads = 4, head_width = 64;
-  at::Tensor q = {}, keys = {}, values = {};
+  at::Tensor q, keys, values;
 
-  explicit LongHistory(int64_t kv_heads, int64_t head_width)
-      : kv_heads(kv_heads),
-        head_width(head_width),
-        q(noise({1, kPlacedHeads * head_width}, 3)),
+  LongHistory(int64_t kv_heads, int64_t head_width)
+      : q(noise({1, kPlacedHeads * head_width}, 3)),
         keys(noise({kRows, kv_heads * head_width}, 4)),
         values(noise({kRows, kv_heads * head_width}, 5)) {}
 
   /// The last row of the history is where the new one is written.
   at::Tensor attended(const std::vector<int32_t>& history, at::ScalarType type) const {
     const std::vector<std::vector<int32_t>> histories{history};
-    const at::Tensor own_keys = keys.to(type).clone(), own_values = values.to(type).clone();
     const at::Tensor k = keys.narrow(0, history.back(), 1).to(type);
     const at::Tensor v = values.narrow(0, history.back(), 1).to(type);
-    at::Tensor to_keys = own_keys, to_values = own_values;
+    at::Tensor to_keys = keys.to(type).clone(), to_values = values.to(type).clone();
     return placed_self_attention(q.to(type), k, v, to_keys, to_values, histories, kPlacedHeads);
   }
 
