@@ -77,12 +77,16 @@ Settings settings_of(std::span<char*> arguments) {
   return settings;
 }
 
+std::vector<std::string> lines_of(const std::string& file) {
+  return split(trim(read_file(file)), '\n');
+}
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void measure(const Settings& settings) {
-  const std::vector<std::string> names = split_words(read_file(settings.input + "/tokens.txt"));
+  const std::vector<std::string> names = lines_of(settings.input + "/tokens.txt");
   const std::string bytes = read_file(settings.input + "/frames.f32");
   std::vector<float> frames(bytes.size() / sizeof(float));
   std::memcpy(frames.data(), bytes.data(), frames.size() * sizeof(float));
@@ -96,7 +100,7 @@ void measure(const Settings& settings) {
     best.clear();
     size_t at = 0;
     const auto start = std::chrono::steady_clock::now();
-    for (const std::string& length : split_words(read_file(settings.input + "/lengths.txt"))) {
+    for (const std::string& length : lines_of(settings.input + "/lengths.txt")) {
       const size_t size = static_cast<size_t>(as_number(length)) * width;
       best.push_back(decoder.decode(std::span<const float>(frames).subspan(at, size)).front());
       at += size;

@@ -5,9 +5,12 @@
 
 #include <array>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "kernels/compute.h"
+#include "kernels/convolution/windows.h"
+#include "kernels/dispatch.h"
 #include "kernels/fused_common.h"
 #include "kernels/rounding.h"
 
@@ -87,10 +90,22 @@ struct Convolution2dNode : torch::autograd::Function<Convolution2dNode> {
     const ConvolutionTf32 tf32(planes, compute == Compute::kTf32);
     const bool biased = ctx->saved_data["biased"].toBool() && ctx->needs_input_grad(2);
     const at::Tensor slope = plane_operand(grads[0], compute);
-    auto [dx, dweight, unused] = at::convolution_backward(
-        slope, planes, filters, at::OptionalIntArrayRef(), numbers("strides"), numbers("paddings"),
-        kOnes, /*transposed=*/false, kZeroes, ctx->saved_data["groups"].toInt(),
-        {ctx->needs_input_grad(0), ctx->needs_input_grad(1), false});
+    const auto strides = numbers("strides"), paddings = numbers("paddings");
+    const PlaneWindow window{.stride = strides[0],
+                             .padding = paddings[0],
+                             .groups = ctx->saved_data["groups"].toInt(),
+                             .stride_width = strides[1],
+                             .padding_width = paddings[1]};
+    const bool by_windows = ctx->needs_input_grad(1) && is_fused(planes) && !is_half(compute) &&
+                            windows::takes_filter_slopes(filters, window);
+    const std::array<bool, 3> wanted{ctx->needs_input_grad(0),
+                                     ctx->needs_input_grad(1) && !by_windows, false};
+    at::Tensor dx, dweight;
+    if (wanted[0] || wanted[1])
+      std::tie(dx, dweight, std::ignore) = at::convolution_backward(
+          slope, planes, filters, at::OptionalIntArrayRef(), strides, paddings, kOnes,
+          /*transposed=*/false, kZeroes, window.groups, wanted);
+    if (by_windows) dweight = windows::filter_slopes(planes, slope, filters, window);
     return {dx.defined() ? plane_result(dx, compute) : dx,
             dweight.defined() ? plane_result(dweight, compute) : dweight,
             biased ? grads[0].sum({0, 2, 3}) : at::Tensor(),
@@ -125,7 +140,9 @@ at::Tensor convolution_2d(const at::Tensor& x, const at::Tensor& weight, const a
   check_planes(x, weight, bias, window);
   const auto shift = bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt;
   const bool rounds = x.scalar_type() == at::kFloat && is_half(ComputeScope::current());
-  if (rounds || x.is_cuda()) {
+  const bool learns_by_windows = at::GradMode::is_enabled() && is_fused(x) && is_fused(weight) &&
+                                 x.numel() > 0 && windows::takes_filter_slopes(weight, window);
+  if (rounds || x.is_cuda() || learns_by_windows) {
     return Convolution2dNode::apply(x, weight, shift, window);
   }
   // The layout of planes and filters of one channel is ambiguous: only then is the result copied.

@@ -6,7 +6,9 @@
 #include <cstdint>
 
 /// Convolutions of planes, of images. The products are libtorch's, which are oneDNN's on a CPU and
-/// cuDNN's on a GPU. Planes are kept channels-last: [N, C, H, W] whose channels lie side by side.
+/// cuDNN's on a GPU; on a CPU with AVX2 alone, gradients of fp32 filters are our own
+/// (convolution/windows.h). Planes are kept channels-last: [N, C, H, W] whose channels lie side by
+/// side.
 ///
 /// Shape letters: N samples, C channels, O output channels, G groups, H and W height and width.
 namespace stretto::kernels {

@@ -30,9 +30,11 @@ struct PackedPlanes {
 /// as PyTorch's Conv2d, bias [O] or undefined -> [M, W' * O] in the same order. fp32 and fp64; half
 /// precision as convolution_2d has it. Throws c10::Error for shapes that do not fit.
 ///
-/// One call of libtorch's convolution for all sequences, which lie one behind the other with as
-/// many rows of zeroes between them as a filter reaches over; nothing is padded to the longest one.
-/// What a sequence gives depends on the others by the rounding of libtorch's product alone.
+/// By our own loops on a CPU (convolution/windows.h), where a sequence has the same bits in every
+/// batch. Elsewhere one call of libtorch's convolution for all sequences, which lie one behind the
+/// other with as many rows of zeroes between them as a filter reaches over: nothing is padded to
+/// the longest one, and what a sequence gives depends on the others by the rounding of that
+/// product.
 at::Tensor packed_convolution_2d(const at::Tensor& x, const at::Tensor& weight,
                                  const at::Tensor& bias, const PackedPlanes& planes);
 

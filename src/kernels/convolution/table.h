@@ -38,6 +38,36 @@ struct MixItem {
   int64_t step;
 };
 
+/// A convolution over rows and columns. Output n of row t is the sum over taps i of time, in their
+/// order, of `width` numbers of row lines[t, i] of x from n * x_step on, times their rows of B; an
+/// entry below 0 has no row and adds nothing. So windows may overlap, and lie where x has them.
+struct WindowItem {
+  const float* x;
+  int64_t x_row, x_step;
+  const int32_t* lines;  ///< [rows, taps]
+  int64_t taps, width;
+  const float* b;            ///< [taps * width, columns], packed as of one depth block
+  const float* bias;         ///< [columns]; null: none
+  int64_t outputs, columns;  ///< of a row, of an output
+  float* y;
+  int64_t y_row, y_step;
+  const int32_t* targets;  ///< row t goes to row targets[t] of y; null: to row t
+};
+
+/// The slopes of the rows of B of one tap: [width, columns], number (k, j) the sum over rows t and
+/// outputs n, in their order, of number k of the window that n sees times dy(t, n)[j].
+struct WindowSlopeItem {
+  const float* x;
+  int64_t x_row, x_step;
+  const int32_t* lines;  ///< of the tap: row t's is lines[t * taps]
+  int64_t taps, width;
+  const float* dy;
+  int64_t dy_row, dy_step;
+  int64_t rows, outputs, columns;  ///< columns: whole panels
+  float* slopes;
+  int64_t slope_row;
+};
+
 /// Loops of kernels/convolution over rows or columns [begin, end); convolution.h has the formulas.
 struct ConvolutionLoops {
   /// out = mask * (a * sigmoid(b)), (a, b) the halves of x [rows, 2 width] + bias [2 width] (null:
@@ -57,6 +87,9 @@ struct ConvolutionLoops {
   void (*head_slopes)(const HeadItem& item, const float* dy, float* slopes, int64_t begin,
                       int64_t end);
   void (*mix)(const MixItem& item);
+  /// Rows [begin, end) of the output.
+  void (*windows)(const WindowItem& item, int64_t begin, int64_t end);
+  void (*window_slopes)(const WindowSlopeItem& item);
   /// out[r] = gain[r] v[r] / |v[r]|; norms[r] = |v[r]|.
   void (*weight_norm)(const float* v, const float* gain, float* out, float* norms,
                       const Rows& rows);

@@ -30,6 +30,7 @@ constexpr int64_t kTileRows = 12;  // rows of a product kept in registers
 #include "kernels/gemm/few_rows.inc"
 #include "kernels/gemm/mixed.inc"
 #include "kernels/convolution/loops.inc"
+#include "kernels/convolution/windows.inc"
 #include "kernels/norm/planes.inc"
 namespace few_bits {
 #include "kernels/quantised/rounding.inc"

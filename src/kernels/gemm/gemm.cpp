@@ -307,14 +307,18 @@ bool take_always(bool always) {
   return taken_always().exchange(always);
 }
 
+bool is_taken_always() {
+  return taken_always().load(std::memory_order_relaxed);
+}
+
 bool is_taken(int64_t rows, int64_t depth, int64_t columns) {
   constexpr int64_t kRows = 48, kDepth = 32, kWidth = 32;
-  if (taken_always().load(std::memory_order_relaxed)) return true;
+  if (is_taken_always()) return true;
   return cpu::has_fast_product() && rows >= kRows && depth >= kDepth && columns >= kWidth;
 }
 
 bool takes_gathered() {
-  return cpu::has_fast_product() || taken_always().load(std::memory_order_relaxed);
+  return cpu::has_fast_product() || is_taken_always();
 }
 
 at::Tensor column_sums(const at::Tensor& x) {

@@ -108,6 +108,7 @@ bool takes_gathered();
 /// faster for few rows and on some processors, but its bits depend on the number of threads.
 /// @return what held before
 bool take_always(bool always);
+bool is_taken_always();
 
 /// Our kernel for every size as long as it lives.
 class OwnProducts {

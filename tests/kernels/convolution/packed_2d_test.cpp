@@ -10,7 +10,10 @@
 #include "kernels/compute.h"
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/convolution_2d.h"
+#include "kernels/cpu/table.h"
+#include "kernels/gemm/gemm.h"
 #include "tests/kernels/gradcheck.h"
+#include "tests/kernels/scopes.h"
 
 namespace stretto::kernels {
 namespace {
@@ -76,6 +79,60 @@ TEST(PackedConvolution2d, IsTheConvolutionOfEachSequence) {
                            .relative = 1e-10,
                            .absolute = 1e-11,
                            .absolute_of_gradients = 1e-10});
+  }
+}
+
+TEST(PackedConvolution2d, IsTheSameAtEveryLevel) {
+  const testing::OwnProducts own;
+  for (const cpu::Table* level : cpu::levels()) {
+    const cpu::LevelGuard guard(*level);
+    for (const PlaneForm& form : kPlaneForms) {
+      SCOPED_TRACE(std::to_string(form.time_taps) + " x " + std::to_string(form.column_taps) +
+                   " at " + level->name);
+      testing::expect_equal(
+          [&](const Inputs& in) {
+            return packed_convolution_2d(in[0], in[1], in[2], planes_of(form));
+          },
+          [&](const Inputs& in) { return plain_packed_2d(in, form); },
+          {packed_frames(), plane_filters(form), noise({kPlaneFilters}, 3)});
+    }
+  }
+}
+
+TEST(PackedConvolution2d, GivesASequenceTheSameBitsInEveryBatch) {
+  const testing::OwnProducts own;
+  for (const PlaneForm& form : kPlaneForms) {
+    const at::Tensor x = packed_frames(), weight = plane_filters(form);
+    const at::Tensor together = packed_convolution_2d(x, weight, {}, planes_of(form));
+    int64_t at = 0;
+    for (size_t b = 0; b + 1 < kPlaneBounds.size(); ++b) {
+      const int begin = kPlaneBounds[b], end = kPlaneBounds[b + 1];
+      if (begin == end) continue;
+      const at::Tensor alone = packed_convolution_2d(x.slice(0, begin, end), weight, {},
+                                                     planes_of(form, {0, end - begin}));
+      EXPECT_TRUE(at::equal(together.slice(0, at, at + alone.size(0)), alone)) << b;
+      at += alone.size(0);
+    }
+  }
+}
+
+TEST(PackedConvolution2d, ThreadsLeaveNoTraceInAnyBit) {
+  const testing::OwnProducts own;
+  for (const PlaneForm& form : kPlaneForms) {
+    const auto results = [&](int threads) {
+      const testing::Threads count(threads);
+      const Inputs inputs{packed_frames().requires_grad_(true),
+                          plane_filters(form).requires_grad_(true)};
+      const at::Tensor y = packed_convolution_2d(inputs[0], inputs[1], {}, planes_of(form));
+      Inputs all = torch::autograd::grad({y}, inputs, {noise(y.sizes(), 4)});
+      all.push_back(y.detach());
+      return all;
+    };
+    const Inputs alone = results(1);
+    for (const int threads : {2, 5}) {
+      const Inputs shared = results(threads);
+      for (size_t i = 0; i < alone.size(); ++i) EXPECT_TRUE(at::equal(alone[i], shared[i])) << i;
+    }
   }
 }
 
