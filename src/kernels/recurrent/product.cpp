@@ -70,6 +70,19 @@ void multiply_by_codes(const StepRows<const float>& a, const StoodFor& b, const 
   }
 }
 
+/// Whether a product waits for a factor that no cache keeps until the next step, and has rows to
+/// multiply meanwhile.
+bool reads_memory(int64_t rows, const gemm::Packed& b) {
+  constexpr int64_t kFewest = 5, kMost = 48, kNumbers = int64_t{1} << 20;
+  return rows >= kFewest && rows <= kMost && b.depth() * b.columns() >= kNumbers;
+}
+
+/// What is read behind the columns of this depth. Behind the last depth, something that is there.
+const float* behind(const gemm::Packed& b, int64_t depth, int64_t column) {
+  const int64_t next = depth + cpu::kProductDepth;
+  return b.block(next < b.depth() ? next : 0, column);
+}
+
 }  // namespace
 
 StepFactor::StepFactor(const at::Tensor& weight, Compute compute)
@@ -92,6 +105,7 @@ void multiply_step(const StepRows<const float>& a, const gemm::Packed& b, const 
   const int64_t column = range.begin * loops.panel;
   const int64_t width = std::min(range.end * loops.panel, b.columns()) - column;
   if (width <= 0) return;
+  const bool is_fetched = reads_memory(a.count, b);
   for (int64_t row = 0; row < a.count; row += cpu::kProductRows) {
     const int64_t height = std::min(cpu::kProductRows, a.count - row);
     float* corner = c.data + row * c.stride + column;
@@ -105,7 +119,8 @@ void multiply_step(const StepRows<const float>& a, const gemm::Packed& b, const 
                .c_row = c.stride,
                .bias = k == 0 && bias != nullptr ? bias + column : nullptr,
                .add = k > 0,
-               .compute = b.compute()});
+               .compute = b.compute(),
+               .next = is_fetched ? behind(b, k, column) : nullptr});
     for (int64_t r = 0; r < height && is_half(b.compute()); ++r)
       loops.round(corner + r * c.stride, corner + r * c.stride, width, b.compute());
   }

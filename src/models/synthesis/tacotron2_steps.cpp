@@ -27,7 +27,7 @@ using kernels::ThreadTeam;
 using kernels::gemm::Packed;
 
 Packed packed(const at::Tensor& weight) {
-  return Packed({weight.contiguous(), true}, kernels::Compute::kFp32);
+  return Packed({weight.contiguous(), true}, kernels::Compute::kFp32, kernels::gemm::Pages::kLarge);
 }
 
 /// Widths of what a step reads and writes.
