@@ -9,7 +9,6 @@
 #include "kernels/convolution/convolution_2d.h"
 #include "kernels/convolution/windows.h"
 #include "kernels/dispatch.h"
-#include "kernels/gemm/gemm.h"
 
 namespace stretto::kernels {
 namespace {
@@ -63,7 +62,7 @@ at::Tensor packed_convolution_2d(const at::Tensor& x, const at::Tensor& weight,
   check_packed_planes(x, weight, planes);
   const int64_t channels = weight.size(1), filters = weight.size(0), taps = weight.size(3);
   const int64_t width = planes.columns_out() * filters;
-  if (x.size(0) > 0 && is_fused(x) && is_fused(weight) && gemm::takes_gathered()) {
+  if (x.size(0) > 0 && is_fused(x) && is_fused(weight) && windows::takes_packed_rows()) {
     check_offsets(planes.offsets, x.size(0), "packed_convolution_2d");
     return windows::convolution(x, weight, bias, windows::Form::of_packed(weight, planes));
   }

@@ -376,6 +376,10 @@ Form Form::of_planes(const at::Tensor& x, const at::Tensor& weight, const PlaneW
   return form;
 }
 
+bool takes_packed_rows() {
+  return &cpu::table() != &cpu::portable::kTable || gemm::is_taken_always();
+}
+
 at::Tensor filter_slopes(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
                          const PlaneWindow& window) {
   const Form form = Form::of_planes(x, weight, window);

@@ -44,6 +44,10 @@ struct Form {
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                        const Form& form);
 
+/// Whether that is taken for packed rows: at every level but the portable one. libtorch has no fast
+/// gradient for filters of one channel, and falls back on a loop that takes minutes.
+bool takes_packed_rows();
+
 /// The gradient of the weight of a convolution of planes (convolution_2d.h), [O, C, kh, kw]: of x
 /// [N, C, H, W] and the slopes dy [N, O, H', W'], fp32 both.
 at::Tensor filter_slopes(const at::Tensor& x, const at::Tensor& dy, const at::Tensor& weight,
