@@ -12,12 +12,12 @@
 #include <torch/torch.h>
 
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/bench.h"
 #include "kernels/convolution/windows.h"
 #include "kernels/cpu/table.h"
-#include "kernels/gemm/gemm.h"
 
 namespace stretto::kernels {
 namespace {

@@ -8,30 +8,24 @@
 namespace stretto::kernels {
 namespace {
 
-struct Sequence {
-  int64_t in, length, out, out_length;  // first rows and numbers of rows
-};
+LineTaps taps_of(const TimeWindow& window) {
+  return {.count = window.kernel,
+          .stride = window.stride,
+          .before = window.left(),
+          .dilation = window.dilation};
+}
 
-/// One row of `kernel` entries for each row that `count_of` says a sequence has.
+/// One row of entries for each row that `count_of` says a span has.
 template <class CountOf, class Fill>
-at::Tensor lines_of(const TimeWindow& window, const CountOf& count_of, const Fill& fill) {
-  const at::Tensor in = window.offsets.values.to(at::kInt).contiguous();
-  const at::Tensor out = output_offsets(window).values.to(at::kInt).contiguous();
-  const int32_t *begins = in.const_data_ptr<int32_t>(), *ends = out.const_data_ptr<int32_t>();
-  const auto at = [&](int64_t i) {
-    return Sequence{begins[i], begins[i + 1] - begins[i], ends[i], ends[i + 1] - ends[i]};
-  };
-  const int64_t sequences = in.size(0) - 1;
+at::Tensor lines_of(const std::vector<LineSpan>& spans, int64_t taps, const CountOf& count_of,
+                    const Fill& fill) {
   int64_t rows = 0;
-  for (int64_t i = 0; i < sequences; ++i) rows += count_of(at(i));
-  at::Tensor lines = at::empty({rows, window.kernel}, at::kInt);
+  for (const LineSpan& span : spans) rows += count_of(span);
+  at::Tensor lines = at::empty({rows, taps}, at::kInt);
   int32_t* to = lines.data_ptr<int32_t>();
-  for (int64_t i = 0; i < sequences; ++i) {
-    const Sequence sequence = at(i);
-    for (int64_t t = 0; t < count_of(sequence); ++t)
-      for (int64_t tap = 0; tap < window.kernel; ++tap)
-        *to++ = static_cast<int32_t>(fill(sequence, t, tap));
-  }
+  for (const LineSpan& span : spans)
+    for (int64_t t = 0; t < count_of(span); ++t)
+      for (int64_t tap = 0; tap < taps; ++tap) *to++ = static_cast<int32_t>(fill(span, t, tap));
   return lines;
 }
 
@@ -48,24 +42,42 @@ Offsets output_offsets(const TimeWindow& window) {
           .max_length = (window.offsets.max_length + window.stride - 1) / window.stride};
 }
 
-at::Tensor input_lines(const TimeWindow& window) {
+std::vector<LineSpan> spans_of(const TimeWindow& window) {
+  const at::Tensor in = window.offsets.values.to(at::kInt).contiguous();
+  const at::Tensor out = output_offsets(window).values.to(at::kInt).contiguous();
+  const int32_t *begins = in.const_data_ptr<int32_t>(), *ends = out.const_data_ptr<int32_t>();
+  std::vector<LineSpan> spans;
+  for (int64_t i = 0; i + 1 < in.size(0); ++i)
+    spans.push_back({begins[i], begins[i + 1] - begins[i], ends[i], ends[i + 1] - ends[i]});
+  return spans;
+}
+
+at::Tensor input_lines(const std::vector<LineSpan>& spans, const LineTaps& taps) {
   return lines_of(
-      window, [](const Sequence& s) { return s.out_length; },
-      [&, left = window.left()](const Sequence& s, int64_t t, int64_t tap) {
-        const int64_t seen = t * window.stride + tap * window.dilation - left;
+      spans, taps.count, [](const LineSpan& s) { return s.out_length; },
+      [&](const LineSpan& s, int64_t t, int64_t tap) {
+        const int64_t seen = t * taps.stride + tap * taps.dilation - taps.before;
         return seen >= 0 && seen < s.length ? s.in + seen : -1;
       });
 }
 
-at::Tensor output_lines(const TimeWindow& window) {
+at::Tensor output_lines(const std::vector<LineSpan>& spans, const LineTaps& taps) {
   return lines_of(
-      window, [](const Sequence& s) { return s.length; },
-      [&, left = window.left()](const Sequence& s, int64_t t, int64_t tap) {
-        const int64_t steps = t + left - tap * window.dilation;
-        const int64_t from = window.stride == 1 ? steps : steps / window.stride;  // slow to divide
-        const bool sees = steps >= 0 && from * window.stride == steps && from < s.out_length;
+      spans, taps.count, [](const LineSpan& s) { return s.length; },
+      [&](const LineSpan& s, int64_t t, int64_t tap) {
+        const int64_t steps = t + taps.before - tap * taps.dilation;
+        const int64_t from = taps.stride == 1 ? steps : steps / taps.stride;  // slow to divide
+        const bool sees = steps >= 0 && from * taps.stride == steps && from < s.out_length;
         return sees ? s.out + from : -1;
       });
+}
+
+at::Tensor input_lines(const TimeWindow& window) {
+  return input_lines(spans_of(window), taps_of(window));
+}
+
+at::Tensor output_lines(const TimeWindow& window) {
+  return output_lines(spans_of(window), taps_of(window));
 }
 
 at::Tensor gather_rows(const at::Tensor& x, const at::Tensor& lines, int64_t tap) {

@@ -64,7 +64,7 @@ at::Tensor packed_convolution_2d(const at::Tensor& x, const at::Tensor& weight,
   const int64_t width = planes.columns_out() * filters;
   if (x.size(0) > 0 && is_fused(x) && is_fused(weight) && windows::takes_packed_rows()) {
     check_offsets(planes.offsets, x.size(0), "packed_convolution_2d");
-    return windows::convolution(x, weight, bias, windows::Form::of_packed(weight, planes));
+    return windows::packed_convolution(x, weight, bias, planes);
   }
   const CanvasPlaces places = canvas_places(planes, weight.size(2));
   TORCH_CHECK(places.in.size(0) == x.size(0), "[kernels] packed_convolution_2d: offsets end at ",

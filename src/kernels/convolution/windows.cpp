@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
+#include "kernels/convolution/lines.h"
 #include "kernels/fused_common.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/row_items.h"
@@ -18,43 +20,61 @@ namespace {
 using fused::AutogradContext, fused::variable_list;
 using gemm::divide_up;
 
-/// One row of `taps` entries for each row that `count_of` says a span has.
-template <class CountOf, class Fill>
-at::Tensor table_of(const Form& form, int64_t rows, const CountOf& count_of, const Fill& fill) {
-  at::Tensor table = at::empty({rows, form.rows.taps}, at::kInt);
-  int32_t* to = table.data_ptr<int32_t>();
-  for (const Form::Span& span : form.spans)
-    for (int64_t t = 0; t < count_of(span); ++t)
-      for (int64_t tap = 0; tap < form.rows.taps; ++tap)
-        *to++ = static_cast<int32_t>(fill(span, t, tap));
-  return table;
+/// Which rows and columns an output sees, and how many outputs there are.
+struct Form {
+  std::vector<LineSpan> spans;  ///< a picture's or an utterance's rows
+  LineTaps rows, columns;
+  int64_t num_columns, num_columns_out;
+  int64_t channels, filters;
+
+  static Form of_packed(const at::Tensor& weight, const PackedPlanes& planes);
+  /// Of x [N, C, H, W].
+  static Form of_planes(const at::Tensor& x, const at::Tensor& weight, const PlaneWindow& window);
+
+  at::Tensor input_rows() const { return input_lines(spans, rows); }
+};
+
+Form Form::of_packed(const at::Tensor& weight, const PackedPlanes& planes) {
+  const TimeWindow window{
+      .offsets = planes.offsets, .kernel = weight.size(2), .stride = planes.time_stride};
+  return {.spans = spans_of(window),
+          .rows = {.count = window.kernel, .stride = window.stride, .before = window.left()},
+          .columns = {.count = weight.size(3),
+                      .stride = planes.column_stride,
+                      .before = (weight.size(3) - 1) / 2},
+          .num_columns = planes.columns,
+          .num_columns_out = planes.columns_out(),
+          .channels = weight.size(1),
+          .filters = weight.size(0)};
 }
 
-/// Row of x that a tap of an output row sees, -1 where there is none: int32 [rows_out, taps].
-at::Tensor input_rows(const Form& form) {
-  return table_of(
-      form, form.rows_out(), [](const Form::Span& s) { return s.out_length; },
-      [&](const Form::Span& s, int64_t t, int64_t tap) {
-        const int64_t seen = t * form.rows.stride + tap - form.rows.before;
-        return seen >= 0 && seen < s.length ? s.in + seen : -1;
-      });
-}
-
-/// Output row whose tap sees a row of x, -1 where there is none: int32 [rows_in, taps].
-at::Tensor output_rows(const Form& form) {
-  return table_of(
-      form, form.rows_in(), [](const Form::Span& s) { return s.length; },
-      [&](const Form::Span& s, int64_t t, int64_t tap) {
-        const int64_t steps = t + form.rows.before - tap, from = steps / form.rows.stride;
-        const bool sees = steps >= 0 && from * form.rows.stride == steps && from < s.out_length;
-        return sees ? s.out + from : -1;
-      });
+Form Form::of_planes(const at::Tensor& x, const at::Tensor& weight, const PlaneWindow& window) {
+  const auto side = [&](size_t i) {
+    return LineTaps{.count = weight.size(static_cast<int64_t>(i) + 2),
+                    .stride = window.strides()[i],
+                    .before = window.paddings()[i]};
+  };
+  Form form{.spans = {},
+            .rows = side(0),
+            .columns = side(1),
+            .num_columns = x.size(3),
+            .num_columns_out = 0,
+            .channels = weight.size(1),
+            .filters = weight.size(0)};
+  const auto outputs = [](int64_t length, const LineTaps& s) {
+    return (length + 2 * s.before - s.count) / s.stride + 1;
+  };
+  form.num_columns_out = outputs(form.num_columns, form.columns);
+  const int64_t height = x.size(2), height_out = outputs(height, form.rows);
+  for (int64_t n = 0; n < x.size(0); ++n)
+    form.spans.push_back({n * height, height, n * height_out, height_out});
+  return form;
 }
 
 /// Rows of x with `first` left when their place is divided by the stride: [rows], int32.
 at::Tensor rows_of_class(const Form& form, int64_t first) {
   std::vector<int32_t> rows;
-  for (const Form::Span& span : form.spans)
+  for (const LineSpan& span : form.spans)
     for (int64_t t = 0; t < span.length; ++t)
       if ((t + form.rows.before) % form.rows.stride == first)
         rows.push_back(static_cast<int32_t>(span.in + t));
@@ -83,9 +103,9 @@ PaddedRows padded_rows(const at::Tensor& x, int64_t channels, int64_t stride, in
 }
 
 PaddedRows padded_inputs(const at::Tensor& x, const Form& form, Compute compute) {
-  const Form::Side& side = form.columns;
+  const LineTaps& side = form.columns;
   return padded_rows(x, form.channels, side.stride, side.before,
-                     (form.num_columns_out - 1) * side.stride + side.taps, compute);
+                     (form.num_columns_out - 1) * side.stride + side.count, compute);
 }
 
 /// A factor [depth, columns] in panels, for all of its depth.
@@ -119,8 +139,8 @@ void multiply(const cpu::WindowItem& item, int64_t rows, int64_t row_stride) {
 }
 
 /// Taps `first`, `first` + stride and so on.
-int64_t taps_of_class(const Form::Side& side, int64_t first) {
-  return first < side.taps ? divide_up(side.taps - first, side.stride) : 0;
+int64_t taps_of_class(const LineTaps& side, int64_t first) {
+  return first < side.count ? divide_up(side.count - first, side.stride) : 0;
 }
 
 /// The gradient of x. Inputs fall into classes by what is left of their place when it is divided by
@@ -128,24 +148,27 @@ int64_t taps_of_class(const Form::Side& side, int64_t first) {
 class SlopesOfInputs {
  public:
   SlopesOfInputs(const at::Tensor& dy, const at::Tensor& weight, const Form& form, Compute compute)
-      : weight_(weight), form_(form), compute_(compute), back_(output_rows(form)) {
-    const Form::Side& side = form.columns;
+      : weight_(weight),
+        form_(form),
+        compute_(compute),
+        back_(output_lines(form.spans, form.rows)) {
+    const LineTaps& side = form.columns;
     const int64_t last = (form.num_columns - 1 + side.before) / side.stride;
     before_ = taps_of_class(side, 0) - 1;
     slopes_ = padded_rows(dy, form.filters, 1, before_, before_ + last + 1, compute);
   }
 
   at::Tensor all() const {
-    const Form::Side &rows = form_.rows, &columns = form_.columns;
-    const bool is_seen = rows.stride <= rows.taps && columns.stride <= columns.taps;
+    const LineTaps &rows = form_.rows, &columns = form_.columns;
+    const bool is_seen = rows.stride <= rows.count && columns.stride <= columns.count;
     const std::array<int64_t, 2> sizes{back_.size(0), form_.num_columns * form_.channels};
     at::Tensor dx =
         is_seen ? at::empty(sizes, weight_.options()) : at::zeros(sizes, weight_.options());
-    for (int64_t row = 0; row < std::min(rows.stride, rows.taps); ++row) {
+    for (int64_t row = 0; row < std::min(rows.stride, rows.count); ++row) {
       const at::Tensor targets = rows_of_class(form_, row);
       const at::Tensor back =
-          back_.index_select(0, targets).slice(1, row, rows.taps, rows.stride).contiguous();
-      for (int64_t column = 0; column < std::min(columns.stride, columns.taps); ++column)
+          back_.index_select(0, targets).slice(1, row, rows.count, rows.stride).contiguous();
+      for (int64_t column = 0; column < std::min(columns.stride, columns.count); ++column)
         write_class(back, targets, row, column, dx);
     }
     round_(dx, compute_);
@@ -155,8 +178,8 @@ class SlopesOfInputs {
  private:
   /// The taps of columns stand in the order of the columns of dy, which is that of taps backwards.
   at::Tensor factor(int64_t row, int64_t column) const {
-    return weight_.slice(2, row, form_.rows.taps, form_.rows.stride)
-        .slice(3, column, form_.columns.taps, form_.columns.stride)
+    return weight_.slice(2, row, form_.rows.count, form_.rows.stride)
+        .slice(3, column, form_.columns.count, form_.columns.stride)
         .flip({3})
         .permute({2, 3, 0, 1})
         .reshape({-1, form_.channels});
@@ -164,7 +187,7 @@ class SlopesOfInputs {
 
   void write_class(const at::Tensor& back, const at::Tensor& targets, int64_t row, int64_t column,
                    at::Tensor& dx) const {
-    const Form::Side& side = form_.columns;
+    const LineTaps& side = form_.columns;
     const int64_t taps = taps_of_class(side, column);
     // Input column first + u * stride meets the first of these taps at output column begin + u.
     const int64_t begin = std::max<int64_t>(0, divide_up(side.before - column, side.stride));
@@ -211,7 +234,7 @@ at::Tensor slopes_of_weight(const at::Tensor& x, const at::Tensor& lines, const 
   const int64_t panel = cpu::table().panel;
   const int64_t columns = divide_up(form.filters, panel) * panel,
                 groups = divide_up(columns, kColumns);
-  const int64_t taps = form.rows.taps, width = form.columns.taps * form.channels;
+  const int64_t taps = form.rows.count, width = form.columns.count * form.channels;
   const int64_t rows = lines.size(0), parts = parts_of(rows, taps * width * columns);
   at::Tensor slopes = rounded(dy, compute).view({-1, form.filters});
   if (columns > form.filters) slopes = at::constant_pad_nd(slopes, {0, columns - form.filters});
@@ -240,7 +263,7 @@ at::Tensor slopes_of_weight(const at::Tensor& x, const at::Tensor& lines, const 
   at::Tensor total = sums[0];
   for (int64_t part = 1; part < parts; ++part) total.add_(sums[part]);
   at::Tensor dweight = total.slice(2, 0, form.filters)
-                           .view({taps, form.columns.taps, form.channels, form.filters})
+                           .view({taps, form.columns.count, form.channels, form.filters})
                            .permute({3, 2, 0, 1})
                            .contiguous();
   round_(dweight, compute);
@@ -257,8 +280,8 @@ at::Tensor convolve(const at::Tensor& x, const at::Tensor& lines, const at::Tens
             .x_row = inputs.row(),
             .x_step = inputs.step,
             .lines = lines.const_data_ptr<int32_t>(),
-            .taps = form.rows.taps,
-            .width = form.columns.taps * form.channels,
+            .taps = form.rows.count,
+            .width = form.columns.count * form.channels,
             .b = panels.const_data_ptr<float>(),
             .bias = shift.defined() ? shift.const_data_ptr<float>() : nullptr,
             .outputs = form.num_columns_out,
@@ -272,42 +295,15 @@ at::Tensor convolve(const at::Tensor& x, const at::Tensor& lines, const at::Tens
   return y;
 }
 
-/// The numbers of a form but its spans, for a node.
-std::vector<int64_t> numbers_of(const Form& form) {
-  return {form.rows.taps,      form.rows.stride,    form.rows.before, form.columns.taps,
-          form.columns.stride, form.columns.before, form.num_columns, form.num_columns_out,
-          form.channels,       form.filters};
-}
-
-at::Tensor spans_of(const Form& form) {
-  at::Tensor spans = at::empty({static_cast<int64_t>(form.spans.size()), 4}, at::kLong);
-  auto* to = spans.mutable_data_ptr<int64_t>();
-  for (const Form::Span& span : form.spans)
-    for (const int64_t number : {span.in, span.length, span.out, span.out_length}) *to++ = number;
-  return spans;
-}
-
-Form form_of(const std::vector<int64_t>& numbers, const at::Tensor& spans) {
-  Form form{.spans = {},
-            .rows = {numbers[0], numbers[1], numbers[2]},
-            .columns = {numbers[3], numbers[4], numbers[5]},
-            .num_columns = numbers[6],
-            .num_columns_out = numbers[7],
-            .channels = numbers[8],
-            .filters = numbers[9]};
-  const int64_t* from = spans.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < spans.size(0); ++i, from += 4)
-    form.spans.push_back({from[0], from[1], from[2], from[3]});
-  return form;
-}
-
-struct WindowsNode : torch::autograd::Function<WindowsNode> {
+struct PackedNode : torch::autograd::Function<PackedNode> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, const Form& form) {
+                            const std::optional<at::Tensor>& bias, const PackedPlanes& planes) {
     const Compute compute = ComputeScope::current();
-    const at::Tensor rows = x.contiguous(), lines = input_rows(form);
-    ctx->save_for_backward({rows, weight, lines, spans_of(form)});
-    ctx->saved_data["form"] = numbers_of(form);
+    const Form form = Form::of_packed(weight, planes);
+    const at::Tensor rows = x.contiguous(), lines = form.input_rows();
+    ctx->save_for_backward({rows, weight, lines, planes.offsets.values});
+    ctx->saved_data["planes"] = std::vector<int64_t>{planes.offsets.max_length, planes.columns,
+                                                     planes.time_stride, planes.column_stride};
     ctx->saved_data["biased"] = bias.has_value();
     fused::keep(ctx, compute);
     return convolve(rows, lines, weight, bias.value_or(at::Tensor()), form, compute);
@@ -316,7 +312,12 @@ struct WindowsNode : torch::autograd::Function<WindowsNode> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &lines = saved[2];
-    const Form form = form_of(ctx->saved_data["form"].toIntVector(), saved[3]);
+    const auto numbers = ctx->saved_data["planes"].toIntVector();
+    const Form form =
+        Form::of_packed(weight, {.offsets = {.values = saved[3], .max_length = numbers[0]},
+                                 .columns = numbers[1],
+                                 .time_stride = numbers[2],
+                                 .column_stride = numbers[3]});
     const Compute compute = fused::kept_compute(ctx);
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor dx, dweight, dbias;
@@ -330,52 +331,6 @@ struct WindowsNode : torch::autograd::Function<WindowsNode> {
 
 }  // namespace
 
-Form Form::of_packed(const at::Tensor& weight, const PackedPlanes& planes) {
-  const auto same = [](int64_t taps, int64_t stride) {
-    return Side{.taps = taps, .stride = stride, .before = (taps - 1) / 2};
-  };
-  Form form{.spans = {},
-            .rows = same(weight.size(2), planes.time_stride),
-            .columns = same(weight.size(3), planes.column_stride),
-            .num_columns = planes.columns,
-            .num_columns_out = planes.columns_out(),
-            .channels = weight.size(1),
-            .filters = weight.size(0)};
-  const at::Tensor bounds = planes.offsets.values.to(at::kCPU, at::kInt).contiguous();
-  const int32_t* bound = bounds.const_data_ptr<int32_t>();
-  int64_t out = 0;
-  for (int64_t b = 0; b + 1 < bounds.size(0); ++b) {
-    const int64_t length = bound[b + 1] - bound[b];
-    const int64_t out_length = divide_up(length, planes.time_stride);
-    form.spans.push_back({bound[b], length, out, out_length});
-    out += out_length;
-  }
-  return form;
-}
-
-Form Form::of_planes(const at::Tensor& x, const at::Tensor& weight, const PlaneWindow& window) {
-  const auto side = [&](size_t i) {
-    return Side{.taps = weight.size(static_cast<int64_t>(i) + 2),
-                .stride = window.strides()[i],
-                .before = window.paddings()[i]};
-  };
-  Form form{.spans = {},
-            .rows = side(0),
-            .columns = side(1),
-            .num_columns = x.size(3),
-            .num_columns_out = 0,
-            .channels = weight.size(1),
-            .filters = weight.size(0)};
-  const auto outputs = [](int64_t length, const Side& s) {
-    return (length + 2 * s.before - s.taps) / s.stride + 1;
-  };
-  form.num_columns_out = outputs(form.num_columns, form.columns);
-  const int64_t height = x.size(2), height_out = outputs(height, form.rows);
-  for (int64_t n = 0; n < x.size(0); ++n)
-    form.spans.push_back({n * height, height, n * height_out, height_out});
-  return form;
-}
-
 bool takes_packed_rows() {
   return &cpu::table() != &cpu::portable::kTable || gemm::is_taken_always();
 }
@@ -387,7 +342,7 @@ at::Tensor filter_slopes(const at::Tensor& x, const at::Tensor& dy, const at::Te
     const at::Tensor rows = planes.permute({0, 2, 3, 1}).contiguous();
     return rows.view({rows.size(0) * rows.size(1), -1});
   };
-  return slopes_of_weight(rows_of(x), input_rows(form), rows_of(dy), form, Compute::kFp32);
+  return slopes_of_weight(rows_of(x), form.input_rows(), rows_of(dy), form, Compute::kFp32);
 }
 
 bool takes_filter_slopes(const at::Tensor& weight, const PlaneWindow& window) {
@@ -396,14 +351,14 @@ bool takes_filter_slopes(const at::Tensor& weight, const PlaneWindow& window) {
   return fits && (cpu::table().panel == kPanel || gemm::is_taken_always());
 }
 
-at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                       const Form& form) {
-  if (!at::GradMode::is_enabled())
-    return convolve(x.contiguous(), input_rows(form), weight,
-                    bias.defined() ? bias.contiguous() : bias, form, ComputeScope::current());
-  return WindowsNode::apply(
-      x, weight, bias.defined() ? std::optional<at::Tensor>(bias.contiguous()) : std::nullopt,
-      form);
+at::Tensor packed_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                              const PackedPlanes& planes) {
+  const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
+  if (at::GradMode::is_enabled())
+    return PackedNode::apply(
+        x, weight, bias.defined() ? std::optional<at::Tensor>(shift) : std::nullopt, planes);
+  const Form form = Form::of_packed(weight, planes);
+  return convolve(x.contiguous(), form.input_rows(), weight, shift, form, ComputeScope::current());
 }
 
 }  // namespace stretto::kernels::windows

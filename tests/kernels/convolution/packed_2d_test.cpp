@@ -11,7 +11,6 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/convolution_2d.h"
 #include "kernels/cpu/table.h"
-#include "kernels/gemm/gemm.h"
 #include "tests/kernels/gradcheck.h"
 #include "tests/kernels/scopes.h"
 
