@@ -119,6 +119,14 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
+void MappedFile::forget(std::string_view part) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(part.data()), end = begin + part.size();
+  const uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+  // Advice: a system that does not follow it keeps the pages.
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
 fs::path user_cache_dir() {
   const auto variable = [](const char* name) -> fs::path {
     const char* value = std::getenv(name);

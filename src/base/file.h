@@ -51,6 +51,10 @@ class MappedFile {
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
   size_t size() const { return size_; }
 
+  /// Takes what was read of these bytes out of the process's memory: whoever reads them again gets
+  /// them from the file. For parts of bytes() alone.
+  void forget(std::string_view part) const;
+
  private:
   const void* data_ = nullptr;
   size_t size_ = 0;

@@ -21,7 +21,7 @@ void require_one_model(const std::vector<std::filesystem::path>& checkpoints,
                                          (folder.directory() / "config.toml").string(), {})
           .options;
   for (const auto& path : checkpoints) {
-    const auto checkpoint = store::CheckpointStore::load(path);
+    const auto checkpoint = store::CheckpointStore::load(path, store::CheckpointPart::kModel);
     tasks::require_same_model(checkpoint, tasks::checkpoint_experiment(checkpoint, folder, own),
                               own);
   }

@@ -106,7 +106,7 @@ fs::path average_checkpoints(const fs::path& run_directory, const std::vector<fs
                 "train first, or name checkpoints with --checkpoints");
   std::vector<Loaded> loaded;
   for (const auto& path : paths) {
-    loaded.push_back(store::CheckpointStore::load(path));
+    loaded.push_back(store::CheckpointStore::load(path, store::CheckpointPart::kModel));
     require_own_run(loaded.back());
   }
   return write_average(run_directory, loaded, identity, name);

@@ -50,7 +50,7 @@ std::vector<std::string> selectable(const fs::path& run_directory) {
 std::optional<Loaded> load_if_whole(const fs::path& path, std::vector<std::string>& broken) {
   std::optional<Loaded> loaded;
   try {
-    loaded = store::CheckpointStore::load(path);
+    loaded = store::CheckpointStore::load(path, store::CheckpointPart::kModel);
   } catch (const store::NewerFormat&) {
     throw;  // whole: an older one must not take its place without a word
   } catch (const Error& error) {
@@ -195,7 +195,7 @@ Loaded open_checkpoint(const fs::path& run_directory, const std::string& selecto
   const fs::path path = find_checkpoint(run_directory, selector);
   std::optional<Loaded> loaded;
   try {
-    loaded = store::CheckpointStore::load(path);
+    loaded = store::CheckpointStore::load(path, store::CheckpointPart::kModel);
   } catch (const store::NewerFormat&) {
     throw;
   } catch (const Error& error) {  // this one was asked for, and no other

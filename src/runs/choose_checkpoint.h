@@ -29,16 +29,17 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& run_directory
 std::vector<std::filesystem::path> find_checkpoints(const std::filesystem::path& run_directory,
                                                     const std::string& selectors);
 
-/// The same, opened and verified. When none was named and the best is damaged, the last takes its
-/// place with a warning; one that was named and is damaged is Error(kBadData). One of a later
-/// Stretto is never passed over: store::NewerFormat.
+/// The same, opened and verified, without what the optimizer keeps (CheckpointPart::kModel). When
+/// none was named and the best is damaged, the last takes its place with a warning; one that was
+/// named and is damaged is Error(kBadData). One of a later Stretto is never passed over:
+/// store::NewerFormat.
 store::LoadedCheckpoint open_checkpoint(const std::filesystem::path& run_directory,
                                         const std::string& selector);
 std::vector<store::LoadedCheckpoint> open_checkpoints(const std::filesystem::path& run_directory,
                                                       const std::string& selectors);
 
-/// The newest checkpoints of a run that are whole, newest first, at most `count`. What is damaged
-/// is named with a warning, and the reason is added to `broken`.
+/// The newest checkpoints of a run whose models are whole, newest first, at most `count`. What is
+/// damaged is named with a warning, and the reason is added to `broken`.
 std::vector<store::LoadedCheckpoint> newest_checkpoints(const std::filesystem::path& run_directory,
                                                         int64_t count,
                                                         std::vector<std::string>& broken);

@@ -93,8 +93,9 @@ store::LoadedCheckpoint open_to_begin(const fs::path& run_or_checkpoint, Reading
     return is_checkpoint(run_or_checkpoint) ? open_heads(run_or_checkpoint)
                                             : open_newest_heads(run_or_checkpoint);
   }
-  return is_checkpoint(run_or_checkpoint) ? store::CheckpointStore::load(run_or_checkpoint)
-                                          : open_checkpoint(run_or_checkpoint, "");
+  return is_checkpoint(run_or_checkpoint)
+             ? store::CheckpointStore::load(run_or_checkpoint, store::CheckpointPart::kModel)
+             : open_checkpoint(run_or_checkpoint, "");
 }
 
 void tell_of_lora(int64_t merged) {

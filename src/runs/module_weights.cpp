@@ -183,6 +183,7 @@ void load_weights(const store::SafetensorsFile& file, const std::string& where,
     const auto& stored = *file.find(tensor.name);
     // from_blob wants a mutable pointer; the copy only reads.
     numbers_of(tensor.values).copy_(compress::stored_numbers(stored));
+    file.forget(stored);
   }
   require_finite_module(model, where, tensors);
   tell_of_packed(model, where, packed, num_codes);

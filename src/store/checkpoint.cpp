@@ -28,6 +28,7 @@ constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kQuarantinePrefix = "bad-";
 constexpr std::string_view kBesideLock = ".lock-average";
 constexpr std::string_view kState = "state.json";
+constexpr std::string_view kOptimizer = "optimizer.safetensors";
 constexpr std::string_view kTensorSuffix = ".safetensors";
 constexpr size_t kMaxSmallFileBytes = size_t{1} << 30;
 constexpr uint64_t kRoomForTheRest = uint64_t{64} << 10;  // blocks, folder, heads; the run's logs
@@ -208,6 +209,7 @@ SafetensorsFile load_tensors(const fs::path& path, const ManifestFile& expected,
     if (hex64(xxh3_64(tensor.bytes)) != found->second) {
       damaged(path, "the checksum of `" + printable(tensor.name) + "` is wrong");
     }
+    file.forget(tensor);
   }
   return file;
 }
@@ -289,7 +291,7 @@ std::vector<int64_t> CheckpointStore::steps() const {
   return found;
 }
 
-LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
+LoadedCheckpoint CheckpointStore::load(const fs::path& directory, CheckpointPart part) {
   const auto manifest = Manifest::read(directory);
   LoadedCheckpoint loaded{.directory = directory,
                           .step = manifest.step,
@@ -303,6 +305,7 @@ LoadedCheckpoint CheckpointStore::load(const fs::path& directory) {
   }
   for (const auto& expected : manifest.files) {
     const fs::path path = directory / expected.name;
+    if (part == CheckpointPart::kModel && expected.name == kOptimizer) continue;
     verify_size(path, expected);
     if (expected.name == kState) {
       loaded.state_json = load_state(path, expected);

@@ -27,7 +27,7 @@ struct CheckpointContent {
   std::map<std::string, std::map<std::string, std::string>> metadata = {};
 };
 
-/// A checkpoint that was opened and fully verified.
+/// A checkpoint that was opened and verified.
 struct LoadedCheckpoint {
   std::filesystem::path directory;
   int64_t step = 0;
@@ -38,6 +38,13 @@ struct LoadedCheckpoint {
   std::vector<std::pair<std::string, SafetensorsFile>> files;
 
   const SafetensorsFile& file(std::string_view stem) const;  ///< throws Error(kBadData) when absent
+};
+
+/// Which files of a checkpoint are opened. Those of the optimizer are the largest, and training
+/// alone needs them.
+enum class CheckpointPart : uint8_t {
+  kAll,
+  kModel,  ///< all but optimizer.safetensors, which is not looked at
 };
 
 /// "step_00000123", the folder of a step's checkpoint.
@@ -74,10 +81,12 @@ class CheckpointStore {
   std::vector<int64_t> step_folders() const;
   std::filesystem::path path_of(int64_t step) const;
 
-  /// Opens and verifies one: manifest, sizes, headers, every hash, run id and step of all files.
+  /// Opens and verifies one: manifest, sizes, headers, every hash, run id and step of all files
+  /// that are asked for.
   /// Throws Error(kBadData) that names file and tensor, NewerFormat (store/manifest.h) for a
   /// checkpoint of a later Stretto, Error(kIo) when something cannot be read.
-  static LoadedCheckpoint load(const std::filesystem::path& directory);
+  static LoadedCheckpoint load(const std::filesystem::path& directory,
+                               CheckpointPart part = CheckpointPart::kAll);
 
   /// The newest valid checkpoint. Broken ones are named with a warning and, when `quarantine`,
   /// renamed to `bad-step_…`. No checkpoint at all: nullopt. Some (those moved aside count),

@@ -344,4 +344,11 @@ std::string_view SafetensorsFile::header() const {
   return file_.bytes().substr(0, safetensors_header_bytes(file_.bytes(), "header"));
 }
 
+void SafetensorsFile::forget(const TensorView& tensor) const {
+  const std::string_view all = file_.bytes();
+  const bool is_mapped = tensor.bytes.data() >= all.data() &&
+                         tensor.bytes.data() + tensor.bytes.size() <= all.data() + all.size();
+  if (is_mapped) file_.forget(tensor.bytes);
+}
+
 }  // namespace stretto::store

@@ -78,6 +78,8 @@ class SafetensorsFile {
   const TensorView* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   std::string_view header() const;  ///< the bytes before the data, as they stand in the file
+  /// Gives back the memory that reading one of tensors() took. Its bytes can be read again.
+  void forget(const TensorView& tensor) const;
 
  private:
   MappedFile file_;

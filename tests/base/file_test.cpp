@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 
@@ -38,6 +40,23 @@ ExitCode code_of(const std::function<void()>& call) {
     return error.code();
   }
   return ExitCode::kOk;
+}
+
+/// How much of a map is in memory, as the system counts it.
+size_t resident_bytes(std::string_view map) {
+  std::ifstream areas("/proc/self/smaps");
+  const auto place = reinterpret_cast<uintptr_t>(map.data());
+  bool is_it = false;
+  for (std::string line; std::getline(areas, line);) {
+    uintptr_t begin = 0, end = 0;
+    size_t kib = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2) {
+      is_it = begin <= place && place < end;
+    } else if (is_it && std::sscanf(line.c_str(), "Rss: %zu kB", &kib) == 1) {
+      return kib * 1024;
+    }
+  }
+  return 0;
 }
 
 TEST_F(File, ReadsBackWhatWasWritten) {
@@ -139,6 +158,21 @@ TEST_F(File, AMapMovesWithoutBeingUnmapped) {
   MappedFile third;
   third = std::move(second);
   EXPECT_EQ(third.bytes(), "text");
+}
+
+TEST_F(File, WhatAMapForgetsTakesNoMemoryAndCanBeReadAgain) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string bytes(64 * page, 'x');
+  write_file_atomic(dir_ / "f", bytes);
+  const MappedFile map(dir_ / "f");
+  EXPECT_EQ(map.bytes(), bytes);
+  EXPECT_EQ(resident_bytes(map.bytes()), bytes.size());
+  map.forget(map.bytes().substr(page / 2, 32 * page));  // whole pages alone
+  EXPECT_EQ(resident_bytes(map.bytes()), bytes.size() - 31 * page);
+  EXPECT_EQ(map.bytes(), bytes);
+  map.forget(map.bytes().substr(5, page));  // no whole page
+  MappedFile().forget({});
+  EXPECT_EQ(resident_bytes(map.bytes()), bytes.size());
 }
 
 TEST_F(File, ALockIsRefusedWithTheNameOfItsHolder) {

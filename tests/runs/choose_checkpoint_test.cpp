@@ -127,6 +127,13 @@ TEST_F(ChooseCheckpoint, AStepWithoutItsManifestIsNamedAndNotSkipped) {
   EXPECT_NE(log().find("manifest.json: is no file"), std::string::npos);
 }
 
+TEST_F(ChooseCheckpoint, OneWithoutWhatTheOptimizerKeepsIsAModelAllTheSame) {
+  fs::remove(step_of("a", 20) / "optimizer.safetensors");
+  EXPECT_EQ(opened("last"), step_of("a", 20));
+  EXPECT_EQ(opened("20"), step_of("a", 20));
+  EXPECT_EQ(opened(step_of("a", 20)), step_of("a", 20));
+}
+
 TEST_F(ChooseCheckpoint, TheRunOfACheckpointIsTheFolderAboveItsFolder) {
   EXPECT_EQ(run_of(step_of("a", 10)), dir_ / "a");
   EXPECT_EQ(run_of(step_of("a", 10) / ""), dir_ / "a") << "a slash at its end";

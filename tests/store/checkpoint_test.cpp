@@ -34,6 +34,21 @@ TEST_F(Checkpoint, ComesBackByteForByte) {
   EXPECT_EQ(files_in(dir_ / "checkpoints").size(), 1u);
 }
 
+TEST_F(Checkpoint, AModelIsReadWithoutALookAtWhatTheOptimizerKeeps) {
+  const fs::path folder = save(7);
+  const fs::path optimizer = folder / "optimizer.safetensors";
+  for (const bool is_there : {true, false}) {
+    is_there ? overwrite(optimizer, "damaged") : static_cast<void>(fs::remove(optimizer));
+    const auto loaded = CheckpointStore::load(folder, CheckpointPart::kModel);
+    EXPECT_EQ(loaded.step, 7);
+    EXPECT_NE(loaded.file("model").find("w"), nullptr);
+    EXPECT_THROW(loaded.file("optimizer"), Error);
+    EXPECT_THROW(CheckpointStore::load(folder), Error) << "training needs it";
+  }
+  overwrite(folder / "model.safetensors", "damaged");
+  EXPECT_THROW(CheckpointStore::load(folder, CheckpointPart::kModel), Error);
+}
+
 TEST_F(Checkpoint, TheManifestHoldsWhatOtherToolsCanCheck) {
   const auto folder = save(5);
   const auto manifest = Manifest::from_json(bytes_of(folder / "manifest.json"), "m");

@@ -277,14 +277,16 @@ int64_t QuantisedMatrix::bytes() const {
 }
 
 void QuantisedMatrix::dense_row(int64_t output, float* to) const {
+  const uint8_t* from = codes() + place(output, 0);
+  const bool halves = has_halves();
   for (int64_t quad = 0; 4 * quad < inputs_; ++quad) {
-    const uint8_t* from = codes() + place(output, quad);
-    const bool is_upper = quad % kQuadsOfStep == 1;
+    const bool is_upper = halves && quad % kQuadsOfStep == 1;
     const int64_t count = std::min<int64_t>(4, inputs_ - 4 * quad);
     for (int64_t i = 0; i < count; ++i) {
-      const int code = !has_halves() ? from[i] : is_upper ? from[i] >> 4 : from[i] & 0xF;
+      const int code = !halves ? from[i] : is_upper ? from[i] >> 4 : from[i] & 0xF;
       to[4 * quad + i] = static_cast<float>(code);
     }
+    if (!halves || is_upper) from += kLineOfPanel;
   }
   for (int64_t g = 0; g < groups_; ++g) {
     const int64_t at = (output / kPanel * groups_ + g) * kPanel + output % kPanel;
