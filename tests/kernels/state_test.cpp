@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "kernels/cpu/table.h"
@@ -196,6 +197,52 @@ TEST(KernelsState, TargetsOutsideTheClassesAreRefused) {
                    c10::Error)
           << wrong;
   EXPECT_NO_THROW(linear_cross_entropy(x, weight, at::tensor({3, 10}, at::kLong), 0.1, 11));
+}
+
+// Tables of angles are kept from call to call, and grow.
+TEST(KernelsState, RotaryPositionsTurnTheSameWhateverWasTurnedBefore) {
+  std::vector<RotaryAngles> kinds(6);
+  for (size_t kind = 1; kind < kinds.size(); ++kind) {  // more than are kept
+    kinds[kind].frequencies = at::tensor({0.9, 0.01 * static_cast<double>(kind)}, at::kDouble);
+    kinds[kind].factor = kind == 5 ? 1.5 : 1;
+  }
+  const at::Tensor x = noise({4, 8});
+  const auto turned = [&](const RotaryAngles& angles, int64_t position) {
+    return rotary(x, at::full({4}, position, at::kLong), 2, 8, 1, angles);
+  };
+  // 3,000,000 is beyond what is kept.
+  const std::vector<int64_t> positions{0, 255, 256, 1000, 3'000'000, 300, 5, 4999};
+  std::vector<std::vector<at::Tensor>> first(kinds.size());
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    const c10::InferenceMode inference(kind % 2 == 0);  // training may follow on an evaluation
+    for (const int64_t position : positions) first[kind].push_back(turned(kinds[kind], position));
+  }
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      EXPECT_TRUE(turned(kinds[kind], positions[i]).equal(first[kind][i])) << kind << " " << i;
+      const at::Tensor plain =
+          reference::rotary(x, at::full({4}, positions[i], at::kLong), 2, 8, 1, kinds[kind]);
+      EXPECT_TRUE(at::allclose(first[kind][i], plain, 1e-5, 1e-5)) << kind << " " << i;
+    }
+    at::Tensor learned = x.clone().requires_grad_();
+    rotary(learned, at::full({4}, 256, at::kLong), 2, 8, 1, kinds[kind]).sum().backward();
+    EXPECT_TRUE(learned.grad().defined());
+  }
+}
+
+TEST(KernelsState, ThreadsShareTheAnglesOfRotaryPositions) {
+  const at::Tensor x = noise({1, 64});
+  const auto all = [&] {
+    std::vector<at::Tensor> turned;
+    for (int64_t position = 0; position < 3000; position += 7)
+      turned.push_back(rotary(x, at::full({1}, position, at::kLong), 2, 64, 1));
+    return at::cat(turned);
+  };
+  std::vector<at::Tensor> results(4);
+  std::vector<std::thread> threads;
+  for (at::Tensor& result : results) threads.emplace_back([&] { result = all(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const at::Tensor& result : results) EXPECT_TRUE(result.equal(all()));
 }
 
 TEST(KernelsState, IdsOutsideTheTableAreRefused) {

@@ -1,7 +1,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <bit>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
@@ -57,14 +61,73 @@ at::Tensor table_of(const RotaryAngles& angles, const at::Tensor& positions, int
   return (angles.factor == 1 ? both : both * angles.factor).to(at::kFloat);
 }
 
+/// Tables of the first positions, made once for each kind of angles: those of one model, as a rule.
+/// Threads may share it.
+class KeptTables {
+ public:
+  /// At positions 0 … P - 1, P >= count; undefined where that is too much to keep.
+  at::Tensor find(const RotaryAngles& angles, int64_t count, int64_t width) {
+    const int64_t rows = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count)));
+    if (rows * width > kMostNumbers) return {};
+    const std::lock_guard lock(mutex_);
+    const auto kept = std::find_if(kept_.begin(), kept_.end(),
+                                   [&](const Kept& one) { return one.is_of(angles, width); });
+    if (kept != kept_.end() && kept->table.size(1) >= count) return kept->table;
+    const at::Tensor table = first_rows(angles, std::max(rows, kLeastRows), width);
+    if (kept != kept_.end()) return kept->table = table;
+    if (static_cast<int64_t>(kept_.size()) == kMostTables) kept_.erase(kept_.begin());
+    RotaryAngles own = angles;
+    if (own.frequencies.defined()) own.frequencies = own.frequencies.clone();
+    kept_.push_back({own, table});
+    return table;
+  }
+
+ private:
+  static constexpr int64_t kMostNumbers = int64_t{1} << 22;  // 16 MiB a table
+  static constexpr int64_t kMostTables = 4;
+  static constexpr int64_t kLeastRows = 256;
+
+  struct Kept {
+    RotaryAngles angles;
+    at::Tensor table;
+
+    bool is_of(const RotaryAngles& other, int64_t width) const {
+      if (table.size(2) != width / 2 || angles.factor != other.factor) return false;
+      if (angles.frequencies.defined() != other.frequencies.defined()) return false;
+      if (!angles.frequencies.defined()) return true;
+      const at::Tensor theirs = other.frequencies.contiguous();  // as many, of checked arguments
+      const double* begin = theirs.const_data_ptr<double>();
+      return std::equal(begin, begin + width / 2, angles.frequencies.const_data_ptr<double>());
+    }
+  };
+
+  /// In parts of as many rows whatever their number is, so that a position has the same numbers in
+  /// each table: libtorch's functions are other ones at the end of a range than within it.
+  static at::Tensor first_rows(const RotaryAngles& angles, int64_t rows, int64_t width) {
+    const c10::InferenceMode off(false);  // a node may keep the table
+    std::vector<at::Tensor> parts;
+    for (int64_t first = 0; first < rows; first += kLeastRows)
+      parts.push_back(table_of(angles, at::arange(first, first + kLeastRows, at::kDouble), width));
+    return at::cat(parts, 1);
+  }
+
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
 /// A table of angles, and which of its rows each row of x takes.
 struct AnglesOfRows {
   at::Tensor table;  // as table_of
   at::Tensor rows;   // int64 [N]
 };
 
+/// @param positions  int64 [N], dense
 AnglesOfRows angles_of(const at::Tensor& positions, int64_t width, const RotaryAngles& angles) {
-  const int64_t count = positions.numel() == 0 ? 0 : positions.max().item<int64_t>() + 1;
+  static KeptTables tables;
+  const int64_t* begin = positions.const_data_ptr<int64_t>();
+  const int64_t* end = begin + positions.numel();
+  const int64_t count = begin == end ? 0 : *std::max_element(begin, end) + 1;
+  if (at::Tensor kept = tables.find(angles, count, width); kept.defined()) return {kept, positions};
   // A step of decoding has few rows, far behind the first position.
   if (positions.numel() < count)
     return {table_of(angles, positions.to(at::kDouble), width), at::arange(positions.numel())};
