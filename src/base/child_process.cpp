@@ -85,8 +85,15 @@ bool ChildProcess::start(const std::vector<std::string>& words, const Outputs& o
                     .err = outputs.err,
                     .in = outputs.in,
                     .parent = ::getpid()};
+  // What is sent to the child before it takes signals as it should waits until it does.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
   if (pid_ == 0) become(begin);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
   return pid_ > 0;
 }
 

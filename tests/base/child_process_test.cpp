@@ -97,5 +97,23 @@ TEST(ChildProcess, HearsNeitherTermNorHangupAndCanBeEnded) {
   EXPECT_EQ(ignored & (bit(SIGINT) | bit(SIGPIPE)), 0u) << status;
 }
 
+TEST(ChildProcess, CanBeEndedBeforeItsProgramHasBegun) {
+  struct sigaction before {};
+  ::sigaction(SIGINT, nullptr, &before);
+  ::signal(SIGINT, SIG_IGN);  // as a shell without jobs has it for what it starts with &
+  sigset_t own, after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &own);
+  for (int i = 0; i < 20; ++i) {
+    ChildProcess sleeper({find_program("sleep"), "60"});
+    sleeper.send(ChildProcess::kEnd);
+    EXPECT_TRUE(sleeper.wait_for(10s)) << i;
+    EXPECT_EQ(sleeper.poll(), 128 + ChildProcess::kEnd);
+  }
+  ::sigaction(SIGINT, &before, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int signal = 1; signal < NSIG; ++signal)
+    EXPECT_EQ(::sigismember(&after, signal), ::sigismember(&own, signal)) << signal;
+}
+
 }  // namespace
 }  // namespace stretto
