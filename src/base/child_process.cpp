@@ -17,6 +17,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/signals.h"
 #include "base/text.h"
 
 namespace stretto {
@@ -86,14 +87,9 @@ bool ChildProcess::start(const std::vector<std::string>& words, const Outputs& o
                     .in = outputs.in,
                     .parent = ::getpid()};
   // What is sent to the child before it takes signals as it should waits until it does.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked waiting;
   pid_ = ::fork();
   if (pid_ == 0) become(begin);
-  const int error = errno;
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = error;
   return pid_ > 0;
 }
 

@@ -37,6 +37,19 @@ class StopSignals {
   std::array<struct sigaction, 4> previous_{};
 };
 
+/// While it lives, signals that come to this thread wait. What is begun meanwhile, a thread or a
+/// child, begins with them blocked.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  ~SignalsBlocked();  ///< leaves errno as it is
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 /// Whether this process ignores SIGHUP, as `nohup` has it.
 bool ignores_hangup();
 void ignore_hangup();

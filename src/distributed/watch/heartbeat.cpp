@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/signals.h"
 #include "base/system_info.h"
 #include "base/text.h"
 #include "distributed/cores.h"
@@ -439,12 +439,8 @@ Heartbeat::Heartbeat(const ProcessGroup& group, double timeout_seconds,
   my.listen(group, all);
   my.silence.emplace(my.size, my.timeout, Clock::now());
   my.silence->forget(my.rank);
-  // Signals are for the thread that trains.
-  sigset_t all_signals, before;
-  ::sigfillset(&all_signals);
-  ::pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+  const SignalsBlocked blocked;  // signals are for the thread that trains
   my.thread = std::thread([&my] { my.loop(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Heartbeat::~Heartbeat() {

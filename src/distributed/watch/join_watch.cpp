@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "base/other_process.h"
+#include "base/signals.h"
 #include "base/system_info.h"
 #include "base/text.h"
 #include "distributed/agreement.h"
@@ -81,12 +81,8 @@ JoinWatch::JoinWatch(const Launch& launch, double timeout_seconds)
     : launch_(launch),
       seconds_(failpoint("dist.join_floor") != 0 ? timeout_seconds
                                                  : std::max(timeout_seconds, kLeastJoinSeconds)) {
-  // Signals are for the thread that trains.
-  sigset_t all_signals, before;
-  ::sigfillset(&all_signals);
-  ::pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+  const SignalsBlocked blocked;  // signals are for the thread that trains
   thread_ = std::thread([this] { wait(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 JoinWatch::~JoinWatch() {
