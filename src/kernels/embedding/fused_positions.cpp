@@ -128,10 +128,8 @@ AnglesOfRows angles_of(const at::Tensor& positions, int64_t width, const RotaryA
   const int64_t* end = begin + positions.numel();
   const int64_t count = begin == end ? 0 : *std::max_element(begin, end) + 1;
   if (at::Tensor kept = tables.find(angles, count, width); kept.defined()) return {kept, positions};
-  // A step of decoding has few rows, far behind the first position.
-  if (positions.numel() < count)
-    return {table_of(angles, positions.to(at::kDouble), width), at::arange(positions.numel())};
-  return {table_of(angles, at::arange(count, at::kDouble), width), positions};
+  // Far positions have a table of their own.
+  return {table_of(angles, positions.to(at::kDouble), width), at::arange(positions.numel())};
 }
 
 at::Tensor turn(const at::Tensor& x, const at::Tensor& positions, const at::Tensor& table,
