@@ -89,8 +89,9 @@ def language_model_of(options, task, files):
             lines = [line.split("\t")[0] for line in files[part].read_text(encoding="utf-8").splitlines()]
             records.write_whole(place, "\n".join(lines if part == "train" else lines[:500]) + "\n")
     epochs, updates = (15, 97) if task == "sst2" else (options.imdb_epochs, 1480)
+    sampled = [] if task == "sst2" else ["loss.sampled_tokens=2048"]  # of the 16,000 words, as in the first step
     return train(options, "sst2_language_model", options.work / f"{task}/language_model", *language_texts.text_keys(*texts),
-                 f"train.init_from={options.work}/language_model", *options.steps(updates, epochs))
+                 f"train.init_from={options.work}/language_model", *sampled, *options.steps(updates, epochs))
 
 
 def labels(options, task, files, way, seed):

@@ -18,4 +18,12 @@ void check_offsets(const Offsets& offsets, int64_t rows, const char* name, const
               " rows, got ", values);
 }
 
+void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what) {
+  if (indices.numel() == 0) return;
+  const auto [least, most] = at::aminmax(indices);
+  TORCH_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < count, "[kernels] ", name, ": ",
+              what, "s must lie in [0, ", count, "), got ", least.item<int64_t>(), " to ",
+              most.item<int64_t>());
+}
+
 }  // namespace stretto::kernels

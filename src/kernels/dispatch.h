@@ -61,6 +61,10 @@ inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name
               "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
 }
 
+/// Indices of rows on the CPU, for which a look past the table would read or write elsewhere: each
+/// is in [0, count). @param what  one of them is, as "target"
+void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what);
+
 /// Offsets lead every read of rows on the CPU; on a GPU a look at them would wait for it.
 void check_offsets(const Offsets& offsets, int64_t rows, const char* name,
                    const char* what = "offsets");

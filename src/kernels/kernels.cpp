@@ -26,15 +26,6 @@ bool meets_codes(const at::Tensor& x, const at::Tensor& bias) {
   return is_fused(x) && x.dim() == 2 && !learns && (!bias.defined() || is_fused(bias));
 }
 
-/// Indices of rows on the CPU: a look past the table would read or write elsewhere.
-void check_range(const at::Tensor& indices, int64_t count, const char* name, const char* what) {
-  if (indices.numel() == 0) return;
-  const auto [least, most] = at::aminmax(indices);
-  TORCH_CHECK(least.item<int64_t>() >= 0 && most.item<int64_t>() < count, "[kernels] ", name, ": ",
-              what, "s must lie in [0, ", count, "), got ", least.item<int64_t>(), " to ",
-              most.item<int64_t>());
-}
-
 void check_kv_heads(int64_t heads, int64_t kv_heads, const char* name) {
   TORCH_CHECK(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "[kernels] ", name, ": ",
               kv_heads, " heads of keys do not divide ", heads, " heads of queries");

@@ -5,40 +5,32 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/random.h"
+#include "kernels/loss/sampled_loss.h"
 
 namespace stretto::losses {
 namespace {
 
 thread_local std::optional<uint64_t> sample_key;
 
-kernels::CrossEntropy loss_of_samples(const at::Tensor& x, const at::Tensor& weight,
-                                      const at::Tensor& targets, const at::Tensor& bias,
-                                      const std::vector<int64_t>& samples, int64_t num_classes,
-                                      double softcap) {
-  std::vector<double> expected;  // logarithms of how often each class comes among the samples
-  for (const int64_t c : samples) {
-    expected.push_back(std::log(static_cast<double>(samples.size())) +
-                       std::log(log_uniform_probability(c, num_classes)));
+/// A class that was drawn several times counts as often in one place.
+kernels::SampledClasses classes_of(std::vector<int64_t> samples, int64_t num_classes,
+                                   const at::TensorOptions& options) {
+  std::sort(samples.begin(), samples.end());
+  const auto num_samples = static_cast<double>(samples.size());
+  std::vector<int64_t> ids;
+  std::vector<double> log_weights;
+  for (auto first = samples.begin(); first != samples.end();) {
+    const auto end = std::upper_bound(first, samples.end(), *first);
+    const double expected = num_samples * log_uniform_probability(*first, num_classes);
+    ids.push_back(*first);
+    log_weights.push_back(std::log(static_cast<double>(end - first) / expected));
+    first = end;
   }
-  const at::Tensor ids = at::tensor(samples, at::kLong).to(x.device());
-  const at::Tensor correction = at::tensor(expected, at::kDouble).to(x.device(), x.scalar_type());
-  const auto of_classes = [&](const at::Tensor& classes) {
-    return bias.defined() ? bias.index_select(0, classes) : bias;
-  };
-  at::Tensor own = (x * weight.index_select(0, targets)).sum(1);
-  if (bias.defined()) own = own + of_classes(targets);
-  own = kernels::softcapped(own, softcap);
-  const at::Tensor sampled = kernels::softcapped(
-      kernels::linear(x, weight.index_select(0, ids), of_classes(ids)), softcap);
-  const at::Tensor others = (sampled - correction)
-                                .masked_fill(targets.unsqueeze(1).eq(ids.unsqueeze(0)),
-                                             -std::numeric_limits<double>::infinity());
-  const at::Tensor loss = (at::logsumexp(at::cat({own.unsqueeze(1), others}, 1), {1}) - own).sum();
-  return {.loss_sum = loss, .nll_sum = loss.detach()};
+  return {.ids = at::tensor(ids, at::kLong).to(options.device()),
+          .log_weights = at::tensor(log_weights, at::kDouble).to(options)};
 }
 
 }  // namespace
@@ -79,8 +71,9 @@ nn::OutputLoss sampled_softmax(int64_t samples, nn::OutputLoss whole) {
     TORCH_CHECK(key, "[sampled_softmax] a loss with gradients needs a SampleScope");
     TORCH_CHECK(!x.is_cpu() || targets.lt(num_classes).all().item<bool>(),
                 "[sampled_softmax] targets must lie below ", num_classes);
-    return loss_of_samples(x, weight, targets, bias,
-                           log_uniform_samples(*key, samples, num_classes), num_classes, softcap);
+    const auto sampled =
+        classes_of(log_uniform_samples(*key, samples, num_classes), num_classes, x.options());
+    return kernels::sampled_cross_entropy(x, weight, targets, sampled, bias, softcap);
   };
 }
 
