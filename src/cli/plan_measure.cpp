@@ -47,6 +47,14 @@ std::vector<MetricsEvent> updates_of(const fs::path& run_directory) {
   return updates;
 }
 
+/// Whether a training has come to a limit of its own: there is no more of it to be measured.
+bool has_ended_itself(const fs::path& run_directory) {
+  const auto events = report::metrics_of_run(run_directory);
+  if (events.empty() || events.back().event != "end") return false;
+  const std::string reason = events.back().reason.value_or("");
+  return reason.starts_with("train.max_steps") || reason.starts_with("train.max_epochs");
+}
+
 bool is_measured(const std::vector<MetricsEvent>& updates, double seconds) {
   if (static_cast<int64_t>(updates.size()) < kFewestUpdates) return false;
   return updates.back().seconds.value_or(0) >= seconds;
@@ -102,7 +110,10 @@ double number_of(const MetricsEvent& event, const std::string& key) {
 }  // namespace
 
 void train_to_measure(const MeasureRequest& request) {
-  if (is_measured(updates_of(request.directory), request.seconds)) return;
+  const auto before = updates_of(request.directory);
+  const bool has_some = static_cast<int64_t>(before.size()) >= kFewestUpdates;
+  if (is_measured(before, request.seconds)) return;
+  if (has_some && has_ended_itself(request.directory)) return;
   log::info("trains in " + request.directory.string() + " for " + human_duration(request.seconds) +
             ", to measure it");
   make_directories(request.directory);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "config/load.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/folder_files.h"
 #include "experiment/run_config.h"
 #include "seeds/seeds_record.h"
 #include "store/weight_files.h"
@@ -156,6 +157,7 @@ experiment::LoadedExperiment load_run_config(const fs::path& run_directory,
   const std::string toml = experiment::read_run_config(run_directory);
   require_free_overrides(toml, path, overrides, reads, command);
   auto loaded = experiment::load_stored_experiment(toml, path.string(), overrides);
+  experiment::take_files_of_folder(loaded, run_directory);
   left_out = take_foreign_paths(loaded, run_directory, keep);
   return loaded;
 }

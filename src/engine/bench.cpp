@@ -151,7 +151,8 @@ std::unique_ptr<tasks::FamilyTask> task_in(const Measured& measured, const std::
     const auto where = measured.checkpoint->directory / "model.safetensors";
     load_codes(measured.checkpoint->file("model"), where.string(), bits, model);
   } else if (precision == "stored") {
-    runs::load_weights(*measured.checkpoint, model, "", runs::PackedAs::kFaster);
+    runs::load_weights(*measured.checkpoint, model, "",
+                       runs::packed_as(measured.experiment.run.packed_weights));
   } else {
     const log::Silence silence;  // of what is packed, `stored` tells
     runs::load_weights(*measured.checkpoint, model, "", runs::PackedAs::kNumbers);

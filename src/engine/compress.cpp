@@ -27,6 +27,7 @@
 #include "engine/commands.h"
 #include "engine/session.h"
 #include "experiment/experiment_schema.h"
+#include "experiment/folder_files.h"
 #include "experiment/load_experiment.h"
 #include "experiment/run_config.h"
 #include "experiment/task_rules.h"
@@ -173,7 +174,13 @@ std::optional<RecordJson> record_of_same(const fs::path& target, const RecordJso
                     differences(stored.value(part, RecordJson()), asked[part]),
                 "give a new folder with --run, or remove this one");
   }
-  require_whole_run(target);
+  try {
+    require_whole_run(target);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kBadData) throw;
+    throw Error(error.code(), error.what(),
+                "remove " + target.string() + ", and give the same command again");
+  }
   return stored;
 }
 
@@ -285,10 +292,18 @@ experiment::LoadedExperiment stored_experiment(const experiment::Experiment& own
   return experiment::load_stored_experiment(toml, where, {});
 }
 
+/// What decoding reads from the run folder goes along.
+void copy_files(const experiment::Experiment& own, const fs::path& from, const fs::path& to) {
+  for (const auto& file : experiment::files_of_folder(own, from)) {
+    write_file_atomic(to / file.filename(), read_file(file));
+  }
+}
+
 runs::RunIdentity begin_compressed_run(runs::RunFolder& folder, const tasks::ExportedRun& run,
                                        const experiment::Experiment& own) {
   const auto stored = stored_experiment(own, run.folder.directory().string());
   if (!run.assets.empty()) folder.write_assets(run.assets);
+  copy_files(own, run.folder.directory(), folder.directory());
   folder.write_config(stored.resolved_toml, stored.config_hash);
   runs::RunIdentity identity;
   identity.run_id = folder.run_id();
@@ -348,6 +363,13 @@ RecordJson errors_json(const compress::QuantisedModel& model) {
   }
   if (!model.errors.empty()) errors["mean"] = sum / static_cast<double>(model.errors.size());
   return errors;
+}
+
+void require_other_folder(const CompressRequest& request) {
+  std::error_code missing;
+  if (!fs::equivalent(request.run_directory, request.target, missing)) return;
+  throw Error(ExitCode::kUsage, "--run " + request.target + " is the run that is compressed",
+              "give a new folder: compression leaves the run as it is");
 }
 
 /// What is known before a weight is rounded.
@@ -432,6 +454,7 @@ void write_smaller(const CompressRequest& request, std::chrono::steady_clock::ti
   asked.own = request.experiment.options;
   asked.output = request.target;
   asked.add_files = [&](const fs::path& folder, const std::vector<tasks::SmallerStack>& stacks) {
+    copy_files(request.experiment.options, request.run_directory, folder);
     record["result"] = result_of_smaller(folder, stacks);
     write_record(folder, began, record);
   };
@@ -465,6 +488,7 @@ void tell_compressed(const CompressRequest& request, const RecordJson& record) {
 }  // namespace
 
 int run_compress(const CompressRequest& request) {
+  require_other_folder(request);
   prepare_process(request.experiment.options);
   tasks::ExportRequest opened;
   opened.experiment = request.experiment;

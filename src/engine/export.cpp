@@ -47,7 +47,7 @@ void tell_wider_weights(const tasks::ExportedRun& run, const ExportRequest& requ
   log::warn("the packed weights of the run are written as " +
             std::string(is_half ? "fp16" : "fp32") +
             (has_int8 ? ": --weights int8 is smaller"
-                      : "; --format safetensors leaves them as they are"));
+                      : "; --format safetensors with --weights auto leaves them as they are"));
 }
 
 }  // namespace

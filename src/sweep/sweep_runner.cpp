@@ -9,6 +9,7 @@
 
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -16,6 +17,7 @@
 #include "base/told_error.h"
 #include "store/checkpoint.h"
 #include "store/folders.h"
+#include "store/manifest.h"
 #include "store/quantised_file.h"
 #include "store/run_record.h"
 #include "store/safetensors.h"
@@ -83,6 +85,35 @@ double number_in(const nlohmann::json& json, const std::string& name, const std:
   }
   throw Error(ExitCode::kBadData, where + ": there is no number `" + name + "`",
               "set grid.metric to one of the numbers that `stretto eval --json` prints");
+}
+
+/// Of files, one each; of what is no file, whose content is read otherwise, "".
+std::vector<std::string> hashes_of(const std::vector<std::string>& paths) {
+  std::vector<std::string> hashes;
+  for (const auto& path : paths) {
+    const bool is_file = fs::is_regular_file(path);
+    hashes.push_back(is_file ? hex64(xxh3_64(MappedFile(path).bytes())) : "");
+  }
+  return hashes;
+}
+
+/// What is wrong with the run folder of a point, in words; empty where it is whole, or was begun
+/// and `compress` can go on with it.
+std::string problem_of_folder(const fs::path& folder) {
+  const store::CheckpointStore checkpoints(folder);
+  const auto steps = checkpoints.steps();
+  if (steps.empty()) return "";
+  if (!fs::exists(folder / "config.toml")) return "config.toml is missing";
+  try {
+    store::CheckpointStore::load(checkpoints.path_of(steps.back()));
+  } catch (const store::NewerFormat&) {
+    throw;
+  } catch (const Error& error) {
+    const bool is_missing = error.code() == ExitCode::kUsage;
+    if (error.code() != ExitCode::kBadData && !is_missing) throw;
+    return error.what();
+  }
+  return "";
 }
 
 /// Removes the run folder of a point whose request changed; nothing that `compress` has not made.
@@ -154,9 +185,14 @@ nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
   request["steps"] = store::CheckpointStore(run.directory).steps();
   request["eval"] = setup_.options.eval;
   // Left out where it is empty, as results of versions without it have it.
-  if (!setup_.options.data.empty()) request["data"] = setup_.options.data;
+  if (!setup_.options.data.empty()) {
+    request["data"] = setup_.options.data;
+    request["data_hashes"] = hashes_of(setup_.options.data);
+  }
   request["metric"] = metric_.name;
   request["time"] = setup_.options.time;
+  const bool measures_usually = setup_.options.seconds == GridOptions{}.seconds;
+  if (setup_.options.time && !measures_usually) request["seconds"] = setup_.options.seconds;
   return as_stored(request);
 }
 
@@ -239,13 +275,20 @@ PointResult SweepRunner::result_of(const SweptPoint& point) const {
   const bool is_there = fs::exists(path);
   const auto stored = stored_result(path);
   const bool is_same = stored && stored->value("request", nlohmann::json()) == request;
-  if (is_same && stored->contains("score")) {
+  const fs::path folder = setup_.directory / "points" / point.name;
+  const bool has_folder = point.is_plain() || fs::exists(folder / kRecord);
+  const auto problem = point.is_plain() ? std::string() : problem_of_folder(folder);
+  if (!problem.empty()) {
+    log::warn(folder.string() + " is damaged, and is made anew: " + problem);
+    forget_folder(folder);
+  }
+  if (is_same && stored->contains("score") && has_folder && problem.empty()) {
     PointResult result = read_result(*stored, path.string());
     result.point = point;
     result.run = setup_.runs[point.run].name;
     return result;
   }
-  if (is_there && !is_same) forget_folder(setup_.directory / "points" / point.name);
+  if (is_there && !is_same) forget_folder(folder);
   log::info(point.name);
   // What its folder is made for stands there before the folder does: a grid that is stopped here,
   // and goes on with another request, knows by it that the folder is another point's.

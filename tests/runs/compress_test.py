@@ -309,6 +309,42 @@ def a_grid_makes_points_with_damaged_results_anew(stretto):
     check(point.is_dir(), "no point")
 
 
+def a_grid_makes_points_with_damaged_folders_anew(stretto):
+    lab, run = shared(stretto)
+    grid, folder = lab.root / "broken.toml", lab.root / "broken"
+    grid.write_text("[grid]\nbits = [8]\ntime = false\n")
+    command = [stretto, "compress", run, "--grid", str(grid), "--dir", str(folder), "--json"]
+    whole = lab.run(command)
+    check(whole.returncode == 0, whole.stderr)
+    point = next((folder / "points").iterdir())
+    result = folder / f"results/{point.name}.json"
+
+    def cut():
+        model = next(point.glob("checkpoints/*/model.safetensors"))
+        model.write_bytes(model.read_bytes()[:1000])
+
+    for harm in (cut, (point / "config.toml").unlink, lambda: shutil.rmtree(point)):
+        for is_known in (True, False):
+            harm()
+            if not is_known:
+                result.unlink()
+            said = lab.run(command)
+            check(said.returncode == 0 and said.stdout == whole.stdout, said.stderr)
+            check(next(point.glob("checkpoints/*/model.safetensors")).stat().st_size > 1000, "the folder is as it was")
+
+
+def what_is_there_is_damaged_and_how_it_is_made_again(stretto):
+    lab, run = shared(stretto)
+    packed, _ = compressed(lab, run, "cut", "--bits", "8")
+    model = next(pathlib.Path(packed).glob("checkpoints/*/model.safetensors"))
+    model.write_bytes(model.read_bytes()[:1000])
+    command = [stretto, "compress", run, "--bits", "8", "--run", str(packed)]
+    refused(lab.run(command), "and give the same command again", code=65)
+    shutil.rmtree(packed)
+    check(lab.run(command).returncode == 0, "the remedy was none")
+    refused(lab.run([stretto, "compress", run, "--bits", "8", "--run", run]), "is the run that is compressed")
+
+
 def a_grid_of_a_run_in_training_and_a_second_one_are_refused(stretto):
     lab, run = shared(stretto)
     grid = lab.root / "live.toml"
@@ -353,6 +389,12 @@ def a_grid_scores_an_imported_model_on_the_data_that_it_names(stretto):
     own = json.loads(done(lab.run([stretto, "eval", run, "--json", "--data", str(lab.root / "dev.txt")])))["nll"]
     check(points[0]["score"] == own and points[1]["score"] > 0, f"{points}, {own}")
     check(all(point["rate"] > 0 for point in points), f"{points}")
+    (lab.root / "dev.txt").write_text("".join(f"{i} lazy dogs\n" for i in range(100)))
+    other = json.loads(done(lab.run(command, timeout=300)))["points"]
+    check(other[0]["score"] != own and other[1]["score"] != points[1]["score"], "other text has the scores of that before")
+    grid.write_text("[grid]\nbits = [32, 8]\nseconds = 0.2\ndata = [\"dev.txt\"]\n")
+    timed = json.loads(done(lab.run(command, timeout=300)))["points"]
+    check(timed[0]["rate"] != other[0]["rate"], "speed was measured for as long as before")
 
 
 def a_grid_that_is_killed_in_a_point_goes_on(stretto):
@@ -411,7 +453,8 @@ TESTS = (eight_bits_are_a_third_of_the_size_and_score_alike, a_text_encoder_of_e
          parts_that_were_taken_out_leave_a_model_that_trains_and_rounds,
          other_data_calibrate_and_those_of_another_vocabulary_are_refused,
          calibrated_weights_are_the_same_for_any_threads, an_export_of_tensors_keeps_packed_weights, a_grid_goes_on_where_it_stopped,
-         a_grid_makes_points_with_damaged_results_anew, a_point_that_fails_is_named_and_packed_runs_are_refused,
+         a_grid_makes_points_with_damaged_results_anew, a_grid_makes_points_with_damaged_folders_anew,
+         what_is_there_is_damaged_and_how_it_is_made_again, a_point_that_fails_is_named_and_packed_runs_are_refused,
          a_grid_scores_an_imported_model_on_the_data_that_it_names,
          a_grid_of_a_run_in_training_and_a_second_one_are_refused, a_grid_that_is_killed_in_a_point_goes_on,
          the_shipped_grid_takes_two_minutes, bench_measures_each_precision)

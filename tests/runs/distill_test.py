@@ -48,7 +48,7 @@ def a_student_trains_on_what_its_teacher_writes(stretto):
         said = lab.run([stretto, "infer", str(lab.root / "teacher"), "decode.beam_size=2", str(labels / "text_0.src")])
         check(said.stdout.splitlines() == targets, "labels are not what the teacher says")
         config = (lab.root / "student/config.toml").read_text()
-        check(str(labels / "text_0.labels") in config and str(labels / "pairs.tsv") in config, config)
+        check(str(labels / "text_0.labels") in config and str(lab.root / "student/shortlist.tsv") in config, config)
         check(lab.updates("student") == 40, f"{lab.updates('student')} updates")
         before = (labels / "text_0.labels").stat()
         distilled(lab, "student", "--bits", "0", "--teacher-key", "decode.beam_size=2")
@@ -107,6 +107,34 @@ def a_student_is_packed(stretto):
         distilled(lab, "student")
         said = lab.run([stretto, "infer", str(lab.root / "student/int8"), str(lab.root / "valid.src")])
         check(said.returncode == 0 and len(said.stdout.splitlines()) == 20, said.stderr)
+
+
+def a_student_is_moved_with_its_shortlist_and_without_its_labels(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        distilled(lab, "student")
+        runs = {"student": lab.root / "moved", "student/int8": lab.root / "alone"}
+        want = {name: lab.run([stretto, "infer", str(lab.root / name), str(lab.root / "valid.src")]).stdout for name in runs}
+        shutil.copytree(lab.root / "student/int8", runs["student/int8"])
+        shutil.rmtree(lab.root / "student/labels")
+        (lab.root / "student").rename(runs["student"])
+        for name, place in runs.items():
+            said = lab.run([stretto, "infer", str(place), str(lab.root / "valid.src")])
+            check(said.returncode == 0 and said.stdout == want[name], f"{place}: {said.stderr}")
+        (runs["student"] / "shortlist.tsv").unlink()
+        said = lab.run([stretto, "infer", str(runs["student"]), str(lab.root / "valid.src")])
+        check(said.returncode == 2 and "decode.shortlist= chooses among all words" in said.stderr, said.stderr)
+        said = lab.run([stretto, "infer", str(runs["student"]), "decode.shortlist=", str(lab.root / "valid.src")])
+        check(said.returncode == 0, said.stderr)
+
+
+def a_student_is_refused_keys_that_the_command_sets(stretto):
+    with Lab(stretto) as lab:
+        taught(lab)
+        for more in (["--teacher-key", "decode.nbest=3"], ["--level", "word", f"loss.teacher={lab.root}/teacher"]):
+            said = lab.run(distill(lab, "student", *more))
+            check(said.returncode == 2 and "sets " in said.stderr and "itself" in said.stderr, said.stderr)
+            check(not (lab.root / "student/config.toml").exists(), "a run was begun")
 
 
 def a_student_that_trained_on_is_packed_anew_whenever_it_was_killed(stretto):

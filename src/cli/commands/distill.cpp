@@ -41,9 +41,10 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr int kCoresOfProcess = 8;                // of those that label
-constexpr uint64_t kFewestBytes = 4;              // of a file of pairs that has one
-constexpr const char* kRecord = "compress.json";  // of a folder that `stretto compress` made
+constexpr int kCoresOfProcess = 8;                   // of those that label
+constexpr uint64_t kFewestBytes = 4;                 // of a file of pairs that has one
+constexpr const char* kShortlist = "shortlist.tsv";  // of the student
+constexpr const char* kRecord = "compress.json";     // of a folder that `stretto compress` made
 // A process that trained for a killed command saves, and ends.
 constexpr std::chrono::minutes kPatience{5};
 
@@ -161,6 +162,20 @@ std::string utf8_of(const std::string& text) {
       "which teacher is asked for probabilities");
 }
 
+// A key that the command sets itself would be dropped without a word.
+void require_free_keys(const Words& given, const Words& own, const std::string& option) {
+  const auto key_of = [](const std::string& word) { return word.substr(0, word.find('=')); };
+  for (const auto& word : given) {
+    for (const auto& set : own) {
+      if (key_of(word) != key_of(set)) continue;
+      throw Error(
+          ExitCode::kUsage,
+          option + printable(word, 4096) + ": stretto distill sets " + key_of(set) + " itself",
+          "leave it out");
+    }
+  }
+}
+
 Distillation load_distillation(DistillArguments& options) {
   require_teacher_at_rest(options);
   Distillation made;
@@ -179,6 +194,7 @@ Distillation load_distillation(DistillArguments& options) {
   if (made.family.teacher_keys != nullptr) {
     made.teacher_keys =
         made.family.teacher_keys(made.teacher.options, reader_of_labels(options, made));
+    require_free_keys(options.teacher_keys, made.teacher_keys, "--teacher-key ");
     keys.insert(keys.end(), made.teacher_keys.begin(), made.teacher_keys.end());
   }
   made.teacher = load_run_config(options.teacher, keys, Reads::kAnyData);
@@ -302,7 +318,12 @@ int label_text(const DistillArguments& options, Distillation& made) {
     log::warn("the text has no words between spaces: the student gets no shortlist");
     return 0;
   }
-  for (auto& key : made.family.shortlist_keys(pairs.string())) made.keys.push_back(std::move(key));
+  // The labels may be removed, and the student moved.
+  const fs::path own = fs::absolute(options.run) / kShortlist;
+  const bool has_name = is_valid_utf8(own.string());
+  if (has_name) write_file_atomic(own, read_file(pairs));
+  const std::string list = (has_name ? own : pairs).string();
+  for (auto& key : made.family.shortlist_keys(list)) made.keys.push_back(std::move(key));
   return 0;
 }
 
@@ -383,6 +404,7 @@ int run_distill(DistillArguments options) {
   if (options.has_word_level()) {
     made.keys = made.family.word_level_keys(utf8_of(fs::absolute(options.teacher).string()),
                                             utf8_of(options.checkpoint));
+    require_free_keys(options.overrides, made.keys, "");
   }
   if (options.labels_text()) {
     if (const int code = label_text(options, made); code != 0) return code;

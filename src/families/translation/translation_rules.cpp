@@ -178,7 +178,10 @@ void check_lengths(RuleCheck& c) {
     c.wrong({learned.key, learned.choice, "data.max_src_tokens", "data.max_tgt_tokens"},
             counted(learned.tokens, "learned position") + ", sentences may have " +
                 counted(longest, "token"),
-            "raise it to at least " + std::to_string(longest));
+            "raise it to at least " + std::to_string(longest) +
+                ", or, where weights are taken that have no more, set data.max_src_tokens and "
+                "data.max_tgt_tokens to " +
+                std::to_string(learned.tokens));
   }
   if (d.max_ratio > 0 && d.max_ratio < 1) {
     c.wrong({"data.max_ratio"},

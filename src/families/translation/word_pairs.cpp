@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 
@@ -44,6 +45,12 @@ double pair_probability(std::string_view word, const data::LineReader& lines) {
 }  // namespace
 
 std::vector<WordPair> read_word_pairs(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) {
+    throw Error(ExitCode::kUsage, "decode.shortlist: there is no file " + path,
+                "name the list where it is now, decode.shortlist=FILE; without one, "
+                "decode.shortlist= chooses among all words");
+  }
   std::vector<WordPair> pairs;
   data::LineReader lines(path);
   for (std::string_view line; lines.next(line);) {

@@ -16,6 +16,7 @@
 #include "families/translation/engine/load_run.h"
 #include "families/translation/engine/pair_lines.h"
 #include "families/translation/engine/second_source.h"
+#include "families/translation/engine/shortlist_file.h"
 #include "families/translation/engine/translation.h"
 #include "families/translation/heads.h"
 #include "families/translation/requests.h"
@@ -213,6 +214,8 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
   const auto& asked = request.own.as<TranslationEvalFiles>();
   const bool translate = translation_of(experiment).eval.bleu || !asked.hypotheses.empty();
   const bool per_pair = !asked.per_line.empty();
+  const auto shortlist =
+      translate ? open_shortlist(translation_of(experiment).decode, run.tokenizers) : nullptr;
   std::vector<HeadScore> heads;
   for (const Chosen& text : texts) {
     const auto corpus = data::open_corpus(text.data, data::Split::kTest, run.tokenizers,
@@ -237,6 +240,7 @@ int evaluate_translation(const EvalRequest& request, const CommandContext& conte
                                    .translate = translate,
                                    .per_pair = per_pair,
                                    .loss = translation_of(experiment).loss,
+                                   .shortlist = shortlist,
                                    .group = group,
                                    .loading = {.depth = text.data.prefetch}}),
                      text.name});

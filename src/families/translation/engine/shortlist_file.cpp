@@ -4,9 +4,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
+#include "base/text.h"
 #include "families/translation/word_pairs.h"
 
 namespace stretto::tasks {
@@ -41,6 +44,21 @@ bool has_piece_marks(const std::vector<experiment::WordPair>& pairs) {
   });
 }
 
+/// A list of another language, or in the other direction, leaves outputs without their words.
+void warn_of_few(const std::vector<decoding::Shortlist::Pair>& pairs, int64_t src_tokens,
+                 const decoding::DecodeOptions& options) {
+  constexpr int64_t kFewest = 10;  // a tenth of the vocabulary
+  std::unordered_set<int64_t> covered;
+  for (const auto& pair : pairs) covered.insert(pair.src);
+  if (std::ssize(covered) * kFewest >= src_tokens) return;
+  log::warn("decode.shortlist: " + options.shortlist + " has words for " +
+            with_thousands(std::ssize(covered)) + " of " + with_thousands(src_tokens) +
+            " source tokens. Behind all others, an output has only the " +
+            with_thousands(options.shortlist_common) +
+            " most frequent target tokens to choose from: look whether the list is that of these "
+            "languages, in this direction");
+}
+
 }  // namespace
 
 std::shared_ptr<const decoding::Shortlist> open_shortlist(const decoding::DecodeOptions& options,
@@ -58,6 +76,7 @@ std::shared_ptr<const decoding::Shortlist> open_shortlist(const decoding::Decode
       }
     }
   }
+  warn_of_few(pairs, tokenizers.src->size(), options);
   return std::make_shared<const decoding::Shortlist>(
       std::move(pairs), tokenizers.src->size(), tokenizers.tgt->size(), options.shortlist_common,
       options.shortlist_best);

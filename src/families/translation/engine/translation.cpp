@@ -134,7 +134,7 @@ CorpusScore score_corpus(const text::TokenizerPair& tokenizers,
     requests.push_back({.src = corpus->src(i), .prefix = {}, .sentence_id = i});
     references.push_back(tokenizers.tgt->readable(corpus->tgt_text(i)));
   }
-  const Translator translator(models, decode, open_shortlist(decode, tokenizers));
+  const Translator translator(models, decode, options.shortlist);
   score.outputs = translator.translate(requests, options.group);
   for (const auto& ids : score.outputs) score.hypotheses.push_back(tokenizers.tgt->decode(ids));
   const auto bleu = metrics::compute({.metric = "bleu"}, score.hypotheses,
@@ -150,7 +150,7 @@ TranslationTask::TranslationTask(const experiment::Experiment& experiment, Trans
   for (const auto& head : experiment::heads_of(experiment_)) {
     parts_.push_back(open_part(head, parts_.size()));
   }
-  open_shortlist(options_.decode, model_.tokenizers);  // a broken one is told before training
+  shortlist_ = open_shortlist(options_.decode, model_.tokenizers);
   batches_ = make_batches();
   teachers_ =
       load_teachers(experiment_, model_.tokenizers, model_.model->parameters().front().device());
@@ -317,6 +317,7 @@ train::Validation TranslationTask::validate() {
                                        .max_samples = options_.eval.max_samples,
                                        .translate = options_.eval.bleu,
                                        .num_translated = options_.eval.bleu_sentences,
+                                       .shortlist = shortlist_,
                                        .group = group_,
                                        .loading = loading()})});
     for (auto& sample :

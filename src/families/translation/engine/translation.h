@@ -53,6 +53,8 @@ struct CorpusScoreOptions {
   int64_t num_translated = 0;             ///< 0 = all
   bool per_pair = false;                  ///< whether `pair_nll` is wanted
   losses::CrossEntropyOptions loss = {};  ///< as the models were made with; used for an ensemble
+  /// What translations choose their words from (open_shortlist()); null = all.
+  std::shared_ptr<const decoding::Shortlist> shortlist = {};
   /// Batches are shared out among these processes; every one gets the whole result, which does not
   /// depend on their number.
   distributed::ProcessGroup group = {};
@@ -138,6 +140,7 @@ class TranslationTask : public FamilyTask {
   TranslationModel model_;
   distributed::ProcessGroup group_;
   std::vector<Part> parts_;  ///< in the order of model.heads: Batch::stream
+  std::shared_ptr<const decoding::Shortlist> shortlist_;         ///< of decode.shortlist
   std::vector<std::shared_ptr<models::Seq2SeqModel>> teachers_;  ///< of loss.teacher
   std::unique_ptr<data::BatchSource> batches_;
 };

@@ -51,6 +51,30 @@ TEST_F(ShortlistFileTest, PiecesThatMarkTheBeginningOfAWordStandForThemselves) {
   EXPECT_EQ(list->of(Ids{5}, {}), (Ids{6}));
 }
 
+TEST_F(ShortlistFileTest, OneOfAnotherLanguageIsToldOf) {
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "wort" + std::to_string(i) + "\n";
+  tokenizers_.src = words(lines);
+  const auto told = [&](const std::string& text) {
+    ::testing::internal::CaptureStderr();
+    open(text);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_NE(told("wort1 house\nwort2 home\n").find("has words for 2 of 104 source tokens"),
+            std::string::npos);
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += "wort" + std::to_string(i) + " house\n";
+  EXPECT_EQ(told(many), "");
+}
+
+TEST_F(ShortlistFileTest, OneThatIsGoneIsNamedWithItsKey) {
+  decoding::DecodeOptions options;
+  options.shortlist = (folder_.path() / "gone").string();
+  const Error error =
+      testing::failure(ExitCode::kUsage, [&] { open_shortlist(options, tokenizers_); });
+  EXPECT_NE(error.message().find("decode.shortlist=FILE"), std::string::npos) << error.message();
+}
+
 TEST_F(ShortlistFileTest, WithoutANameThereIsNone) {
   EXPECT_EQ(open_shortlist({}, tokenizers_), nullptr);
 }

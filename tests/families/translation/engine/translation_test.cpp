@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <filesystem>
 #include <mutex>
 #include <numeric>
 
@@ -277,6 +278,30 @@ TEST(TranslationTask, WithoutBleuAValidationHasNoScoreOfThatName) {
   const auto result = task.validate();
   EXPECT_EQ(train::find_score(result.scores, "bleu"), nullptr);
   EXPECT_TRUE(result.samples.empty());
+}
+
+TEST(TranslationTask, ItsShortlistIsReadOnceForAllValidations) {
+  SplitText text("bpe");
+  auto& options = translation_of(text.experiment());
+  const stretto::testing::TempDir folder;
+  options.decode.shortlist = folder.write("pairs", "aa@@ bb@@\naax bbx\n");
+  options.decode.shortlist_common = 4;
+  options.eval.bleu = true;
+  TranslationTask task(text.experiment(), {text.tokenizers(), text.models(1)[0]});
+  std::filesystem::remove(options.decode.shortlist);
+  task.model().eval();
+  const torch::NoGradGuard no_grad;
+  const auto words = [&] {
+    std::string all;
+    for (const auto& shown : task.validate().samples)
+      all += std::get<report::TextPairSample>(shown).output + "\n";
+    return all;
+  };
+  const std::string with_list = words();
+  EXPECT_EQ(words(), with_list);
+  for (const char* absent : {"aa", "cc", "dd"}) {
+    EXPECT_EQ(with_list.find(absent), std::string::npos) << with_list;
+  }
 }
 
 TEST(SplitBeforehand, SaysWhatBleuIsOf) {
