@@ -197,6 +197,27 @@ void forget_pipe(const fs::path& named) {
   unopened_pipes().paths.erase(named);
 }
 
+/// By device and number.
+struct FilesThatAreRead {
+  std::mutex mutex;
+  std::set<std::pair<dev_t, ino_t>> files;
+};
+
+FilesThatAreRead& files_that_are_read() {
+  static FilesThatAreRead read;
+  return read;
+}
+
+void require_unread(const Place& place, const fs::path& named) {
+  if (place.own_descriptor >= 0 || !place.is_regular()) return;
+  auto& read = files_that_are_read();
+  const std::lock_guard lock(read.mutex);
+  if (!read.files.contains({place.status->st_dev, place.status->st_ino})) return;
+  throw Error(ExitCode::kUsage,
+              printable(named.native(), 4096) + " is read by this command, and stays as it is",
+              "give another file for the output");
+}
+
 }  // namespace
 
 class NamedOutput::Target {
@@ -314,7 +335,10 @@ std::unique_ptr<NamedOutput::Target> NamedOutput::Target::open(const fs::path& n
   return std::make_unique<Held>(std::move(place), named);
 }
 
-NamedOutput::NamedOutput(fs::path path) : target_(Target::open(path)) {}
+NamedOutput::NamedOutput(fs::path path) {
+  require_unread(place_of(path), path);
+  target_ = Target::open(path);
+}
 
 NamedOutput::~NamedOutput() = default;
 
@@ -328,6 +352,13 @@ void NamedOutput::write_at(uint64_t offset, std::string_view bytes) {
 
 void NamedOutput::publish() {
   target_->publish();
+}
+
+void keep_from_outputs(const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) return;
+  auto& read = files_that_are_read();
+  const std::lock_guard lock(read.mutex);
+  read.files.emplace(status.st_dev, status.st_ino);
 }
 
 void write_named_output(const fs::path& path, std::string_view bytes) {

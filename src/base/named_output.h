@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -50,6 +52,11 @@ void write_named_output(const std::filesystem::path& path, std::string_view byte
 /// Whether write_named_output() makes or replaces a regular file. False of a device, a pipe, a
 /// folder, and a descriptor of a process (/dev/stdout), whatever this one leads to.
 bool is_file_output(const std::filesystem::path& path);
+
+/// A regular file that this process reads: from now on no NamedOutput is made for it, lest results
+/// take the place of what they are of. Its members then throw Error(kUsage).
+/// @param status  of the open file, as fstat(2) gives it
+void keep_from_outputs(const struct stat& status);
 
 /// For the beginning of a command, since hours of work later it would be too late: throws
 /// Error(kIo) where write_named_output() must fail, because `path` is a folder, its folder is

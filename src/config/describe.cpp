@@ -345,7 +345,15 @@ std::string describe_beside(const Schema& defaults, const PathInPart& path) {
   // What the other parts have is no answer here.
   std::erase_if(schema.switches, [](const Switch& parts) { return parts.below.empty(); });
   if (!knows(schema, path.rest)) refuse_of_other_parts(path);
-  return describe(schema, path.rest);
+  // The commands that it names are those of this part.
+  constexpr std::string_view kCommand = "  stretto describe ";
+  const std::string before = path.parts->section + "." + path.part->name + ".";
+  std::string text = describe(schema, path.rest);
+  for (size_t at = 0; (at = text.find(kCommand, at)) != std::string::npos;) {
+    at += kCommand.size();
+    if (text.compare(at, before.size(), before) != 0) text.insert(at, before);
+  }
+  return text;
 }
 
 // "model.encoder.lstm.cell"

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/named_output.h"
 #include "base/text.h"
 
 namespace stretto::data {
@@ -45,6 +46,7 @@ class PlainFile final : public ByteStream {
       throw Error(ExitCode::kUsage, path_.string() + ": not a regular file",
                   "text is read more than once: give a file, not a folder or a pipe");
     }
+    keep_from_outputs(info);
     ::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   }
 

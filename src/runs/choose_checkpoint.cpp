@@ -42,8 +42,9 @@ std::vector<std::string> selectable(const fs::path& run_directory) {
       ExitCode::kUsage,
       run_directory.string() + ": no checkpoint" + (selector.empty() ? "" : " `" + selector + "`"),
       names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
-                    : "there are: best, last, " + join(names, ", ") +
-                          "; a path may name a checkpoint or a run elsewhere");
+                    : "there are: " + std::string(selector == "best" ? "" : "best, ") + "last, " +
+                          join(names, ", ") + "; a path may name a checkpoint or a run elsewhere" +
+                          (selector == "best" ? ". No validation has marked one as the best" : ""));
 }
 
 // nullopt when it is damaged, and then the reason in `broken`.

@@ -15,6 +15,8 @@ UpdateBatches::UpdateBatches(const data::BatchSource& source, const data::RankBa
 UpdateBatches::~UpdateBatches() = default;
 
 void UpdateBatches::seek(data::Position position) {
+  // Data that were accepted although they became fewer may end before the position of the run.
+  if (position.index > source_.num_batches()) position = {.epoch = position.epoch + 1, .index = 0};
   position_ = position;
   prefetcher_.reset();  // first: it is of no use any more
   const data::BatchWalk walk(source_, position, share_);

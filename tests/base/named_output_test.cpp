@@ -44,6 +44,24 @@ ino_t inode_of(const fs::path& path) {
   return status.st_ino;
 }
 
+TEST(NamedOutput, NeverTakesThePlaceOfWhatThisProcessReads) {
+  const TempDir folder;
+  const fs::path text = folder.write("text", "what is scored");
+  fs::create_hard_link(text, folder.path() / "same");
+  fs::create_symlink(text, folder.path() / "link");
+  struct stat status {};
+  ASSERT_EQ(::stat(text.c_str(), &status), 0);
+  keep_from_outputs(status);
+  for (const char* name : {"text", "same", "link"}) {
+    const Error error =
+        failure(ExitCode::kUsage, [&] { write_named_output(folder.path() / name, "numbers"); });
+    EXPECT_NE(error.message().find("is read by this command"), std::string::npos);
+  }
+  EXPECT_EQ(read_file(text), "what is scored");
+  write_named_output(folder.path() / "other", "numbers");
+  EXPECT_EQ(read_file(folder.path() / "other"), "numbers");
+}
+
 TEST(NamedOutput, ReplacesARegularFileAndKeepsItsMode) {
   const TempDir dir;
   write_named_output(dir / "new", "text");

@@ -27,6 +27,25 @@ std::vector<std::string> sections_in(const config::Schema& schema) {
   return paths;
 }
 
+TEST(DescribedTasks, EachCommandThatIsNamedIsOne) {
+  Experiment defaults;
+  const auto schema = experiment_schema(defaults);
+  const std::string command = "stretto describe ";
+  size_t tried = 0;
+  for (const auto& task : schema.find_switch("task")->alternatives) {
+    for (const std::string section : {"model", "data"}) {
+      const std::string text = config::describe(schema, "task." + task.name + "." + section);
+      for (size_t at = text.find(command); at != std::string::npos; at = text.find(command, at)) {
+        at += command.size();
+        const std::string named = text.substr(at, text.find('\n', at) - at);
+        EXPECT_NO_THROW(config::describe(schema, named)) << task.name << ": " << named;
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 10U);
+}
+
 TEST(DescribedTasks, HaveNoSectionOfAnotherTask) {
   Experiment defaults;
   const auto schema = experiment_schema(defaults);

@@ -97,6 +97,16 @@ TEST_F(UpdateBatchesTest, TensorsAndTheirOrderAreTheSameForAnyDepthAndThreads) {
   EXPECT_TRUE(at::equal(expected[0][0], at::tensor(of(0, {0}), at::kLong)));
 }
 
+TEST_F(UpdateBatchesTest, DataThatBecameFewerGoOnWithTheNextEpoch) {
+  UpdateBatches tried(source_, {.update_freq = 3}, {}, {.prepare = with_ids});
+  tried.seek({.epoch = 1, .index = source_.num_batches() + 5});
+  const auto tensors = next_tensors(tried);
+  tried.seek({.epoch = 2, .index = 0});
+  const auto wanted = next_tensors(tried);
+  ASSERT_EQ(tensors.size(), wanted.size());
+  for (size_t i = 0; i < tensors.size(); ++i) EXPECT_TRUE(at::equal(tensors[i], wanted[i]));
+}
+
 /// What augmentation is made of: a number for each sample, of (seed, epoch, id).
 Prepared augmented(data::Batch batch) {
   Prepared made(std::move(batch));

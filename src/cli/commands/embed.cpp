@@ -28,8 +28,7 @@ void require_encoder(const FamilyOptions& own, const experiment::Experiment& exp
   throw Error(ExitCode::kUsage,
               run + " is a run of " + experiment.task.name() +
                   ", whose model gives no vectors of whole lines",
-              "name a run of one of " + join(own.families(), ", ") +
-                  ", or a model that `stretto import` read");
+              "name a run of one of " + join(own.families(), ", ") + ", trained or imported");
 }
 
 int run_embed(const EmbedArguments& options) {

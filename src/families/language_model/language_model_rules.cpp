@@ -191,9 +191,12 @@ class LanguageModelRules final : public TextRules {
     const std::string doubt = doubt_of_groups(language_model_sections(experiment));
     if (!doubt.empty()) {
       found.doubts.push_back(
-          {kGroupsKey, doubt,
-           "use tokenizer.type = \"word\", or leave the cutoffs out: one softmax "
-           "over some thousands of sub-words costs little"});
+          {models::adaptive_softmax_of(language_model_sections(experiment).model).is_on()
+               ? kGroupsKey
+               : "loss.sampled_tokens",
+           doubt,
+           "use tokenizer.type = \"word\", or leave it out: one softmax over some thousands of "
+           "sub-words costs little"});
     }
     return found;
   }
@@ -355,12 +358,15 @@ int64_t micro_batch_tokens(const Experiment& experiment) {
 // Merges come in an order of their own, and characters in that of their code points. Pieces of a
 // unigram model are sorted by their probability.
 std::string doubt_of_groups(const LanguageModelOptions& options) {
-  if (!models::adaptive_softmax_of(options.model).is_on()) return "";
+  const bool has_groups = models::adaptive_softmax_of(options.model).is_on();
+  if (!has_groups && options.loss.sampled_tokens == 0) return "";
   const auto& tokenizer = options.tokenizer;
   const bool is_unigram = tokenizer.type == "sentencepiece" && tokenizer.algorithm == "unigram";
   if (tokenizer.type == "word" || is_unigram) return "";
-  return "the groups of an adaptive softmax go by ids, and those of tokenizer.type = \"" +
-         tokenizer.type + "\" are not in the order of frequency";
+  return std::string(has_groups ? "the groups of an adaptive softmax go"
+                                : "the tokens of a sampled softmax are drawn") +
+         " by ids, and those of tokenizer.type = \"" + tokenizer.type +
+         "\" are not in the order of frequency";
 }
 
 EvalWindow eval_window(const LanguageModelOptions& options) {

@@ -143,6 +143,11 @@ TEST_F(LanguageModelRulesTest, GroupsOfIdsThatAreNotInOrderAreDoubted) {
   EXPECT_NE(doubt_of_groups(own()), "");
   transformer().adaptive_softmax.cutoffs.clear();
   EXPECT_EQ(doubt_of_groups(own()), "");
+  own().loss.sampled_tokens = 5;
+  EXPECT_NE(doubt_of_groups(own()).find("the tokens of a sampled softmax"), std::string::npos);
+  found = look();
+  ASSERT_FALSE(found.doubts.empty());
+  EXPECT_EQ(found.doubts.back().key, "loss.sampled_tokens");
 }
 
 TEST_F(LanguageModelRulesTest, RowsOfGroupsAreNotMatchedWithAnotherVocabulary) {

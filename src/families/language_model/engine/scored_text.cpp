@@ -276,7 +276,6 @@ std::vector<DocumentScore> score_documents(models::CausalModel& model,
   const std::shared_ptr<const data::Documents> shared(std::shared_ptr<void>(), &documents);
   auto setting = window_setting(options, begin, setup.device);
   setting.by_document = true;
-  setting.begin = data::WindowBegin::kTokenBefore;  // of the first one `begin`
   if (models::carries_state(options.model)) {
     setting.length = setting.stride = std::max<int64_t>(1, documents.counts().longest + 1);
   }
