@@ -121,7 +121,7 @@ void Beam::end_final(Final& final) {
 }
 
 /// Labels and words of a hypothesis; equal for those that differ only in separators which end no
-/// word.
+/// word, and in labels without a text.
 std::vector<uint32_t> Beam::merge_key(const Final& final) const {
   constexpr uint32_t kSeparator = 0xFFFFFFFE, kWord = 0x80000000;
   std::vector<uint32_t> key;
@@ -130,6 +130,10 @@ std::vector<uint32_t> Beam::merge_key(const Final& final) const {
     const Prefix& prefix = arena_[number];
     if (prefix.word != kNone) key.push_back(kWord | prefix.word);
     const bool is_separator = prefix.label == parts_.labels.separator;
+    const bool is_spelt =
+        is_separator ||
+        (prefix.label >= 0 && !parts_.labels.texts[static_cast<size_t>(prefix.label)].empty());
+    if (!is_spelt) continue;
     if (!is_separator) key.push_back(static_cast<uint32_t>(prefix.label));
     if (is_separator && !is_between) key.push_back(kSeparator);
     is_between = is_separator;

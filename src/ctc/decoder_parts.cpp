@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "text/ngram/open_ngram_model.h"
 
@@ -168,6 +169,11 @@ void add_lexicon(DecoderParts& parts, const text::Speller& spell) {
   if (parts.lexicon.empty()) {
     throw Error(ExitCode::kBadData, options.lexicon + ": no word has a spelling without separators",
                 "a word's labels are its letters or pieces, and no space stands among them");
+  }
+  if (parts.num_left_out > 0) {
+    log::warn(counted(parts.num_left_out, "word") + " of " +
+              (options.lexicon_from_lm ? options.lm : options.lexicon) +
+              " cannot be spelt with the labels of the model, and will never be heard");
   }
   if (parts.lm_unit == LmUnit::kWords) {
     for (const text::LexiconEntry& entry : parts.lexicon)

@@ -26,11 +26,27 @@ std::string_view without_path(std::string_view fault) {
   return is_path ? fault.substr(end + 2) : fault;
 }
 
+/// "/a/b/c.wav: is not there" as "c.wav: is not there": else the folders alone are left of it.
+std::string without_folders(std::string_view fault) {
+  std::string shorter;
+  while (!fault.empty()) {
+    const size_t end = std::min(fault.find(' '), fault.size());
+    const std::string_view word = fault.substr(0, end);
+    const size_t slash = word.rfind('/');
+    const bool is_path = word.ends_with(':') && slash != std::string_view::npos &&
+                         (word.starts_with('/') || word.find('.', slash) != std::string_view::npos);
+    shorter += is_path ? word.substr(slash + 1) : word;
+    if (end < fault.size()) shorter += ' ';
+    fault.remove_prefix(std::min(end + 1, fault.size()));
+  }
+  return shorter;
+}
+
 /// ":17: an empty text" as "17: an empty text", cut: ten of them fit into a cell of the report.
 std::string brief(std::string_view fault) {
   fault.remove_prefix(std::min(fault.find_first_not_of(": "), fault.size()));
   fault = without_path(fault);
-  return printable(fault, kMostBytesOfFault);
+  return printable(without_folders(fault), kMostBytesOfFault);
 }
 
 [[noreturn]] void throw_too_many(const BadSampleRule& rule, const LeftOut& left_out) {

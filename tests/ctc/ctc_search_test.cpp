@@ -124,6 +124,20 @@ TEST(CtcSearch, TextsThatDifferInIdleSeparatorsAreOne) {
     EXPECT_NEAR(hypothesis.log_prob, expected.at(hypothesis.text), 1e-5) << hypothesis.text;
 }
 
+TEST(CtcSearch, TextsThatDifferInLabelsWithoutATextAreOne) {
+  const auto frames = testing::random_frames(5, 5, 3, 2);
+  std::map<std::string, double> expected;
+  for (const auto& [labels, log_prob] : testing::all_label_sequences(frames, 3)) {
+    std::string text;
+    for (const int64_t label : labels) text += label == 0 ? "a" : "";
+    expected[text] += std::exp(log_prob);
+  }
+  const auto found = decode(exact_beam(), frames, labels_by_name({"a", "<unk>"}));
+  ASSERT_EQ(found.size(), expected.size());
+  for (const CtcHypothesis& hypothesis : found)
+    EXPECT_NEAR(std::exp(hypothesis.log_prob), expected.at(hypothesis.text), 1e-5);
+}
+
 TEST(CtcSearch, ALanguageModelOfWordsScoresEachWordOnceItEnds) {
   const TempDir folder;
   CtcOptions options = exact_beam();

@@ -49,6 +49,15 @@ TEST(BadSamples, APlaceInJsonIsNamedForTheFirstAlone) {
                "question y: another question has this id");
 }
 
+TEST(BadSamples, FoldersOfAFileLeaveRoomForWhatIsWrongWithIt) {
+  BadSamples bad({.skips = true});
+  bad.add(
+      {"list.csv", ":4: /a/long/way/to/the/sounds/of/all/speakers/x.wav: is not there", "look"});
+  bad.add({"list.csv", ":5: a time of 1/2: is no number", "look"});
+  EXPECT_EQ(bad.left_out().text(),
+            "2 bad samples: list.csv:4: x.wav: is not there; 5: a time of 1/2: is no number");
+}
+
 TEST(BadSamples, StopAtTheTenth) {
   BadSamples bad;
   for (int64_t line = 1; line < 10; ++line) bad.add(fault(line));

@@ -106,15 +106,30 @@ class TranscriptEncoding {
     const std::string target =
         rules_.target(text, [&](std::string_view word) { made.unknown.emplace_back(word); });
     tokenizer_.encode(target, made.ids);
-    // Of a lexicon, the words are told already.
-    if (made.unknown.empty() && has_unknown(made.ids)) {
-      made.unknown = unknown_parts(target, unk_, tokenizer_);
+    if (!has_unknown(made.ids)) return made;
+    const bool is_told = !made.unknown.empty();  // of a lexicon, the words are
+    if (!is_told) made.unknown = unknown_parts(target, unk_, tokenizer_);
+    if (rules_.keeps_unknown()) return made;
+    if (!is_told) {
+      made.ids.clear();
+      tokenizer_.encode(without(target, made.unknown), made.ids);
     }
-    if (!rules_.keeps_unknown() && unk_ >= 0) std::erase(made.ids, unk_);
+    std::erase(made.ids, unk_);
     return made;
   }
 
  private:
+  /// A dash between spaces leaves one of them, and a mark at an end none.
+  static std::string without(std::string text, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) {
+      for (size_t at = 0; !part.empty() && (at = text.find(part, at)) != std::string::npos;)
+        text.erase(at, part.size());
+    }
+    const auto is_one_of_two = [](char a, char b) { return a == ' ' && b == ' '; };
+    text.erase(std::unique(text.begin(), text.end(), is_one_of_two), text.end());
+    return trim(text);
+  }
+
   bool has_unknown(const std::vector<int64_t>& ids) const {
     return unk_ >= 0 && std::find(ids.begin(), ids.end(), unk_) != ids.end();
   }

@@ -30,7 +30,7 @@ struct UtteranceResult {
   std::string id, place;
   double seconds = 0;
   std::string reference, hypothesis;
-  double loss = 0;
+  double loss = 0;      ///< NaN: its sound is too short for its text
   bool is_read = true;  ///< false: its sound could not be read, and it has no hypothesis
 };
 
@@ -39,7 +39,7 @@ struct UtteranceResult {
 ///     id  seconds  words  substitutions  deletions  insertions  loss  reference  hypothesis
 ///
 /// Tabs and line ends within texts become spaces. An utterance that was not read has `-` in the
-/// place of numbers.
+/// place of numbers, and one without a loss has it there.
 std::string utterance_table(const std::vector<UtteranceResult>& results,
                             const std::string& normalize);
 

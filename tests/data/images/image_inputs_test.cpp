@@ -69,6 +69,9 @@ TEST_F(ImageInputsTest, LabelsOfAnIdxFileAreBesideOrTheNextPath) {
             labels + ": is an idx file of labels, and stands behind no file of pictures");
   fs::remove(labels);
   EXPECT_EQ(refusal({images}), images + ": there is no file of labels for this idx file");
+  EXPECT_EQ(refusal({images, images}),
+            images + ": there is no file of labels for this idx file: " + images +
+                ", the path behind it, does not begin with the bytes 0 0 8 1 of labels");
 }
 
 TEST_F(ImageInputsTest, AFolderOfArchivesStandsForThem) {

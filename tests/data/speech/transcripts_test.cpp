@@ -68,6 +68,16 @@ TEST_F(TranscriptsTest, UnknownCharactersAreCountedAndShown) {
   EXPECT_EQ(made.remarks(*set).size(), 2U);
 }
 
+TEST_F(TranscriptsTest, UnknownCharactersTakeTheSpacesAroundThemAlong) {
+  const auto tokenizer = text::make_characters("[\" \", \"a\", \"b\"]", "ab");
+  const auto set = set_of({"a b", "a - b", "? a b ?", "- ?"});
+  const auto made = encode_transcripts(*set, {}, *tokenizer, 1);
+  EXPECT_EQ(made.samples.ids, (Ids{0, 1, 2})) << "nothing is left of the last one";
+  for (int64_t sample = 1; sample < 3; ++sample)
+    EXPECT_EQ(target(made, sample), target(made, 0)) << made.texts[static_cast<size_t>(sample)];
+  EXPECT_EQ(made.unknown.count, 5);
+}
+
 TEST_F(TranscriptsTest, UnknownCharactersMayStayOrCostTheUtterance) {
   const auto set = set_of({"axb", "abc"});
   text::TargetOptions options;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,19 @@ TEST(TranscriptErrors, TheTableHasALineForEachUtterance) {
        .reference = "y",
        .hypothesis = "",
        .loss = 0,
-       .is_read = false}};
+       .is_read = false},
+      {.id = "d",
+       .place = "",
+       .seconds = 0.5,
+       .reference = "z",
+       .hypothesis = "z",
+       .loss = std::nan("")}};
   EXPECT_EQ(
       utterance_table(results, "none"),
       "id\tseconds\twords\tsubstitutions\tdeletions\tinsertions\tloss\treference\thypothesis\n"
       "a\t1.500\t2\t1\t0\t0\t2.000000\tx y\tx z\n"
-      "b c\t0.250\t-\t-\t-\t-\t-\ty\t\n");
+      "b c\t0.250\t-\t-\t-\t-\t-\ty\t\n"
+      "d\t0.500\t1\t0\t0\t0\t-\tz\tz\n");
 }
 
 TEST(Confusions, CountPairsOfWordsMostFrequentFirst) {

@@ -28,6 +28,7 @@
 #include "families/speech_recognition/requests.h"
 #include "families/speech_recognition/speech_facts.h"
 #include "models/packed.h"
+#include "tasks/left_out.h"
 #include "tasks/line_work.h"
 
 namespace stretto::tasks {
@@ -345,7 +346,10 @@ int infer_speech(const InferRequest& request, const CommandContext& context) {
   const auto run =
       load_speech_run(request.experiment.options, folder, request.checkpoints, context.device);
   std::shared_ptr<const data::SpeechSet> set;
-  if (!asked.data.empty()) set = data::open_speech(own.data, "--data", asked.data);
+  if (!asked.data.empty()) {
+    set = data::open_speech(own.data, "--data", asked.data);
+    warn_of_left_out(set->left_out());
+  }
   SoundReader reader(request, own, run, set.get(), context.device);
   const bool lines = set == nullptr && reads_sound_paths(request.files);
   const double seconds =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -227,7 +228,8 @@ UtteranceResult result_of(const SpeechEvaluation& evaluation, const SpokenSet& s
   result.seconds = spoken.set->seconds(sample);
   result.reference = spoken.references[at];
   result.is_read = row[kUtteranceRead] != 0;
-  result.loss = row[kUtteranceLoss];
+  const bool has_loss = row[kUtterancePossible] != 0;
+  result.loss = has_loss ? row[kUtteranceLoss] : std::numeric_limits<double>::quiet_NaN();
   if (labels == nullptr) {
     result.hypothesis = evaluation.texts[at];
   } else if (result.is_read) {
