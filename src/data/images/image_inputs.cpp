@@ -231,14 +231,15 @@ class Resolving {
     const std::string labels = labels_beside(path);
     if (labels.empty()) {
       const bool has_next = at_ + 1 < paths_.size();
-      refuse_input(path,
-                   "there is no file of labels for this idx file" +
-                       (has_next ? ": " + paths_[at_ + 1] +
-                                       ", the path behind it, does not begin with the bytes 0 0 8 1 "
-                                       "of labels"
-                                 : std::string()),
-                   "put it beside, such as train-labels-idx1-ubyte for train-images-idx3-ubyte, or "
-                   "name it behind the file of pictures");
+      refuse_input(
+          path,
+          "there is no file of labels for this idx file" +
+              (has_next ? ": " + paths_[at_ + 1] +
+                              ", the path behind it, does not begin with the bytes 0 0 8 1 "
+                              "of labels"
+                        : std::string()),
+          "put it beside, such as train-labels-idx1-ubyte for train-images-idx3-ubyte, or "
+          "name it behind the file of pictures");
     }
     add(ImageFormat::kIdx, path, labels);
   }
