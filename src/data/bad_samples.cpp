@@ -26,15 +26,15 @@ std::string_view without_path(std::string_view fault) {
   return is_path ? fault.substr(end + 2) : fault;
 }
 
-/// "/a/b/c.wav: is not there" as "c.wav: is not there": else the folders alone are left of it.
+/// "/a/b/c.wav: is not there" as "c.wav: is not there": else the folders alone are left of it. What
+/// lies below a folder of the data keeps its own: "cat/1.png" is of a class.
 std::string without_folders(std::string_view fault) {
   std::string shorter;
   while (!fault.empty()) {
     const size_t end = std::min(fault.find(' '), fault.size());
     const std::string_view word = fault.substr(0, end);
     const size_t slash = word.rfind('/');
-    const bool is_path = word.ends_with(':') && slash != std::string_view::npos &&
-                         (word.starts_with('/') || word.find('.', slash) != std::string_view::npos);
+    const bool is_path = word.starts_with('/') && word.ends_with(':');
     shorter += is_path ? word.substr(slash + 1) : word;
     if (end < fault.size()) shorter += ' ';
     fault.remove_prefix(std::min(end + 1, fault.size()));
