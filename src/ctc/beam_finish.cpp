@@ -130,10 +130,9 @@ std::vector<uint32_t> Beam::merge_key(const Final& final) const {
     const Prefix& prefix = arena_[number];
     if (prefix.word != kNone) key.push_back(kWord | prefix.word);
     const bool is_separator = prefix.label == parts_.labels.separator;
-    const bool is_spelt =
-        is_separator ||
-        (prefix.label >= 0 && !parts_.labels.texts[static_cast<size_t>(prefix.label)].empty());
-    if (!is_spelt) continue;
+    const auto label = static_cast<size_t>(prefix.label);
+    const bool shows = !parts_.labels.texts[label].empty() || parts_.labels.begins_word[label];
+    if (!is_separator && !shows) continue;
     if (!is_separator) key.push_back(static_cast<uint32_t>(prefix.label));
     if (is_separator && !is_between) key.push_back(kSeparator);
     is_between = is_separator;

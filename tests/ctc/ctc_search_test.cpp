@@ -138,6 +138,16 @@ TEST(CtcSearch, TextsThatDifferInLabelsWithoutATextAreOne) {
     EXPECT_NEAR(std::exp(hypothesis.log_prob), expected.at(hypothesis.text), 1e-5);
 }
 
+TEST(CtcSearch, AMarkAloneBeginsAWordAndIsNoLabelWithoutAText) {
+  const auto frames = testing::random_frames(6, 5, 3, 2);
+  const auto found = decode(exact_beam(), frames, labels_by_name({"a", "\xe2\x96\x81"}));
+  const auto has = [&](const std::string& text) {
+    return std::ranges::any_of(found, [&](const auto& one) { return one.text == text; });
+  };
+  EXPECT_TRUE(has("aa"));
+  EXPECT_TRUE(has("a a"));
+}
+
 TEST(CtcSearch, ALanguageModelOfWordsScoresEachWordOnceItEnds) {
   const TempDir folder;
   CtcOptions options = exact_beam();
