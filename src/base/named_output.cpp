@@ -209,7 +209,7 @@ FilesThatAreRead& files_that_are_read() {
 }
 
 void require_unread(const Place& place, const fs::path& named) {
-  if (place.own_descriptor >= 0 || !place.is_regular()) return;
+  if (!place.is_regular()) return;
   auto& read = files_that_are_read();
   const std::lock_guard lock(read.mutex);
   if (!read.files.contains({place.status->st_dev, place.status->st_ino})) return;
@@ -315,6 +315,7 @@ std::unique_ptr<NamedOutput::Target> NamedOutput::Target::open(const fs::path& n
   Place place = place_of(named);
   if (place.status && S_ISDIR(place.status->st_mode)) throw_folder(named);
   if (place.own_descriptor >= 0) return std::make_unique<Held>(std::move(place), named);
+  require_unread(place, named);
   if (!place.status || place.is_regular()) {
     if (is_link_of_proc(place.path)) return std::make_unique<Held>(std::move(place), named);
     if (place.through_link) open_once(named);
@@ -335,10 +336,7 @@ std::unique_ptr<NamedOutput::Target> NamedOutput::Target::open(const fs::path& n
   return std::make_unique<Held>(std::move(place), named);
 }
 
-NamedOutput::NamedOutput(fs::path path) {
-  require_unread(place_of(path), path);
-  target_ = Target::open(path);
-}
+NamedOutput::NamedOutput(fs::path path) : target_(Target::open(path)) {}
 
 NamedOutput::~NamedOutput() = default;
 

@@ -53,8 +53,8 @@ void write_named_output(const std::filesystem::path& path, std::string_view byte
 /// folder, and a descriptor of a process (/dev/stdout), whatever this one leads to.
 bool is_file_output(const std::filesystem::path& path);
 
-/// A regular file that this process reads: from now on no NamedOutput is made for it, lest results
-/// take the place of what they are of. Its members then throw Error(kUsage).
+/// A regular file that this process reads: from now on, to make a NamedOutput for it throws
+/// Error(kUsage), lest results take the place of what they are of.
 /// @param status  of the open file, as fstat(2) gives it
 void keep_from_outputs(const struct stat& status);
 

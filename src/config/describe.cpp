@@ -349,9 +349,9 @@ std::string describe_beside(const Schema& defaults, const PathInPart& path) {
   constexpr std::string_view kCommand = "  stretto describe ";
   const std::string before = path.parts->section + "." + path.part->name + ".";
   std::string text = describe(schema, path.rest);
-  for (size_t at = 0; (at = text.find(kCommand, at)) != std::string::npos;) {
+  for (size_t at = 0; (at = text.find(kCommand, at)) != std::string::npos; at += before.size()) {
     at += kCommand.size();
-    if (text.compare(at, before.size(), before) != 0) text.insert(at, before);
+    text.insert(at, before);
   }
   return text;
 }

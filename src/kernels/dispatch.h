@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 
 #include "kernels/compute.h"
@@ -59,6 +60,12 @@ inline void check_dropout(const Dropout& dropout, int64_t rows, const char* name
   TORCH_CHECK(dropout.row_keys.defined() && dropout.row_keys.scalar_type() == at::kLong &&
                   dropout.row_keys.dim() == 1 && dropout.row_keys.size(0) == rows,
               "[kernels] ", name, ": ", what, " needs int64 row_keys of ", rows, " rows");
+}
+
+/// Whether a node is needed behind a product. @param bias  may be undefined
+inline bool wants_gradient(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::GradMode::is_enabled() &&
+         (x.requires_grad() || weight.requires_grad() || (bias.defined() && bias.requires_grad()));
 }
 
 /// Indices of rows on the CPU, for which a look past the table would read or write elsewhere: each

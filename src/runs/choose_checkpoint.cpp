@@ -38,13 +38,14 @@ std::vector<std::string> selectable(const fs::path& run_directory) {
 
 [[noreturn]] void throw_no_checkpoint(const fs::path& run_directory, const std::string& selector) {
   const auto names = selectable(run_directory);
+  const bool lacks_best = selector == "best";
   throw Error(
       ExitCode::kUsage,
       run_directory.string() + ": no checkpoint" + (selector.empty() ? "" : " `" + selector + "`"),
       names.empty() ? "train first: stretto train CONFIG --run " + run_directory.string()
-                    : "there are: " + std::string(selector == "best" ? "" : "best, ") + "last, " +
+                    : "there are: " + std::string(lacks_best ? "" : "best, ") + "last, " +
                           join(names, ", ") + "; a path may name a checkpoint or a run elsewhere" +
-                          (selector == "best" ? ". No validation has marked one as the best" : ""));
+                          (lacks_best ? ". No validation has marked one as the best" : ""));
 }
 
 // nullopt when it is damaged, and then the reason in `broken`.

@@ -15,6 +15,7 @@
 #include "base/signals.h"
 #include "base/text.h"
 #include "base/told_error.h"
+#include "data/content_hash.h"
 #include "store/checkpoint.h"
 #include "store/folders.h"
 #include "store/manifest.h"
@@ -92,7 +93,7 @@ std::vector<std::string> hashes_of(const std::vector<std::string>& paths) {
   std::vector<std::string> hashes;
   for (const auto& path : paths) {
     const bool is_file = fs::is_regular_file(path);
-    hashes.push_back(is_file ? hex64(xxh3_64(MappedFile(path).bytes())) : "");
+    hashes.push_back(is_file ? hex64(data::content_hashes({path}, "", 1).front()) : "");
   }
   return hashes;
 }
@@ -166,6 +167,7 @@ void take_speed(const nlohmann::json& bench, const std::string& where, PointResu
 SweepRunner::SweepRunner(SweepSetup setup)
     : setup_(std::move(setup)),
       points_(points_of(setup_.options, setup_.runs)),
+      data_hashes_(hashes_of(setup_.options.data)),
       metric_(metric_of(setup_.options, setup_.runs)) {
   for (const auto& run : setup_.runs) {
     require_unpacked(run);
@@ -187,7 +189,7 @@ nlohmann::json SweepRunner::request_of(const SweptPoint& point) const {
   // Left out where it is empty, as results of versions without it have it.
   if (!setup_.options.data.empty()) {
     request["data"] = setup_.options.data;
-    request["data_hashes"] = hashes_of(setup_.options.data);
+    request["data_hashes"] = data_hashes_;
   }
   request["metric"] = metric_.name;
   request["time"] = setup_.options.time;

@@ -54,6 +54,7 @@ class SweepRunner {
 
   SweepSetup setup_;
   std::vector<SweptPoint> points_;
+  std::vector<std::string> data_hashes_;  ///< of the files of grid.data
   KnownScore metric_;
   std::vector<PointResult> results_;
   std::vector<std::string> failed_;    ///< names of points

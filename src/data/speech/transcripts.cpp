@@ -125,9 +125,7 @@ class TranscriptEncoding {
       for (size_t at = 0; !part.empty() && (at = text.find(part, at)) != std::string::npos;)
         text.erase(at, part.size());
     }
-    const auto is_one_of_two = [](char a, char b) { return a == ' ' && b == ' '; };
-    text.erase(std::unique(text.begin(), text.end(), is_one_of_two), text.end());
-    return trim(text);
+    return join(split_words(text), " ");
   }
 
   bool has_unknown(const std::vector<int64_t>& ids) const {

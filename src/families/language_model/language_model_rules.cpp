@@ -188,13 +188,12 @@ class LanguageModelRules final : public TextRules {
           return data::DocumentTexts(path, input, &bad);
         });
     doubt_json(data, found);
-    const std::string doubt = doubt_of_groups(language_model_sections(experiment));
+    const auto& own = language_model_sections(experiment);
+    const std::string doubt = doubt_of_groups(own);
     if (!doubt.empty()) {
+      const bool has_groups = models::adaptive_softmax_of(own.model).is_on();
       found.doubts.push_back(
-          {models::adaptive_softmax_of(language_model_sections(experiment).model).is_on()
-               ? kGroupsKey
-               : "loss.sampled_tokens",
-           doubt,
+          {has_groups ? kGroupsKey : "loss.sampled_tokens", doubt,
            "use tokenizer.type = \"word\", or leave it out: one softmax over some thousands of "
            "sub-words costs little"});
     }

@@ -30,8 +30,9 @@ data::WantedLanes eval_lanes(const LanguageModelOptions& options);
 /// Tokens of a micro-batch at most, of either kind of models.
 int64_t micro_batch_tokens(const Experiment& experiment);
 
-/// Why the groups of an adaptive softmax may gain little: they go by ids, which the tokenizer does
-/// not have in the order of frequency. Empty = it has, or there is one softmax.
+/// Why the groups of an adaptive softmax, or the draws of a sampled one, may gain little: they go
+/// by ids, which the tokenizer does not have in the order of frequency. Empty = it has, or there is
+/// one softmax over all.
 std::string doubt_of_groups(const LanguageModelOptions& options);
 
 /// Tokens of a window of evaluation, and from the begin of one to that of the next.

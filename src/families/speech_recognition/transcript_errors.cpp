@@ -70,7 +70,7 @@ std::string utterance_table(const std::vector<UtteranceResult>& results,
                                   words.substitutions, words.deletions, words.insertions}) {
         columns.push_back(std::to_string(count));
       }
-      columns.push_back(std::isnan(result.loss) ? "-" : fixed(result.loss, 6));
+      columns.push_back(std::isnan(result.loss) ? kNoWord : fixed(result.loss, 6));
     } else {
       columns.insert(columns.end(), 5, kNoWord);
     }

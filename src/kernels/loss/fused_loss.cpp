@@ -5,19 +5,16 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/dispatch.h"
 #include "kernels/fused.h"
 #include "kernels/fused_common.h"
 #include "kernels/gemm/linear_inputs.h"
+#include "kernels/loss/forward_slopes.h"
 #include "kernels/loss/fused_projection.h"
 #include "kernels/loss/smoothing.h"
-#include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
 namespace {
-
-/// The logits' slopes lie in [-1, 1]. Times this they stay finite in binary16 and vanish only below
-/// 2^-39, whatever the loss is scaled by.
-constexpr float kSlopeScale = 32768;
 
 /// The loss of each row and, in place of the logits, its gradient.
 std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& targets,
@@ -39,9 +36,9 @@ std::vector<cpu::LossSums> rows_of_loss(at::Tensor& logits, const at::Tensor& ta
 
 /// What a batch of rows costs; gradients where they are wanted, else each token's own.
 struct Losses {
-  at::Tensor loss, nll, right;    ///< scalars
-  at::Tensor dx, dweight, dbias;  ///< before the scale that the loss comes back with
-  at::Tensor token_nll;           ///< fp64 [N]
+  at::Tensor loss, nll, right;  ///< scalars
+  ForwardSlopes slopes;
+  at::Tensor token_nll;  ///< fp64 [N]
 };
 
 Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& targets,
@@ -53,12 +50,14 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
   const at::Tensor classes = weight.slice(0, 0, num_classes);
   const at::Tensor shift = bias.defined() ? bias.slice(0, 0, num_classes) : bias;
   const Projection projection(
-      classes, {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = want_gradient});
+      classes,
+      {.rows = x.size(0), .slope_scale = ForwardSlopes::kScale, .backward = want_gradient});
   Losses out;
+  auto& [dx, dweight, dbias] = out.slopes;
   if (want_gradient) {
-    out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
-    out.dweight = at::zeros_like(weight);
-    if (bias.defined()) out.dbias = at::zeros_like(bias);
+    dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
+    dweight = at::zeros_like(weight);
+    if (bias.defined()) dbias = at::zeros_like(bias);
   } else {
     out.token_nll = at::empty({x.size(0)}, at::kDouble);
   }
@@ -82,8 +81,8 @@ Losses losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tensor
     sums.nll += block.nll;
     sums.all += block.all;
     if (!want_gradient) continue;
-    if (out.dbias.defined()) out.dbias.slice(0, 0, num_classes).add_(gemm::column_sums(logits));
-    at::Tensor dx_block = out.dx.slice(0, begin, end), dw = out.dweight.slice(0, 0, num_classes);
+    if (dbias.defined()) dbias.slice(0, 0, num_classes).add_(gemm::column_sums(logits));
+    at::Tensor dx_block = dx.slice(0, begin, end), dw = dweight.slice(0, 0, num_classes);
     projection.gradients(logits, rows, dx_block, dw);
   }
   out.loss = scalar_of(weights.extra * sums.nll + weights.each * sums.all);
@@ -98,27 +97,13 @@ struct LossNode : torch::autograd::Function<LossNode> {
                                double smoothing, int64_t num_classes, double softcap) {
     const Losses losses = losses_of(x, weight, targets, smoothing, num_classes,
                                     bias.value_or(at::Tensor()), softcap, true);
-    keep(ctx, ComputeScope::current());
-    ctx->saved_data["dx"] = losses.dx;
-    ctx->saved_data["dweight"] = losses.dweight;
-    ctx->saved_data["biased"] = bias.has_value();
-    if (bias) ctx->saved_data["dbias"] = losses.dbias;
+    losses.slopes.keep(ctx);
     ctx->mark_non_differentiable({losses.nll, losses.right});
     return {losses.loss, losses.nll, losses.right};
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const Compute compute = kept_compute(ctx);
-    // The usual factor is one: a mean is taken over the gradients, not over the loss.
-    const float scale = grads[0].item<float>();
-    const auto scaled = [&](const char* name) {
-      at::Tensor slope = ctx->saved_data[name].toTensor();
-      const float factor = compute == Compute::kFp16 ? scale / kSlopeScale : scale;
-      if (factor != 1.0f) slope = slope * factor;
-      return rounded(slope, compute);
-    };
-    at::Tensor dbias;
-    if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * scale;
-    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}, {}};
+    const auto slopes = ForwardSlopes::of_backward(ctx, grads[0]);
+    return {slopes.dx, slopes.dweight, slopes.dbias, {}, {}, {}, {}};
   }
 };
 
@@ -128,9 +113,7 @@ CrossEntropy linear_cross_entropy(const at::Tensor& x, const at::Tensor& weight,
                                   const at::Tensor& targets, double smoothing, int64_t num_classes,
                                   const at::Tensor& bias, double softcap) {
   const at::Tensor shift = bias.defined() ? bias.contiguous() : bias;
-  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
-                                                   (bias.defined() && bias.requires_grad()));
-  if (!want) {
+  if (!wants_gradient(x, weight, bias)) {
     tell_linear_inputs(x, weight);
     const at::Tensor table = stood_for(weight) ? weight : weight.contiguous();
     const Losses losses = losses_of(x.contiguous(), table, targets.contiguous(), smoothing,

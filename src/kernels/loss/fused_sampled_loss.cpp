@@ -7,21 +7,17 @@
 #include <vector>
 
 #include "kernels/fused_common.h"
+#include "kernels/loss/forward_slopes.h"
 #include "kernels/loss/fused_projection.h"
 #include "kernels/loss/sampled_loss.h"
-#include "kernels/rounding.h"
 
 namespace stretto::kernels::fused {
 namespace {
 
-/// As that of linear_cross_entropy, whose slopes lie in the same bounds.
-constexpr float kSlopeScale = 32768;
-
-/// What N rows cost, and the slopes of that before the scale that the loss comes back with; under
-/// kFp16 those of x and weight are times kSlopeScale.
+/// What N rows cost.
 struct Sampled {
   double loss = 0;
-  at::Tensor dx, dweight, dbias;  ///< [N, D], [V, D], [V]; dbias where there is a bias
+  ForwardSlopes slopes;
 };
 
 /// A row's own logit stands behind those of the samples. Where the target is among these too, that
@@ -60,8 +56,8 @@ double rows_of_loss(at::Tensor& logits, const at::Tensor& own_logits, const at::
   return sum;
 }
 
-/// Row targets[i] of dweight += factors[i] times row i of x, and dbias likewise. Rows may come
-/// twice, and are added in their order.
+/// Row targets[i] of dweight += factors[i] times row i of x. Rows may come twice, and are added in
+/// their order.
 void add_own(at::Tensor& dweight, const at::Tensor& targets, const at::Tensor& factors,
              const at::Tensor& x) {
   const int64_t width = x.size(1);
@@ -83,13 +79,14 @@ Sampled losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   const at::Tensor table = at::cat({weight.index_select(0, ids), nothing});
   const at::Tensor shift_of_samples =
       bias.defined() ? sampled.log_weights + bias.index_select(0, ids) : sampled.log_weights;
-  const at::Tensor shift = at::cat({shift_of_samples, nothing.view({-1}).slice(0, 0, 1)});
-  const Projection projection(table,
-                              {.rows = x.size(0), .slope_scale = kSlopeScale, .backward = true});
+  const at::Tensor shift = at::cat({shift_of_samples, at::zeros({1}, x.options())});
+  const Projection projection(
+      table, {.rows = x.size(0), .slope_scale = ForwardSlopes::kScale, .backward = true});
   Sampled out;
-  out.dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
-  out.dweight = at::zeros_like(weight);
-  if (bias.defined()) out.dbias = at::zeros_like(bias);
+  auto& [dx, dweight, dbias] = out.slopes;
+  dx = is_half(ComputeScope::current()) ? at::zeros_like(x) : at::empty_like(x);
+  dweight = at::zeros_like(weight);
+  if (bias.defined()) dbias = at::zeros_like(bias);
   at::Tensor dtable = at::zeros_like(table);
   const int64_t most = std::min(kLossRows, x.size(0));
   const at::Tensor buffer = at::empty({most, table.size(0)}, x.options());
@@ -102,17 +99,17 @@ Sampled losses_of(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
     at::Tensor logits = buffer.slice(0, 0, end - begin);
     projection.logits(rows, shift, logits);
     out.loss += rows_of_loss(logits, own, target, columns);
-    if (out.dbias.defined()) {
-      out.dbias.index_add_(0, ids, gemm::column_sums(logits).slice(0, 0, columns.own));
-      out.dbias.index_add_(0, target, logits.select(1, columns.own));
+    if (dbias.defined()) {
+      dbias.index_add_(0, ids, gemm::column_sums(logits).slice(0, 0, columns.own));
+      dbias.index_add_(0, target, logits.select(1, columns.own));
     }
-    at::Tensor dx = out.dx.slice(0, begin, end);
-    projection.gradients(logits, rows, dx, dtable);
+    at::Tensor dx_block = dx.slice(0, begin, end);
+    projection.gradients(logits, rows, dx_block, dtable);
     const at::Tensor factors = logits.select(1, columns.own).contiguous();  // scaled as dx is
-    dx.addcmul_(factors.unsqueeze(1), own_weights);
-    add_own(out.dweight, target, factors, rows);
+    dx_block.addcmul_(factors.unsqueeze(1), own_weights);
+    add_own(dweight, target, factors, rows);
   }
-  out.dweight.index_add_(0, ids, dtable.slice(0, 0, columns.own));
+  dweight.index_add_(0, ids, dtable.slice(0, 0, columns.own));
   return out;
 }
 
@@ -122,25 +119,12 @@ struct SampledLossNode : torch::autograd::Function<SampledLossNode> {
                             const at::Tensor& ids, const at::Tensor& log_weights) {
     const Sampled losses = losses_of(x, weight, targets, {.ids = ids, .log_weights = log_weights},
                                      bias.value_or(at::Tensor()));
-    keep(ctx, ComputeScope::current());
-    ctx->saved_data["dx"] = losses.dx;
-    ctx->saved_data["dweight"] = losses.dweight;
-    ctx->saved_data["biased"] = bias.has_value();
-    if (bias) ctx->saved_data["dbias"] = losses.dbias;
+    losses.slopes.keep(ctx);
     return scalar_of(losses.loss);
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
-    const Compute compute = kept_compute(ctx);
-    const float scale = grads[0].item<float>();
-    const auto scaled = [&](const char* name) {
-      at::Tensor slope = ctx->saved_data[name].toTensor();
-      const float factor = compute == Compute::kFp16 ? scale / kSlopeScale : scale;
-      if (factor != 1.0f) slope = slope * factor;
-      return rounded(slope, compute);
-    };
-    at::Tensor dbias;
-    if (ctx->saved_data["biased"].toBool()) dbias = ctx->saved_data["dbias"].toTensor() * scale;
-    return {scaled("dx"), scaled("dweight"), dbias, {}, {}, {}};
+    const auto slopes = ForwardSlopes::of_backward(ctx, grads[0]);
+    return {slopes.dx, slopes.dweight, slopes.dbias, {}, {}, {}};
   }
 };
 

@@ -189,9 +189,7 @@ CrossEntropy linear_r_drop(const at::Tensor& x, const at::Tensor& weight, const 
   // In the type of the rows: a bias does not choose the form.
   const at::Tensor shift = bias.defined() ? bias.to(x.scalar_type()).contiguous() : bias;
   const at::Tensor ids = targets.to(x.device(), at::kLong).contiguous();
-  const bool want = at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() ||
-                                                   (bias.defined() && bias.requires_grad()));
-  if (!want) {
+  if (!wants_gradient(x, weight, bias)) {
     const Losses losses = losses_of(rows, table, ids, options, shift, false);
     return {.loss_sum = losses.loss, .nll_sum = losses.nll, .kl_sum = losses.kl};
   }

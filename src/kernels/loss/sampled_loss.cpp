@@ -1,7 +1,6 @@
 #include "kernels/loss/sampled_loss.h"
 
 #include <ATen/ATen.h>
-#include <ATen/core/grad_mode.h>
 
 #include <cstdint>
 #include <limits>
@@ -58,11 +57,9 @@ CrossEntropy sampled_cross_entropy(const at::Tensor& x, const at::Tensor& weight
     check_range(targets, weight.size(0), name, "target");
     check_ids(ids, weight.size(0));
   }
-  const bool wants_gradient =
-      at::GradMode::is_enabled() &&
-      (x.requires_grad() || weight.requires_grad() || (bias.defined() && bias.requires_grad()));
-  const bool takes_node = wants_gradient && softcap <= 0 && is_fused(x) && is_fused(weight) &&
-                          targets.scalar_type() == at::kLong && (!bias.defined() || is_fused(bias));
+  const bool takes_node = wants_gradient(x, weight, bias) && softcap <= 0 && is_fused(x) &&
+                          is_fused(weight) && targets.scalar_type() == at::kLong &&
+                          (!bias.defined() || is_fused(bias));
   return takes_node ? fused::sampled_cross_entropy(x, weight, targets, sampled, bias)
                     : plain(x, weight, targets, sampled, bias, softcap);
 }
